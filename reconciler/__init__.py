@@ -1,0 +1,18 @@
+"""A declarative reconciler for Kafka topics and partition assignments.
+
+The ten-minute map. Data flows one way, and each step is a package:
+
+    files     YAML, snapshots and saved plans: disk in, disk out
+    admin     a cluster in, requests out: one port, the Kafka client and a simulated cluster behind it
+    model     what all of these are made of: cluster, desired, change, move, stage, plan, run, problem
+    diff      desired x observed -> changes, and the rules each partition must keep
+    planner   changes -> moves: the least movement that keeps every rule and reaches the balance, with its prices
+    staging   moves -> stages that are safe one by one, and what would undo them
+    simulate  state x request -> state, as Kafka's controller does it
+    apply     observe, decide, do one thing, record
+    render    one plan, many views
+    workflow  one file a verb: read -> compute -> write
+    cli       one file a verb: arguments in, exit code out
+
+`model, diff, planner, staging, simulate` are pure: no files, no clock, no network.
+"""

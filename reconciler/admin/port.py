@@ -1,0 +1,133 @@
+"""What the reconciler asks of a cluster; `client` (Kafka) and `simulated` (in memory) both offer it."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.cluster import Broker, Cluster, Topic
+from reconciler.model.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Kafka's answer for one item of a request: `error` is the protocol's name (`NOT_CONTROLLER`), None for success."""
+
+    error: str | None = None
+    message: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the item succeeded."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A reassignment in flight, as the active controller lists it; `replicas` is the union."""
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        """The ordered replicas once it has ended."""
+        return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
+
+
+class ConfigOperation(StrEnum):
+    """KIP-339's incremental operations."""
+
+    SET = "SET"
+    DELETE = "DELETE"
+    APPEND = "APPEND"
+    SUBTRACT = "SUBTRACT"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One key of one resource; `value` is empty for DELETE, a comma-separated list for APPEND and SUBTRACT."""
+
+    key: str
+    operation: ConfigOperation
+    value: str = ""
+
+
+class Clock(Protocol):
+    """Time as the executor sees it: real, or a simulated cluster's own."""
+
+    def now(self) -> datetime:
+        """Return the time, with its zone (UTC)."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much time pass."""
+
+
+ProgressHook = Callable[[str, int, int], None]
+"""Called with what is read, how much of it was, and how much there is."""
+
+
+class Admin(Protocol):
+    """One cluster. A call that gets no answer raises ClusterUnavailable; a missing right raises MissingRight.
+
+    A request that times out may have had its effect: look before you repeat. Reads may lag behind writes, but
+    `reassignments` comes from the active controller.
+    """
+
+    clock: Clock
+
+    def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
+        """Return the whole observed state: brokers, configs, topics, sizes, end offsets and, if asked, groups."""
+
+    def cluster_id(self) -> str:
+        """Return the id of the cluster that answers."""
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Return every registered broker, fenced ones too, without configs and log dirs."""
+
+    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+        """Return those of the topics that exist, without configs and sizes; in flight, `replicas` is the union."""
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """Return every reassignment in flight in the cluster."""
+
+    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return the bytes on disk of each replica of these partitions, by (partition, broker id); unknown: left out."""
+
+    def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the dynamic overrides of these topics; one that does not exist is left out."""
+
+    def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
+        """Return the dynamic overrides of these brokers, live ones only."""
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Submit targets (None cancels). Where a factor may not change, brokers from 4.1 on enforce it (KIP-860)."""
+
+    def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
+        """Elect the first replicas; ELECTION_NOT_NEEDED is answered as a success."""
+
+    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+        """Create topics with their explicit assignments and configs."""
+
+    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+        """Add partitions with their explicit assignments."""
+
+    def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
+        """Delete topics."""
+
+    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+        """Change dynamic topic configs incrementally, all of a topic's keys at once."""
+
+    def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
+        """Change a broker's dynamic configs incrementally; only that broker can answer."""
+
+    def close(self) -> None:
+        """Release connections."""

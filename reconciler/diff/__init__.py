@@ -1,0 +1,1 @@
+"""Desired x observed -> changes; and the rules that each topic's replicas must keep."""

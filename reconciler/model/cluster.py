@@ -1,0 +1,156 @@
+"""A cluster as observed: what the snapshot file holds and what both admins return."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.model.topic_partition import TopicPartition
+
+LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
+FOLLOWER_THROTTLED_RATE = "follower.replication.throttled.rate"
+LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
+TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """One log directory of a broker; a size is None where the broker did not tell it."""
+
+    path: str
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A registered broker. `is_fenced`: registered, but not alive. `configs`: dynamic overrides only."""
+
+    id: int
+    rack: str | None = None
+    host: str | None = None
+    port: int | None = None
+    is_fenced: bool = False
+    log_dirs: tuple[LogDir, ...] = ()
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition's state. While it is reassigned, `replicas` is Kafka's union and `target_replicas` the goal.
+
+    `sizes` and `log_dirs` run parallel to `replicas`; they are empty where nothing is known, and an entry is None
+    where that replica's is unknown.
+    """
+
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    sizes: tuple[int | None, ...] = ()
+    log_dirs: tuple[str | None, ...] = ()
+    end_offset: int | None = None
+
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        """The ordered replicas once the reassignment in flight, if any, has ended."""
+        if not self.removing_replicas:
+            return self.replicas
+        return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether a reassignment is in flight."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def preferred_leader(self) -> int | None:
+        """The first replica, or None for a partition without replicas."""
+        target = self.target_replicas
+        return target[0] if target else None
+
+    def size_on(self, broker_id: int) -> int | None:
+        """Return the bytes of the replica on that broker, None where unknown."""
+        if broker_id not in self.replicas or not self.sizes:
+            return None
+        return self.sizes[self.replicas.index(broker_id)]
+
+    @property
+    def bytes_to_copy(self) -> int | None:
+        """Bytes that one new replica copies: the leader's size, else the largest known one, else None (unknown)."""
+        size = self.size_on(self.leader) if self.leader is not None else None
+        if size is not None:
+            return size
+        return max((known for known in self.sizes if known is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic with its partitions in order. `configs`: dynamic topic overrides only, never defaults."""
+
+    name: str
+    partitions: tuple[Partition, ...] = ()
+    topic_id: str | None = None
+    is_internal: bool = False
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a consumer group; `assignment` maps a topic to its partitions."""
+
+    member_id: str
+    client_id: str = ""
+    host: str = ""
+    instance_id: str | None = None
+    rack: str | None = None
+    subscription: tuple[str, ...] = ()
+    assignment: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group; `offsets` maps a topic to its committed offset for each partition."""
+
+    group_id: str
+    state: str = ""
+    protocol: str = ""
+    coordinator: int | None = None
+    members: tuple[GroupMember, ...] = ()
+    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The observed state. Brokers are sorted by id, topics by name; `observed_at` is ISO 8601 in UTC."""
+
+    cluster_id: str
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    groups: tuple[Group, ...] = ()
+    observed_at: str | None = None
+    kafka_version: str | None = None
+    controller_id: int | None = None
+
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        """Return that partition, None where the topic or the partition does not exist."""
+        topic = self.topics.get(topic_partition.topic)
+        if topic is None:
+            return None
+        number = topic_partition.partition
+        if number < len(topic.partitions) and topic.partitions[number].partition == number:
+            return topic.partitions[number]
+        return next((found for found in topic.partitions if found.partition == number), None)
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, Partition]]:
+        """Yield every partition, by topic and number."""
+        for name, topic in self.topics.items():
+            for partition in topic.partitions:
+                yield TopicPartition(name, partition.partition), partition
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether that broker is registered and not fenced."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.is_fenced

@@ -1,0 +1,198 @@
+"""What the YAML files ask for, with the place each field was written at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from reconciler.model.problem import Location
+
+
+class BrokerState(StrEnum):
+    """What a broker may hold: contract, section 2."""
+
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    MAINTENANCE = "maintenance"
+    DRAINING = "draining"
+    ABSENT = "absent"
+
+
+class Spread(StrEnum):
+    """How replicas spread over racks: a rule, a wish that yields, or nothing."""
+
+    STRICT = "strict"
+    PREFER = "prefer"
+    IGNORE = "ignore"
+
+
+class Protection(StrEnum):
+    """What a plan may never do to a topic."""
+
+    DELETE = "delete"
+    GROW = "grow"
+    MOVE = "move"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredBroker:
+    """A broker that differs from active, capacity 1. `capacity` is a weight: its fair share is proportional."""
+
+    id: int
+    state: BrokerState = BrokerState.ACTIVE
+    capacity: int = 1
+    reason: str | None = None
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """No balance is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Even:
+    """The tightest balance that the rules allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Each broker within this fraction of its fair share (`10%` is 1/10)."""
+
+    fraction: Fraction
+
+
+BalanceTarget = Off | Even | Within
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The balance asked for, one target a measure; `at` maps a measure's name in the file to its place."""
+
+    replicas: BalanceTarget = Off()
+    leaders: BalanceTarget = Off()
+    topics: BalanceTarget = Off()
+    disk: BalanceTarget = Off()
+    network_in: BalanceTarget = Off()
+    network_out: BalanceTarget = Off()
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MovePolicy:
+    """How fast and how much at once. `throttle_bytes_per_second`: per broker and direction, None for no throttle."""
+
+    throttle_bytes_per_second: int | None = None
+    per_broker: int = 10
+    per_partition: int = 1
+    per_stage: int = 500
+    election_batch: int = 100
+    timeout_seconds: int = 7200
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all."""
+
+    changed_partitions: int | Fraction | None = None
+    moved_bytes: int | None = None
+    disk_use: Fraction | None = None
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When `apply` may work. `days` are `mon` … `sun`; a window that ends before it starts ends on the next day."""
+
+    days: tuple[str, ...]
+    start: str
+    end: str
+    timezone: str = "UTC"
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """Which topics are managed; `ignore` holds shell patterns of names."""
+
+    is_all_managed: bool = False
+    ignore: tuple[str, ...] = ("__*",)
+    is_delete_allowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredCluster:
+    """The Cluster document. `client` holds resolved Kafka client properties; `simulation` a file beside it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str | None = None
+    client: Mapping[str, str] | None = None
+    simulation: str | None = None
+    brokers: Mapping[int, DesiredBroker] = field(default_factory=dict)
+    topics: TopicPolicy = TopicPolicy()
+    balance: Balance = Balance()
+    moves: MovePolicy = MovePolicy()
+    limits: Limits = Limits()
+    windows: tuple[Window, ...] = ()
+    at: Location | None = None
+
+    def broker(self, broker_id: int) -> DesiredBroker:
+        """Return what is written of that broker, or the default: active, capacity 1."""
+        return self.brokers.get(broker_id) or DesiredBroker(broker_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where replicas may stand. None: not written, so not compared.
+
+    `racks_spread` is PREFER where `racks` is written without `spread`. `assignment` is one ordered list a partition.
+    """
+
+    racks_spread: Spread | None = None
+    racks_only: frozenset[str] | None = None
+    racks_leader: frozenset[str] | None = None
+    brokers_only: frozenset[int] | None = None
+    brokers_except: frozenset[int] = frozenset()
+    assignment: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredTopic:
+    """A topic as declared, its class and the patterns that match it already merged in (class < pattern < topic).
+
+    None means not written. A config value of None removes an override. `at` maps the path of a field, as written in
+    the file (`replicationFactor`, `config.retention.ms`, `placement.racks.spread`), to its place; the empty path is
+    the document itself.
+    """
+
+    name: str
+    is_absent: bool = False
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str | None] = field(default_factory=dict)
+    placement: Placement = Placement()
+    protect: frozenset[Protection] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+    def where(self, path: str) -> Location | None:
+        """Return the place of a field, or of the nearest enclosing one that was written."""
+        while path and path not in self.at:
+            path = path.rpartition(".")[0]
+        return self.at.get(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """All that is declared for one cluster.
+
+    `topics` maps the names declared one by one; `patterns` are documents with `names`, in file order, whose `name` is
+    one shell pattern each and which apply to observed topics that no document names. `digest` is over all files read.
+    """
+
+    cluster: DesiredCluster
+    topics: Mapping[str, DesiredTopic] = field(default_factory=dict)
+    patterns: tuple[DesiredTopic, ...] = ()
+    digest: str = ""

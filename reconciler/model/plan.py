@@ -1,0 +1,125 @@
+"""The reviewed thing: what will be done, in order, and everything needed to check, explain and undo it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.model.change import TopicChange
+from reconciler.model.problem import Problem
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a plan was made from."""
+
+    desired_digest: str
+    observed_at: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why no plan copies less. `prices`: broker id -> dual price, in the objective's unit, of one replica there."""
+
+    objective: str = "bytes"
+    value: int = 0
+    lower_bound: int = 0
+    prices: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def gap_percent(self) -> float:
+        """How far the plan is above the bound; 0.0 is proven least."""
+        return 0.0 if self.value == self.lower_bound else round(100 * (self.value - self.lower_bound) / self.value, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerShare:
+    """What one broker holds: replicas, preferred leaders and, where every size is known, bytes."""
+
+    replicas: int
+    leaders: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """The state of one touched partition before the plan."""
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    leader: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """Everything needed to restore what was there before.
+
+    `topic_throttles` and `broker_throttles` hold the throttle keys that were set when the cluster was observed.
+    """
+
+    assignments: tuple[Restore, ...] = ()
+    topic_throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    broker_throttles: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
+
+    `disk_peak` maps a broker to the bytes it holds at the worst moment of the run, where sizes are known.
+    """
+
+    cluster_name: str
+    cluster_id: str
+    source: Source
+    id: str = ""
+    brokers_alive: tuple[int, ...] = ()
+    topic_changes: tuple[TopicChange, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    rollback: Rollback = Rollback()
+    proof: Proof = Proof()
+    balance_before: Mapping[int, BrokerShare] = field(default_factory=dict)
+    balance_after: Mapping[int, BrokerShare] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+    violations: tuple[Problem, ...] = ()
+    election_batch: int = 100
+    timeout_seconds: int = 7200
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.stages
+
+    @property
+    def summary(self) -> "Summary":
+        """The plan in numbers."""
+        moves = [move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves]
+        first, last = {}, {}
+        for move in moves:
+            first.setdefault(move.topic_partition, move.from_replicas)
+            last[move.topic_partition] = move.to_replicas
+        return Summary(
+            replica_moves=sum(len(move.added) for move in moves),
+            bytes=sum(move.bytes for move in moves),
+            leader_changes=sum(first[key][:1] != last[key][:1] for key in first),
+            elections=sum(len(stage.elections) for stage in self.stages if isinstance(stage, ElectStage)),
+            topic_changes=len(self.topic_changes),
+            partitions=len(first),
+            stages=len(self.stages),
+            estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A plan in numbers; `replica_moves` counts copies, `leader_changes` preferred leaders that differ at the end."""
+
+    replica_moves: int
+    bytes: int
+    leader_changes: int
+    elections: int
+    topic_changes: int
+    partitions: int
+    stages: int
+    estimated_seconds: int

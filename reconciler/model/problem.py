@@ -1,0 +1,105 @@
+"""What can be wrong, as data: where it is, what it is, what to do next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file; lines and columns count from 1, the file is relative to the desired-state root."""
+
+    file: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Severity(StrEnum):
+    """How much a problem weighs: an error stops the verb, a violation stops `apply`, a warning stops nothing."""
+
+    ERROR = "error"
+    VIOLATION = "violation"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding with its stable code (`KR101`), a sentence that says what and what next, and where."""
+
+    code: str
+    message: str
+    at: Location | None = None
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        place = f"{self.at.file}:{self.at.line}:{self.at.column}: " if self.at else ""
+        return f"{place}{self.message} ({self.code})"
+
+
+class ReconcilerError(Exception):
+    """Root of all errors that a user can cause or cure; its text says what, where and what next."""
+
+    code = "KR001"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code or type(self).code
+
+
+class InvalidInput(ReconcilerError):
+    """A file or an argument does not mean anything; every problem found is in `problems`."""
+
+    code = "KR100"
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class PlacementInfeasible(ReconcilerError):
+    """No placement keeps every rule; each problem names a smallest set of rules in conflict."""
+
+    code = "KR300"
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class Refused(ReconcilerError):
+    """A limit, a policy or a lock forbids it (exit code 3)."""
+
+    code = "KR400"
+
+
+class StalePlan(ReconcilerError):
+    """The cluster is no longer as the plan saw it (exit code 4)."""
+
+    code = "KR500"
+
+
+class ClusterUnavailable(ReconcilerError):
+    """The cluster does not answer, or not in time."""
+
+    code = "KR600"
+
+
+class MissingRight(ReconcilerError):
+    """The cluster answered that a right is missing; the text names it."""
+
+    code = "KR610"
+
+
+class RunFailed(ReconcilerError):
+    """A run met something it could not put right; the text says what, and how to go on."""
+
+    code = "KR700"
+
+
+class StoppedEarly(ReconcilerError):
+    """A run ended on purpose with work left (exit code 5)."""
+
+    code = "KR710"

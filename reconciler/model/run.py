@@ -1,0 +1,66 @@
+"""A plan's execution, as it is recorded and told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.model.problem import Problem
+from reconciler.model.topic_partition import TopicPartition
+
+
+class Outcome(StrEnum):
+    """How a step went."""
+
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One line of the run journal: what happened when, in which stage (0: before the first)."""
+
+    time: datetime
+    stage: int
+    step: str
+    outcome: Outcome
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """Where a run stands: bytes copied of the stage's bytes, per second, seconds to go (None: not known yet)."""
+
+    stage: int
+    stages: int
+    done_moves: int
+    moves: int
+    copied_bytes: int
+    total_bytes: int
+    bytes_per_second: float | None = None
+    eta_seconds: float | None = None
+
+
+class RunState(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run, or a cancel, left: what it wrote, what is still owed (`debts`: throttles it could not remove)."""
+
+    state: RunState
+    stages_done: int
+    stages: int
+    writes: int
+    seconds: float
+    messages: tuple[str, ...] = ()
+    debts: tuple[Problem, ...] = ()
+    left: tuple[TopicPartition, ...] = ()
