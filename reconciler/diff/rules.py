@@ -4,7 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.desired import DesiredTopic, Spread
+from reconciler.diff.managed import managed_topics
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
+
+LEAVING = frozenset({BrokerState.DRAINING, BrokerState.ABSENT})
+NO_RACK = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +17,11 @@ class TopicRules:
     """What holds for every partition of one topic.
 
     `receivable`: brokers that may get a new replica; `keepable`: those and the ones that may only keep one (cordoned).
-    `leadable`: brokers that may be the preferred leader while another replica can be. `racks`: those that count for
-    the rack rule, whether their brokers live or not. `replication_factor` None: each partition keeps its own.
-    `is_frozen`: no replica of it may move, for any reason. `declared` is None for a topic that nobody declared.
+    `leadable`: brokers that may be the preferred leader; `leadable_at_need` adds those in maintenance, which lead only
+    while no other replica can. `racks`: those that count for the rack rule, whether their brokers live or not.
+    `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
+    for it and nothing makes it worse. `is_frozen`: no replica of it may move, for any reason.
+    `is_managed` false: nobody declared it, and only its replicas on draining brokers may move.
     """
 
     topic: str
@@ -29,6 +36,7 @@ class TopicRules:
     is_frozen: bool = False
     is_managed: bool = True
     declared: DesiredTopic | None = None
+    leadable_at_need: frozenset[int] = frozenset()
 
     def rack_bounds(self, replication_factor: int) -> tuple[int, int]:
         """Return the fewest and the most replicas of a partition that the rack rule wants in each rack."""
@@ -38,12 +46,93 @@ class TopicRules:
     def rack_excess(self, replicas: Sequence[int]) -> int:
         """Return by how many replicas these break the rack rule (0: kept), whatever the spread's strength."""
         low, high = self.rack_bounds(len(replicas))
-        count = Counter(self.rack_of.get(replica, "") for replica in replicas)
+        count = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas)
         over = sum(max(0, held - high) for held in count.values())
         under = sum(max(0, low - count[rack]) for rack in self.racks)
         return max(over, under)
+
+    def target_factor(self, replicas: Sequence[int]) -> int:
+        """Return how many replicas a partition that has these is to have."""
+        return self.replication_factor or len(replicas)
 
 
 def misplaced(rules: TopicRules, replicas: Iterable[int]) -> tuple[int, ...]:
     """Return the replicas that may not stay where they are, in order."""
     return tuple(replica for replica in replicas if replica not in rules.keepable)
+
+
+def topic_rules(desired: Desired, observed: Cluster) -> Mapping[str, TopicRules]:
+    """Return the rules of every observed topic and of every topic to create, by name."""
+    declared = managed_topics(desired, observed)
+    names = sorted(set(observed.topics) | set(declared))
+    eligibility: dict[Placement, _Eligibility] = {}
+    rules = {}
+    for name in names:
+        topic = declared.get(name)
+        placement = topic.placement if topic else Placement()
+        if placement not in eligibility:
+            eligibility[placement] = _eligibility(placement, desired, observed)
+        rules[name] = _rules_of(name, topic, eligibility[placement])
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Eligibility:
+    """The part of the rules that topics with the same placement share."""
+
+    placement: Placement
+    receivable: frozenset[int]
+    keepable: frozenset[int]
+    leadable: frozenset[int]
+    leadable_at_need: frozenset[int]
+    racks: tuple[str, ...]
+    rack_of: Mapping[int, str]
+
+
+def _eligibility(placement: Placement, desired: Desired, observed: Cluster) -> _Eligibility:
+    rack_of = {broker_id: broker.rack or NO_RACK for broker_id, broker in observed.brokers.items()}
+    state_of = {broker_id: desired.cluster.broker(broker_id).state for broker_id in observed.brokers}
+    staying = {
+        broker_id
+        for broker_id in observed.brokers
+        if state_of[broker_id] not in LEAVING and is_allowed(placement, broker_id, rack_of[broker_id])
+    }
+    keepable = frozenset(broker_id for broker_id in staying if observed.is_alive(broker_id))
+    leader_racks = placement.racks_leader
+    may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
+    return _Eligibility(
+        placement=placement,
+        receivable=frozenset(b for b in keepable if state_of[b] is not BrokerState.CORDONED),
+        keepable=keepable,
+        leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
+        leadable_at_need=may_lead,
+        racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),
+        rack_of=rack_of,
+    )
+
+
+def is_allowed(placement: Placement, broker_id: int, rack: str) -> bool:
+    """Whether the placement's own words (brokers and racks by name) allow that broker."""
+    if placement.brokers_only is not None and broker_id not in placement.brokers_only:
+        return False
+    if broker_id in placement.brokers_except:
+        return False
+    return placement.racks_only is None or rack in placement.racks_only
+
+
+def _rules_of(name: str, topic: DesiredTopic | None, shared: _Eligibility) -> TopicRules:
+    return TopicRules(
+        topic=name,
+        replication_factor=topic.replication_factor if topic else None,
+        receivable=shared.receivable,
+        keepable=shared.keepable,
+        leadable=shared.leadable,
+        leadable_at_need=shared.leadable_at_need,
+        spread=shared.placement.racks_spread,
+        racks=shared.racks,
+        rack_of=shared.rack_of,
+        assignment=shared.placement.assignment,
+        is_frozen=topic is not None and Protection.MOVE in topic.protect,
+        is_managed=topic is not None,
+        declared=topic,
+    )
