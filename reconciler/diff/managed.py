@@ -1,9 +1,8 @@
 """Which topics the desired state speaks of: named ones, those a pattern covers, and, if asked, all others."""
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
-
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredTopic

@@ -1,7 +1,7 @@
 """The hard rules of each topic, resolved against the brokers of one cluster: who may hold, keep and lead what."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.diff.managed import managed_topics
@@ -51,9 +51,43 @@ class TopicRules:
         under = sum(max(0, low - count[rack]) for rack in self.racks)
         return max(over, under)
 
+    def rack_limits(self, replication_factor: int, replicas: Collection[int] = ()) -> Mapping[str, tuple[int, int]]:
+        """Return the fewest and most replicas each rack may hold of a partition that now has these replicas.
+
+        `strict` is taken as written. `prefer` yields where brokers are missing: what a rack cannot hold goes, as evenly
+        as can be, to the others. Where no spread is written, a rack may also stay as it is.
+        """
+        spread = self.spread if replicas or self.spread is not None else Spread.PREFER
+        holding = self.receivable | (self.keepable & frozenset(replicas))
+        room = Counter(self.rack_of[broker_id] for broker_id in holding)
+        racks = sorted({*self.racks, *room})
+        if spread is Spread.IGNORE:
+            return dict.fromkeys(racks, (0, replication_factor))
+        low, high = self.rack_bounds(replication_factor)
+        if spread is Spread.STRICT:
+            return dict.fromkeys(racks, (low, high))
+        held = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas) if spread is None else Counter()
+        floor = held if spread is None else Counter(dict.fromkeys(racks, low))
+        limits = {rack: (min(low, room[rack], floor[rack]), max(high, held[rack])) for rack in racks}
+        return _yielding(limits, room, replication_factor)
+
     def target_factor(self, replicas: Sequence[int]) -> int:
         """Return how many replicas a partition that has these is to have."""
         return self.replication_factor or len(replicas)
+
+
+def _yielding(
+    limits: Mapping[str, tuple[int, int]], room: Mapping[str, int], replication_factor: int
+) -> Mapping[str, tuple[int, int]]:
+    """Return the limits with the least excess over them that lets all replicas find a place."""
+
+    def capacity(extra: int) -> int:
+        return sum(min(room.get(rack, 0), high + extra) for rack, (_, high) in limits.items())
+
+    if capacity(0) >= replication_factor or sum(room.values()) < replication_factor:
+        return limits
+    extra = next(extra for extra in range(1, replication_factor + 1) if capacity(extra) >= replication_factor)
+    return {rack: (min(room.get(rack, 0), high), high + extra) for rack, (_, high) in limits.items()}
 
 
 def misplaced(rules: TopicRules, replicas: Iterable[int]) -> tuple[int, ...]:

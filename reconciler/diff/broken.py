@@ -1,0 +1,136 @@
+"""Which rule a partition breaks today, the most urgent one, in words and with the line that asks for it."""
+
+from collections import Counter
+
+from reconciler.diff.rules import LEAVING, TopicRules, is_allowed
+from reconciler.model.change import BrokenRule
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
+from reconciler.model.move import Reason
+from reconciler.model.problem import Location
+from reconciler.model.topic_partition import TopicPartition
+
+
+def broken_rule(
+    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
+) -> BrokenRule | None:
+    """Return the most urgent rule that the partition's target replicas break, None where all are kept."""
+    replicas = partition.target_replicas
+    declared = rules.declared
+    if declared is None:
+        return _draining(desired, topic_partition, replicas)
+    wanted = assigned(rules, topic_partition.partition)
+    if wanted is None and _is_kept(rules, replicas):
+        return None
+    return (
+        _dead(observed, declared, topic_partition, replicas)
+        or _draining(desired, topic_partition, replicas)
+        or _assignment(wanted, declared, topic_partition, replicas)
+        or (None if wanted is not None else _rest(rules, declared, topic_partition, replicas))
+    )
+
+
+def assigned(rules: TopicRules, partition: int) -> tuple[int, ...] | None:
+    """Return the explicit assignment of a partition, None where none is written."""
+    if rules.assignment is None or partition >= len(rules.assignment):
+        return None
+    return rules.assignment[partition]
+
+
+def _is_kept(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
+    return (
+        rules.target_factor(replicas) == len(replicas)
+        and rules.keepable.issuperset(replicas)
+        and not _is_spread_broken(rules, replicas)
+        and not _is_leader_misplaced(rules, replicas)
+    )
+
+
+def _dead(
+    observed: Cluster, declared: DesiredTopic, topic_partition: TopicPartition, replicas: tuple[int, ...]
+) -> BrokenRule | None:
+    dead = [replica for replica in replicas if not observed.is_alive(replica)]
+    if not dead:
+        return None
+    what = f"{_brokers(dead)} {'is' if len(dead) == 1 else 'are'} not alive"
+    return BrokenRule(topic_partition, Reason.DEAD_BROKER, what, declared.where(""))
+
+
+def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> BrokenRule | None:
+    leaving = [replica for replica in replicas if desired.cluster.broker(replica).state in LEAVING]
+    if not leaving:
+        return None
+    first = desired.cluster.broker(leaving[0])
+    word = "draining" if first.state is BrokerState.DRAINING else "absent"
+    return BrokenRule(topic_partition, Reason.DRAINING, f"{_brokers(leaving)} declared {word}", first.at)
+
+
+def _assignment(
+    wanted: tuple[int, ...] | None,
+    declared: DesiredTopic,
+    topic_partition: TopicPartition,
+    replicas: tuple[int, ...],
+) -> BrokenRule | None:
+    if wanted is None or wanted == replicas:
+        return None
+    detail = f"assignment {list(replicas)} -> {list(wanted)}"
+    return BrokenRule(topic_partition, Reason.ASSIGNMENT, detail, declared.where("placement.assignment"))
+
+
+def _rest(
+    rules: TopicRules, declared: DesiredTopic, topic_partition: TopicPartition, replicas: tuple[int, ...]
+) -> BrokenRule | None:
+    reason, detail, at = _rest_words(rules, declared, replicas)
+    return BrokenRule(topic_partition, reason, detail, at) if reason else None
+
+
+def _rest_words(
+    rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...]
+) -> tuple[Reason | None, str, Location | None]:
+    factor = rules.target_factor(replicas)
+    if factor != len(replicas):
+        return (
+            Reason.REPLICATION_FACTOR,
+            f"replicationFactor {len(replicas)} -> {factor}",
+            declared.where("replicationFactor"),
+        )
+    barred = [replica for replica in replicas if replica not in rules.keepable]
+    if barred:
+        path = "placement.brokers" if _is_barred_by_name(declared, rules, barred[0]) else "placement.racks.only"
+        return Reason.ELIGIBILITY, f"{_brokers(barred)} not allowed by {path}", declared.where(path)
+    if _is_spread_broken(rules, replicas):
+        held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
+        return Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
+    if _is_leader_misplaced(rules, replicas):
+        return (
+            Reason.LEADERS,
+            f"broker {replicas[0]} must not be the preferred leader",
+            declared.where("placement.racks.leader"),
+        )
+    return None, "", None
+
+
+def _is_barred_by_name(declared: DesiredTopic, rules: TopicRules, broker_id: int) -> bool:
+    placement = declared.placement
+    rack = rules.rack_of.get(broker_id, "")
+    return placement.racks_only is None or rack in placement.racks_only or not is_allowed(placement, broker_id, rack)
+
+
+def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
+    if rules.spread not in {Spread.STRICT, Spread.PREFER} or rules.rack_excess(replicas) == 0:
+        return False
+    held = Counter(rules.rack_of.get(replica, "") for replica in replicas)
+    limits = rules.rack_limits(len(replicas), replicas)
+    return any(not low <= held[rack] <= high for rack, (low, high) in limits.items())
+
+
+def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
+    """Whether another replica may lead and the first one may not."""
+    if not replicas or replicas[0] in rules.leadable:
+        return False
+    return any(replica in rules.leadable for replica in replicas)
+
+
+def _brokers(broker_ids: list[int]) -> str:
+    numbers = ", ".join(str(broker_id) for broker_id in broker_ids)
+    return f"broker{'s' if len(broker_ids) > 1 else ''} {numbers}"

@@ -1,0 +1,182 @@
+"""Desired x observed -> changes: what topics need, who breaks a rule, which leaders to elect, what is drift."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from reconciler.diff.broken import broken_rule
+from reconciler.diff.managed import is_declared, is_ignored
+from reconciler.diff.rules import TopicRules
+from reconciler.model.change import (
+    AlterConfigs,
+    BrokenRule,
+    Changes,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    TopicChange,
+)
+from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Off, Protection
+from reconciler.model.move import Election
+from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.topic_partition import TopicPartition
+
+
+def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> Changes:
+    """Return all differences, sorted by topic and partition; only what is written is compared.
+
+    Raises InvalidInput where the desired state cannot be meant for this cluster: another cluster id, a new topic
+    without partitions or replication factor, growth of a protected topic.
+    """
+    found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed)]
+    for name in sorted({*observed.topics, *desired.topics}):
+        found += _topic_findings(desired, rules, observed.topics.get(name), name)
+    problems = [finding for finding in found if isinstance(finding, Problem)]
+    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+    if errors:
+        raise InvalidInput(errors)
+    topic_changes = tuple(finding for finding in found if not isinstance(finding, Problem))
+    doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
+    return Changes(
+        topic_changes=topic_changes,
+        broken_rules=tuple(_broken_rules(desired, observed, rules, doomed)),
+        elections=tuple(_elections(desired, observed, rules, doomed)),
+        drift=tuple(problem for problem in problems if problem.severity is not Severity.ERROR),
+    )
+
+
+def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
+    wanted = desired.cluster.cluster_id
+    if wanted is not None and wanted != observed.cluster_id:
+        message = (
+            f"{desired.cluster.name} declares clusterId {wanted}, but the observed cluster is {observed.cluster_id}: "
+            "observe the right cluster, or correct clusterId"
+        )
+        yield Problem("KR201", message, desired.cluster.at)
+    for broker in desired.cluster.brokers.values():
+        is_registered = broker.id in observed.brokers
+        if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
+            yield _drift("KR211", f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at)
+        if is_registered and broker.state is BrokerState.ABSENT:
+            yield _drift("KR212", f"broker {broker.id} is declared absent, but it is still registered", broker.at)
+
+
+def _drift(code: str, message: str, at: Location | None) -> Problem:
+    return Problem(code, message, at, Severity.WARNING)
+
+
+def _topic_findings(
+    desired: Desired, rules: Mapping[str, TopicRules], topic: Topic | None, name: str
+) -> Iterator[TopicChange | Problem]:
+    declared = rules[name].declared if name in rules else desired.topics[name]
+    if topic is None:
+        if declared is not None and not declared.is_absent:
+            yield _creation(declared)
+    elif declared is None or not is_declared(desired, name):
+        yield from _undeclared(desired, topic)
+    elif declared.is_absent:
+        yield _deletion(desired, declared, topic)
+    else:
+        yield from _growth(declared, topic)
+        yield from _config_changes(declared, topic)
+
+
+def _creation(declared: DesiredTopic) -> TopicChange | Problem:
+    placed = declared.placement.assignment
+    partitions = declared.partitions or (len(placed) if placed else None)
+    factor = declared.replication_factor or (len(placed[0]) if placed else None)
+    if declared.name.startswith("__"):
+        message = f"topic {declared.name} is internal: Kafka creates it, a plan never does; remove it from the files"
+        return Problem("KR213", message, declared.where(""))
+    if partitions is None or factor is None:
+        missing = " and ".join(
+            word for word, value in (("partitions", partitions), ("replicationFactor", factor)) if value is None
+        )
+        return Problem("KR214", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
+    configs = {key: value for key, value in sorted(declared.config.items()) if value is not None}
+    return CreateTopic(declared.name, partitions, factor, configs, at=declared.where(""))
+
+
+def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Problem]:
+    policy = desired.cluster.topics
+    if not policy.is_all_managed or topic.is_internal or is_ignored(desired, topic.name):
+        return
+    if policy.is_delete_allowed:
+        yield DeleteTopic(topic.name, topic.topic_id, desired.cluster.at)
+    else:
+        message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
+        yield _drift("KR215", message, desired.cluster.at)
+
+
+def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:
+    at = declared.where("state")
+    if topic.is_internal:
+        return Problem("KR213", f"topic {topic.name} is internal: a plan never deletes it", at)
+    if Protection.DELETE in declared.protect:
+        return Problem(
+            "KR216", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
+        )
+    if not desired.cluster.topics.is_delete_allowed:
+        return _drift("KR217", f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
+    return DeleteTopic(topic.name, topic.topic_id, at)
+
+
+def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Problem]:
+    wanted, there, at = declared.partitions, len(topic.partitions), declared.where("partitions")
+    if wanted is None or wanted == there:
+        return
+    if wanted < there:
+        message = f"topic {topic.name} has {there} partitions and {wanted} are declared: Kafka cannot take any away"
+        yield _drift("KR218", message, at)
+    elif Protection.GROW in declared.protect:
+        message = f"topic {topic.name} is to grow from {there} to {wanted} partitions, but protect names grow"
+        yield Problem("KR219", f"{message}: drop one of the two", at)
+    elif topic.is_internal:
+        yield Problem("KR213", f"topic {topic.name} is internal: its partition count must not change", at)
+    else:
+        yield CreatePartitions(topic.name, there, wanted, at=at)
+
+
+def _config_changes(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange]:
+    differing = {key: value for key, value in sorted(declared.config.items()) if topic.configs.get(key) != value}
+    if not differing:
+        return
+    places = [place for key in differing if (place := declared.where(f"config.{key}"))]
+    yield AlterConfigs(
+        topic.name,
+        set={key: value for key, value in differing.items() if value is not None},
+        delete=tuple(key for key, value in differing.items() if value is None),
+        before={key: topic.configs.get(key) for key in differing},
+        at=min(places, default=declared.where("config")),
+    )
+
+
+def _broken_rules(
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
+) -> Iterator[BrokenRule]:
+    for topic_partition, partition in observed.partitions():
+        if topic_partition.topic not in doomed:
+            broken = broken_rule(desired, observed, rules[topic_partition.topic], topic_partition, partition)
+            if broken is not None:
+                yield broken
+
+
+def _elections(
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
+) -> Iterator[Election]:
+    is_asked = not isinstance(desired.cluster.balance.leaders, Off)
+    for topic_partition, partition in observed.partitions():
+        rule = rules[topic_partition.topic]
+        if rule.is_managed and topic_partition.topic not in doomed:
+            election = _election(rule, topic_partition, partition, is_asked=is_asked)
+            if election is not None:
+                yield election
+
+
+def _election(
+    rule: TopicRules, topic_partition: TopicPartition, partition: Partition, *, is_asked: bool
+) -> Election | None:
+    preferred = partition.preferred_leader
+    if preferred is None or preferred == partition.leader or preferred not in partition.isr:
+        return None
+    is_forced = partition.leader not in rule.leadable and preferred in rule.leadable
+    return Election(topic_partition, preferred) if is_asked or is_forced else None
