@@ -83,6 +83,7 @@ class Plan:
     balance_after: Mapping[int, BrokerShare] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     violations: tuple[Problem, ...] = ()
+    disk_peak: Mapping[int, int] = field(default_factory=dict)
     election_batch: int = 100
     timeout_seconds: int = 7200
 
