@@ -1,0 +1,57 @@
+"""What all tests share: marks, the options, and real Kafka brokers."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers.kafka_jars import DEFAULT_VERSION
+
+if TYPE_CHECKING:
+    from helpers.brokers import KafkaCluster
+
+SLOW_MARKS = ("brokers", "spark", "benchmark")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--kafka-version`."""
+    version = os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
+    parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs nothing special as quick; keep benchmarks out unless they were asked for by name."""
+    for item in items:
+        if not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
+            item.add_marker("quick")
+    if "benchmark" in (config.getoption("markexpr") or ""):
+        return
+    left_out = [item for item in items if item.get_closest_marker("benchmark")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session")
+def kafka_version(request: pytest.FixtureRequest) -> str:
+    """Return the Kafka version that the real brokers run."""
+    return str(request.config.getoption("--kafka-version"))
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_version: str) -> Iterator["KafkaCluster"]:
+    """Six brokers in three racks for the whole session: leave them alive, and use topic names of your own."""
+    from helpers.brokers import KafkaCluster
+
+    with KafkaCluster(version=kafka_version) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def new_kafka(kafka_version: str) -> Iterator[Callable[..., "KafkaCluster"]]:
+    """Return a function that starts a private cluster; its arguments are KafkaCluster's. It ends with the test."""
+    from helpers.brokers import KafkaCluster
+
+    with ExitStack() as started:
+        yield lambda **options: started.enter_context(KafkaCluster(version=kafka_version, **options))

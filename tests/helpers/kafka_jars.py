@@ -1,0 +1,130 @@
+"""Kafka's own jars, fetched once from Maven Central into the user's cache folder.
+
+`jars("4.3.0")` returns a folder with everything a broker needs. The first call for a version takes about a minute
+and needs the network; later ones take none. The Ivy jar that PySpark ships does the fetching; without PySpark, `mvn`.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+DEFAULT_VERSION = "4.3.0"
+SLF4J_BINDING = "1.7.36"
+MANIFEST = "manifest.json"
+
+
+class KafkaMissingError(RuntimeError):
+    """Kafka cannot be assembled here; the text says what to install."""
+
+
+def jars(version: str) -> Path:
+    """Return the folder of a version's jars, fetching them first if it is missing or incomplete."""
+    target = cache_folder() / f"kafka-{version}"
+    if is_complete(target, version):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".kafka-{version}-") as workspace:
+        fetched = Path(workspace) / "libs"
+        fetched.mkdir()
+        _fetch(version, fetched, Path(workspace))
+        sizes = {jar.name: jar.stat().st_size for jar in sorted(fetched.glob("*.jar"))}
+        (fetched / MANIFEST).write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n")
+        if not is_complete(fetched, version):
+            raise KafkaMissingError(
+                f"Kafka {version} came incomplete: {len(sizes)} jars without kafka_2.13-{version}.jar."
+            )
+        _publish(fetched, target, version)
+    return target
+
+
+def is_complete(folder: Path, version: str) -> bool:
+    """Whether the folder holds exactly the jars its manifest names, Kafka's own among them."""
+    try:
+        wanted = json.loads((folder / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return False
+    present = {jar.name: jar.stat().st_size for jar in folder.glob("*.jar")}
+    return bool(present == wanted) and f"kafka_2.13-{version}.jar" in present
+
+
+def cache_folder() -> Path:
+    """Return the folder under the user's cache where jars are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "kafka-reconciler"
+
+
+def java() -> str:
+    """Return the path of a Java that can run Kafka 4: 17 or later."""
+    found = shutil.which("java")
+    if found is None:
+        raise KafkaMissingError("Tests marked `brokers` need Java 17 or later, and there is no `java` on the PATH.")
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    number = re.search(r'version "(\d+)', told)
+    if number is None or int(number.group(1)) < 17:
+        first = told.splitlines()[0] if told else "nothing"
+        raise KafkaMissingError(f"Tests marked `brokers` need Java 17 or later; `java -version` says {first}.")
+    return found
+
+
+def _fetch(version: str, into: Path, workspace: Path) -> None:
+    ivy = _ivy_jar()
+    if ivy is not None:
+        _fetch_with_ivy(ivy, ("org.apache.kafka", "kafka_2.13", version), into, workspace)
+        _fetch_with_ivy(ivy, ("org.slf4j", "slf4j-simple", SLF4J_BINDING), into, workspace)
+    elif shutil.which("mvn"):
+        _fetch_with_maven(version, into, workspace)
+    else:
+        raise KafkaMissingError(
+            "Fetching Kafka needs PySpark (`pip install 'kafka-reconciler[test]'`) or `mvn` on the PATH."
+        )
+
+
+def _ivy_jar() -> Path | None:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        return None
+    return next(iter(sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))), None)
+
+
+def _fetch_with_ivy(ivy: Path, module: tuple[str, str, str], into: Path, workspace: Path) -> None:
+    # No `-types jar`: it would drop the jars that are packed as OSGi bundles.
+    command = [java(), "-jar", str(ivy), "-cache", str(workspace / "ivy"), "-dependency", *module, "-confs", "default"]
+    _run([*command, "-retrieve", f"{into}/[artifact]-[revision].[ext]"], f"fetching {':'.join(module)} with Ivy")
+
+
+def _fetch_with_maven(version: str, into: Path, workspace: Path) -> None:
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{number}</version></dependency>"
+        for group, name, number in (
+            ("org.apache.kafka", "kafka_2.13", version),
+            ("org.slf4j", "slf4j-simple", SLF4J_BINDING),
+        )
+    )
+    (workspace / "pom.xml").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>kafka</artifactId>"
+        f"<version>1</version><dependencies>{dependencies}</dependencies></project>"
+    )
+    command = ["mvn", "-q", "-f", str(workspace / "pom.xml"), "dependency:copy-dependencies"]
+    _run([*command, f"-DoutputDirectory={into}"], f"fetching Kafka {version} with Maven")
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode != 0:
+        raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
+
+
+def _publish(fetched: Path, target: Path, version: str) -> None:
+    """Rename into place; a complete folder that another run put there meanwhile is as good."""
+    if target.exists() and not is_complete(target, version):
+        shutil.rmtree(target)
+    try:
+        fetched.rename(target)
+    except OSError:
+        if not is_complete(target, version):
+            raise
