@@ -1,0 +1,27 @@
+"""What a simulated request returns: the cluster after it, and what it answered for each item."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from reconciler.model.cluster import Cluster
+
+K = TypeVar("K", bound=Hashable)
+
+UNKNOWN_SERVER_ERROR = "The server experienced an unexpected error when processing the request."
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """Kafka's refusal of one item: the protocol's name of the error, and its text."""
+
+    error: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[K]):
+    """The cluster after a request; `answers` maps each item to its refusal, None where it was accepted."""
+
+    cluster: Cluster
+    answers: Mapping[K, Denied | None]

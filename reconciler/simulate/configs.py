@@ -1,0 +1,91 @@
+"""Dynamic configs of topics and brokers, changed incrementally: SET, DELETE, APPEND and SUBTRACT (KIP-339)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from reconciler.model.cluster import Cluster
+from reconciler.simulate.answers import Denied, Outcome
+from reconciler.simulate.config_rules import BROKER_RULES, TOPIC_RULES, Kind, Rule, value_problem
+
+Configs = Mapping[str, str]
+
+
+class ConfigRequest(NamedTuple):
+    """One key's change; `operation` is SET, DELETE, APPEND or SUBTRACT."""
+
+    key: str
+    operation: str
+    value: str = ""
+
+
+def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigRequest]]) -> Outcome[str]:
+    """Change topics' overrides, all of a topic's keys or none."""
+    answers: dict[str, Denied | None] = {}
+    topics = dict(cluster.topics)
+    for name in changes:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            answers[name] = Denied("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
+            continue
+        configs = _altered(topic.configs, changes[name], TOPIC_RULES)
+        answers[name] = configs if isinstance(configs, Denied) else validate_topic_configs(configs)
+        if not isinstance(configs, Denied) and answers[name] is None:
+            topics[name] = replace(topic, configs=configs)
+    return Outcome(replace(cluster, topics=topics), answers)
+
+
+def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[ConfigRequest]) -> Outcome[int]:
+    """Change a broker's overrides, all keys or none."""
+    broker = cluster.brokers[broker_id]
+    configs = _altered(broker.configs, changes, BROKER_RULES)
+    denied = configs if isinstance(configs, Denied) else _problem(configs, BROKER_RULES)
+    if denied is not None or isinstance(configs, Denied):
+        return Outcome(cluster, {broker_id: denied})
+    brokers = {**cluster.brokers, broker_id: replace(broker, configs=configs)}
+    return Outcome(replace(cluster, brokers=brokers), {broker_id: None})
+
+
+def validate_topic_configs(configs: Configs) -> Denied | None:
+    """Return why Kafka refuses these overrides, None where it takes them."""
+    unknown = next((key for key in sorted(configs) if key not in TOPIC_RULES), None)
+    if unknown is not None:
+        return Denied("INVALID_CONFIG", f"Unknown topic config name: {unknown}")
+    return _problem(configs, TOPIC_RULES)
+
+
+def _problem(configs: Configs, rules: Mapping[str, Rule]) -> Denied | None:
+    """Return the first key's problem; keys without a rule are free text."""
+    found = (value_problem(key, configs[key], rules[key]) for key in sorted(configs) if key in rules)
+    return next((problem for problem in found if problem is not None), None)
+
+
+def _altered(configs: Configs, changes: Sequence[ConfigRequest], rules: Mapping[str, Rule]) -> Configs | Denied:
+    altered = dict(configs)
+    for change in changes:
+        if change.operation == "DELETE":
+            altered.pop(change.key, None)
+        elif change.operation == "SET":
+            altered[change.key] = change.value
+        else:
+            items = _items(altered.get(change.key), change, rules.get(change.key))
+            if isinstance(items, Denied):
+                return items
+            altered[change.key] = ",".join(items)
+    return dict(sorted(altered.items()))
+
+
+def _items(current: str | None, change: ConfigRequest, rule: Rule | None) -> Sequence[str] | Denied:
+    """Return the list after APPEND or SUBTRACT; one that was not set starts from Kafka's default."""
+    if rule is None or rule.kind is not Kind.LIST:
+        return Denied(
+            "INVALID_CONFIG",
+            f"Can't {change.operation} to key {change.key} because its type is not LIST.",
+        )
+    items = [item for item in (rule.default if current is None else current).split(",") if item]
+    for item in change.value.split(","):
+        if change.operation == "APPEND" and item not in items:
+            items.append(item)
+        elif change.operation == "SUBTRACT" and item in items:
+            items.remove(item)
+    return items

@@ -1,0 +1,186 @@
+"""What a plan's stages reach, and what would be wrong with a stage: checked before a plan is written."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.move import Election, Move
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Problem
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.answers import Denied, Outcome
+from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
+from reconciler.simulate.controller import Controller, controller_of
+from reconciler.simulate.partition import reassigned, with_isr, with_preferred_leader
+from reconciler.simulate.storage import with_partitions
+from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
+
+Reached = Mapping[TopicPartition, Partition | None]
+"""The partitions that a stage touched, as it leaves them; None for one that is gone."""
+
+
+def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Cluster:
+    """Return the cluster at the end of that stage; what Kafka would refuse is left as it was."""
+    match stage:
+        case TopicsStage():
+            for position in stage.changes:
+                cluster = _with_topic_change(cluster, topic_changes[position]).cluster
+            return cluster
+        case ReassignStage() | ElectStage():
+            return with_partitions(cluster, _reached_partitions(cluster, {}, stage, controller_of(cluster)))
+
+
+def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
+    """Yield, for each stage in turn, the partitions it touches as it leaves them; nothing else is copied."""
+    controller = controller_of(cluster)
+    touched: dict[TopicPartition, Partition | None] = {}
+    for stage in plan.stages:
+        if isinstance(stage, TopicsStage):
+            cluster = with_partitions(cluster, {key: one for key, one in touched.items() if one is not None})
+            after = reach(cluster, stage, plan.topic_changes)
+            step = _topic_differences(cluster, after, stage, plan.topic_changes)
+            cluster = after
+        else:
+            step = _reached_partitions(cluster, touched, stage, controller)
+        touched.update(step)
+        yield step
+
+
+def check_stage(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> tuple[Problem, ...]:
+    """Return why that stage could not run on this cluster, or would not end: nothing, for a plan's own stages."""
+    match stage:
+        case TopicsStage():
+            return _topics_problems(cluster, stage, topic_changes)
+        case ReassignStage():
+            controller = controller_of(cluster)
+            found = (_move_problem(cluster, move, controller) for move in stage.moves)
+        case ElectStage():
+            controller = controller_of(cluster)
+            found = (_election_problem(cluster, election, controller) for election in stage.elections)
+    return tuple(problem for problem in found if problem is not None)
+
+
+def _reached_partitions(
+    cluster: Cluster,
+    touched: Mapping[TopicPartition, Partition | None],
+    stage: ReassignStage | ElectStage,
+    controller: Controller,
+) -> dict[TopicPartition, Partition]:
+    items: Sequence[Move | Election] = stage.moves if isinstance(stage, ReassignStage) else stage.elections
+    reached: dict[TopicPartition, Partition] = {}
+    for item in items:
+        key = item.topic_partition
+        partition = touched[key] if key in touched else cluster.partition(key)
+        if partition is not None:
+            reached[key] = (
+                _moved(partition, item, controller) if isinstance(item, Move) else _led(partition, controller)
+            )
+    return reached
+
+
+def _moved(partition: Partition, move: Move, controller: Controller) -> Partition:
+    """Return the partition once all replicas that live have caught up."""
+    changed = reassigned(partition, move.to_replicas, controller)
+    if isinstance(changed, Denied):
+        return partition
+    arrived = (one for one in changed.replicas if one in controller.alive and one not in changed.isr)
+    ended = with_isr(changed, (*changed.isr, *arrived), controller)
+    return replace(ended, sizes=_copied_sizes(partition, ended)) if ended.sizes else ended
+
+
+def _copied_sizes(before: Partition, after: Partition) -> tuple[int | None, ...]:
+    size = before.bytes_to_copy
+    return tuple(before.size_on(one) if one in before.replicas else size for one in after.replicas)
+
+
+def _led(partition: Partition, controller: Controller) -> Partition:
+    elected = with_preferred_leader(partition, controller)
+    return partition if isinstance(elected, Denied) else elected
+
+
+def _with_topic_change(cluster: Cluster, change: TopicChange) -> Outcome[str]:
+    match change:
+        case CreateTopic():
+            return create_topics(cluster, (change,))
+        case CreatePartitions():
+            return create_partitions(cluster, (change,))
+        case DeleteTopic():
+            return delete_topics(cluster, (change.topic,))
+        case AlterConfigs():
+            return alter_topic_configs(cluster, {change.topic: _requests(change)})
+
+
+def _requests(change: AlterConfigs) -> tuple[ConfigRequest, ...]:
+    setting = (ConfigRequest(key, "SET", change.set[key]) for key in sorted(change.set))
+    deleting = (ConfigRequest(key, "DELETE") for key in sorted(change.delete))
+    return (*setting, *deleting)
+
+
+def _topic_differences(
+    before: Cluster, after: Cluster, stage: TopicsStage, topic_changes: Sequence[TopicChange]
+) -> Reached:
+    """Return the partitions that are new or gone."""
+    names = sorted({topic_changes[position].topic for position in stage.changes})
+    was, now = _numbered(before, names), _numbered(after, names)
+    return {key: now.get(key) for key in sorted(was.keys() ^ now.keys())}
+
+
+def _numbered(cluster: Cluster, names: Sequence[str]) -> Mapping[TopicPartition, Partition]:
+    return {
+        TopicPartition(name, partition.partition): partition
+        for name in names
+        if name in cluster.topics
+        for partition in cluster.topics[name].partitions
+    }
+
+
+def _topics_problems(cluster: Cluster, stage: TopicsStage, topic_changes: Sequence[TopicChange]) -> tuple[Problem, ...]:
+    problems = []
+    for position in stage.changes:
+        change = topic_changes[position]
+        outcome = _with_topic_change(cluster, change)
+        denied = outcome.answers[change.topic]
+        if denied is not None:
+            message = f"Kafka would refuse this change of {change.topic}: {denied.message} ({denied.error})"
+            problems.append(Problem("KR390", message, change.at))
+        cluster = outcome.cluster
+    return tuple(problems)
+
+
+def _move_problem(cluster: Cluster, move: Move, controller: Controller) -> Problem | None:
+    key = move.topic_partition
+    partition = cluster.partition(key)
+    if partition is None:
+        return Problem("KR391", f"{key} is to be moved, but there is no such partition.", move.at)
+    if partition.is_reassigning:
+        return Problem("KR392", f"{key} is to be moved, but a reassignment of it is in flight.", move.at)
+    if partition.replicas != move.from_replicas:
+        message = f"{key} is to be moved from {list(move.from_replicas)}, but stands on {list(partition.replicas)}."
+        return Problem("KR393", message, move.at)
+    return _destination_problem(partition, move, controller)
+
+
+def _destination_problem(partition: Partition, move: Move, controller: Controller) -> Problem | None:
+    changed = reassigned(partition, move.to_replicas, controller)
+    if isinstance(changed, Denied):
+        message = f"Kafka would refuse the move of {move.topic_partition}: {changed.message} ({changed.error})"
+        return Problem("KR394", message, move.at)
+    dead = [str(broker_id) for broker_id in move.to_replicas if broker_id not in controller.alive]
+    if dead and _moved(partition, move, controller).is_reassigning:
+        message = f"The move of {move.topic_partition} would never end: broker {', '.join(dead)} is not alive."
+        return Problem("KR395", message, move.at)
+    return None
+
+
+def _election_problem(cluster: Cluster, election: Election, controller: Controller) -> Problem | None:
+    key = election.topic_partition
+    partition = cluster.partition(key)
+    if partition is None:
+        return Problem("KR391", f"{key} is to get a leader, but there is no such partition.")
+    reached = _led(partition, controller)
+    if reached.leader != election.leader:
+        message = f"{key} is to be led by {election.leader}, but its election would end with {reached.leader}."
+        return Problem("KR396", message)
+    return None
