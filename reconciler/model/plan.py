@@ -96,7 +96,8 @@ class Plan:
     def summary(self) -> "Summary":
         """The plan in numbers."""
         moves = [move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves]
-        first, last = {}, {}
+        first: dict[TopicPartition, tuple[int, ...]] = {}
+        last: dict[TopicPartition, tuple[int, ...]] = {}
         for move in moves:
             first.setdefault(move.topic_partition, move.from_replicas)
             last[move.topic_partition] = move.to_replicas
