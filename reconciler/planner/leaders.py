@@ -1,0 +1,70 @@
+"""Who leads each partition: a second flow over each partition's replicas; it orders lists and copies nothing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.model.desired import BalanceTarget, Even, Within
+from reconciler.planner.demand import Bench, Demand, Slot
+from reconciler.planner.levels import is_open, least_cost, least_squares
+from reconciler.planner.network import Bools, Ints
+from reconciler.planner.replicas import balanced
+from reconciler.planner.rows import Rows, free_choices
+
+
+def place_leaders(demand: Demand, held: Bools, target: BalanceTarget) -> Sequence[int]:
+    """Return each slot's preferred leader, one of the brokers that hold it [slots, brokers].
+
+    Without a target the fewest leaders change; with one, the fewest that reach it.
+    """
+    slots, bench, base = demand.slots, demand.bench, demand.led
+    if not slots:
+        return ()
+    rows = _rows(slots, held, bench)
+    changed, fresh = _changes(slots, bench)
+    choices = balanced(rows, bench, base, target) if isinstance(target, Even | Within) else free_choices(rows)
+    for cost in (changed, fresh):
+        least = least_cost(rows, choices, cost)
+        placed, choices = least.placed, least.choices
+    if not isinstance(target, Even) and is_open(rows, choices, np.broadcast_to(np.arange(len(bench.ids)), held.shape)):
+        choices = least_squares(rows, choices, base, bench.capacity)
+        placed = least_cost(rows, choices, np.zeros_like(changed)).placed
+    return [bench.ids[column] for column in placed.argmax(axis=1)]
+
+
+def _rows(slots: Sequence[Slot], held: Bools, bench: Bench) -> Rows:
+    one = np.ones((len(slots), 1), dtype=np.int64)
+    return Rows(
+        count=one[:, 0],
+        need=one[:, 0],
+        allowed=np.stack([_candidates(slot, held[number], bench) for number, slot in enumerate(slots)]),
+        low=0 * one,
+        high=one,
+        rack=np.zeros(len(bench.ids), dtype=np.int64),
+        leading=np.zeros((len(slots), 1), dtype=np.bool_),
+    )
+
+
+def _candidates(slot: Slot, held: Bools, bench: Bench) -> Bools:
+    """Return who may lead: an allowed one; where none is, one in maintenance; where none is, any."""
+    if slot.fixed and slot.need == 0:
+        return bench.mask(slot.fixed[:1])
+    for tier in (slot.rules.leadable, slot.rules.leadable_at_need):
+        candidates: Bools = held & bench.mask(tier)
+        if candidates.any():
+            return candidates
+    return held
+
+
+def _changes(slots: Sequence[Slot], bench: Bench) -> tuple[Ints, Ints]:
+    """Return, [slots, brokers], whether a leader is another than now, and whether it does not hold the data yet."""
+    changed = np.ones((len(slots), len(bench.ids)), dtype=np.int64)
+    fresh = np.ones_like(changed)
+    for number, slot in enumerate(slots):
+        if slot.is_new:
+            changed[number] = fresh[number] = 0
+            continue
+        if slot.replicas[0] in bench.column:
+            changed[number, bench.column[slot.replicas[0]]] = 0
+        fresh[number, [bench.column[replica] for replica in slot.replicas if replica in bench.column]] = 0
+    return changed, fresh

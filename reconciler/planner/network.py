@@ -1,0 +1,110 @@
+"""A flow network in arrays, its minimum-cost flow (OR-tools), and the dual prices of its nodes.
+
+Nodes are numbered: rows (partitions, or classes of equal ones), each row's racks, brokers, sink. Arcs stand in layers,
+row -> rack, rack -> broker, broker -> sink; the prices are found by sweeping the layers.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import min_cost_flow
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Arcs (`tail`, `head`, bounds `lower` <= flow <= `upper`) in layers, and each node's supply.
+
+    `layers` holds the end of each layer of arcs; arcs of one layer never follow one another on a path.
+    """
+
+    tail: Ints
+    head: Ints
+    lower: Ints
+    upper: Ints
+    supply: Ints
+    layers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """An optimal flow, each node's price, and each arc's reduced cost at these prices."""
+
+    flow: Ints
+    price: Ints
+    reduced_cost: Ints
+
+
+class FlowInfeasibleError(Exception):
+    """No flow keeps the bounds; the callers check the rules first, so this is a defect of theirs."""
+
+
+def minimise(network: Network, cost: Ints) -> Solution:
+    """Return a flow of least cost with prices that prove it."""
+    flow = _least_cost_flow(network, cost)
+    price = _prices(network, flow, cost)
+    return Solution(flow, price, cost + price[network.tail] - price[network.head])
+
+
+def optimal_face(network: Network, solution: Solution) -> Network:
+    """Return the network whose flows are exactly the optimal flows (complementary slackness)."""
+    lower = np.where(solution.reduced_cost < 0, network.upper, network.lower)
+    upper = np.where(solution.reduced_cost > 0, network.lower, network.upper)
+    return replace(network, lower=lower, upper=upper)
+
+
+def dual_value(network: Network, solution: Solution) -> int:
+    """Return the lower bound that the prices give on the cost of any flow; equal to the cost where it is optimal."""
+    at_bounds = np.where(solution.reduced_cost > 0, network.lower, network.upper)
+    return int((solution.reduced_cost * at_bounds).sum() - (solution.price * network.supply).sum())
+
+
+def _least_cost_flow(network: Network, cost: Ints) -> Ints:
+    free = np.flatnonzero(network.upper > network.lower)
+    supply = network.supply.copy()
+    np.subtract.at(supply, network.tail, network.lower)
+    np.add.at(supply, network.head, network.lower)
+    flow = network.lower.copy()
+    if len(free):
+        solver = min_cost_flow.SimpleMinCostFlow()
+        arcs = solver.add_arcs_with_capacity_and_unit_cost(
+            network.tail[free].astype(np.int32),
+            network.head[free].astype(np.int32),
+            network.upper[free] - network.lower[free],
+            cost[free],
+        )
+        solver.set_nodes_supplies(np.arange(len(supply), dtype=np.int32), supply)
+        if solver.solve() != solver.OPTIMAL:
+            raise FlowInfeasibleError
+        flow[free] += solver.flows(arcs)
+    elif supply.any():
+        raise FlowInfeasibleError
+    return flow
+
+
+def _prices(network: Network, flow: Ints, cost: Ints) -> Ints:
+    """Return shortest distances in the residual network: Bellman-Ford, one sweep over the layers a round."""
+    sweeps = list(_residual_layers(network, flow, cost))
+    price = np.zeros(len(network.supply), dtype=np.int64)
+    while True:
+        before = price.copy()
+        for tail, head, length in sweeps:
+            np.minimum.at(price, head, price[tail] + length)
+        if np.array_equal(before, price):
+            return price
+
+
+def _residual_layers(network: Network, flow: Ints, cost: Ints) -> list[tuple[Ints, Ints, Ints]]:
+    """Return residual arcs, sink to rows first (undoing flow), then rows to sink (adding flow)."""
+    spans = list(zip((0, *network.layers), network.layers, strict=False))
+    back, forth = [], []
+    for start, end in spans:
+        span = np.arange(start, end)
+        used = span[flow[span] > network.lower[span]]
+        spare = span[flow[span] < network.upper[span]]
+        back.append((network.head[used], network.tail[used], -cost[used]))
+        forth.append((network.tail[spare], network.head[spare], cost[spare]))
+    return [*reversed(back), *forth]

@@ -1,0 +1,195 @@
+"""Changes -> moves: the planner's way in, from values to arrays and back."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.diff.rules import TopicRules
+from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.move import Move, Reason
+from reconciler.model.plan import BrokerShare, Proof
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
+from reconciler.planner.demand import Bench, Demand, Slot, bench_of, demand_of, slots_of
+from reconciler.planner.leaders import place_leaders
+from reconciler.planner.network import Bools
+from reconciler.planner.replicas import ReplicaSets, place_replicas
+from reconciler.planner.shares import shares
+from reconciler.planner.tightness import tightness_warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where everything goes: one whole `Move` for each partition that changes, from its present ordered replicas.
+
+    `topic_changes` are those of the diff with their assignments; `proof` shows that no placement copies less.
+    """
+
+    moves: tuple[Move, ...]
+    topic_changes: tuple[TopicChange, ...]
+    proof: Proof
+    warnings: tuple[Problem, ...]
+    balance_before: Mapping[int, BrokerShare]
+    balance_after: Mapping[int, BrokerShare]
+
+
+def plan_placement(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    changes: Changes,
+    only: Collection[str] | None = None,
+) -> Placed:
+    """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
+
+    With `only`, just these topics move; the others count where they are. Raises PlacementInfeasible, with a smallest
+    set of rules in conflict for each topic, where no placement keeps them all.
+    """
+    balance = desired.cluster.balance
+    _refuse_unknown_balance(balance)
+    slots, still = slots_of(desired, observed, rules, changes, only)
+    _refuse_conflicts(desired, observed, rules, _selected(changes, only), slots)
+    demand = demand_of(slots, still, bench_of(desired, observed))
+    sets = place_replicas(demand, balance.replicas)
+    held = _with_fixed(sets.held, demand)
+    leaders = place_leaders(demand, held, balance.leaders)
+    lists = [_ordered(slot, held[number], leaders[number], demand.bench) for number, slot in enumerate(demand.slots)]
+    target = {slot.topic_partition: replicas for slot, replicas in zip(slots, lists, strict=True)}
+    return Placed(
+        moves=tuple(_moves(slots, lists, changes.broken_rules, desired)),
+        topic_changes=tuple(_assigned(change, target) for change in changes.topic_changes),
+        proof=_with_forced(sets, slots),
+        warnings=(*_size_warnings(slots), *tightness_warnings(balance, demand, sets.held, leaders)),
+        balance_before=shares(observed, {}),
+        balance_after=shares(observed, target),
+    )
+
+
+def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[BrokenRule]:
+    return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
+
+
+def _refuse_unknown_balance(balance: Balance) -> None:
+    asked = (
+        ("topics", balance.topics),
+        ("disk", balance.disk),
+        ("networkIn", balance.network_in),
+        ("networkOut", balance.network_out),
+    )
+    problems = [
+        Problem("KR304", f"balance.{name} cannot be planned by this version: turn it off", balance.at.get(name))
+        for name, target in asked
+        if not isinstance(target, Off)
+    ]
+    if problems:
+        raise InvalidInput(problems)
+
+
+def _refuse_conflicts(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    broken: Sequence[BrokenRule],
+    slots: Sequence[Slot],
+) -> None:
+    problems = [
+        *_absent_but_there(desired, observed),
+        *frozen_conflicts(rules, broken),
+        *placement_conflicts(desired, observed, slots),
+    ]
+    if problems:
+        raise PlacementInfeasible(problems)
+
+
+def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
+    absent = {broker.id for broker in desired.cluster.brokers.values() if broker.state is BrokerState.ABSENT}
+    if not absent:
+        return
+    held = dict.fromkeys(sorted(absent), 0)
+    for _, partition in observed.partitions():
+        for replica in partition.target_replicas:
+            if replica in held:
+                held[replica] += 1
+    for broker_id, count in held.items():
+        if count:
+            at = desired.cluster.broker(broker_id).at
+            message = f"broker {broker_id} is declared absent, but it holds {count} replicas: declare it draining first"
+            yield Problem("KR303", message, at)
+
+
+def _with_fixed(held: Bools, demand: Demand) -> Bools:
+    joined = held.copy()
+    for number, slot in enumerate(demand.slots):
+        if slot.fixed:
+            joined[number] |= demand.bench.mask(slot.fixed)
+    return joined
+
+
+def _ordered(slot: Slot, held: Bools, leader: int, bench: Bench) -> tuple[int, ...]:
+    """Return the leader, then kept replicas in their present order, then new ones by id, from the leader's id on."""
+    if slot.fixed and slot.need == 0:
+        return slot.fixed
+    holders = {bench.ids[column] for column in np.flatnonzero(held)} | set(slot.fixed)
+    kept = [replica for replica in slot.replicas if replica in holders and replica != leader]
+    new = sorted(holders.difference(slot.replicas) - {leader}, key=lambda replica: (replica < leader, replica))
+    return (leader, *kept, *new)
+
+
+def _moves(
+    slots: Sequence[Slot], lists: Sequence[tuple[int, ...]], broken: Sequence[BrokenRule], desired: Desired
+) -> Iterator[Move]:
+    why = {finding.topic_partition: finding for finding in broken}
+    balance = desired.cluster.balance
+    for slot, replicas in zip(slots, lists, strict=True):
+        if slot.is_new or slot.replicas == replicas:
+            continue
+        added = len(set(replicas).difference(slot.replicas))
+        finding = why.get(slot.topic_partition)
+        is_set_changed = set(replicas) != set(slot.replicas)
+        reason, name = (Reason.BALANCE, "replicas") if is_set_changed else (Reason.LEADERS, "leaders")
+        yield Move(
+            slot.topic_partition,
+            slot.replicas,
+            replicas,
+            bytes=added * (slot.size or 0),
+            reason=finding.reason if finding else reason,
+            at=finding.at if finding else balance.at.get(name),
+            is_size_known=slot.size is not None,
+        )
+
+
+def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:
+    """Return the change with the planned replicas of its new partitions."""
+    if isinstance(change, CreateTopic):
+        numbers = range(change.partitions)
+    elif isinstance(change, CreatePartitions):
+        numbers = range(change.from_count, change.to_count)
+    else:
+        return change
+    keys = [TopicPartition(change.topic, number) for number in numbers]
+    return replace(change, assignment={key.partition: target[key] for key in keys if key in target})
+
+
+def _with_forced(sets: ReplicaSets, slots: Sequence[Slot]) -> Proof:
+    """Return the proof with what explicit assignments copy, which no choice could save."""
+    is_bytes = sets.proof.objective == "bytes"
+    forced = sum(
+        len(set(slot.fixed).difference(slot.replicas)) * ((slot.size or 0) if is_bytes else 1)
+        for slot in slots
+        if slot.fixed and slot.need == 0 and not slot.is_new
+    )
+    return replace(sets.proof, value=sets.proof.value + forced, lower_bound=sets.proof.lower_bound + forced)
+
+
+def _size_warnings(slots: Sequence[Slot]) -> Iterator[Problem]:
+    unknown = [slot.topic_partition for slot in slots if slot.size is None and not slot.is_new]
+    if unknown:
+        message = (
+            f"the size of {len(unknown)} partitions is unknown ({unknown[0]} and others): "
+            "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"
+        )
+        yield Problem("KR801", message, None, Severity.WARNING)

@@ -1,0 +1,111 @@
+"""Which brokers hold each partition: the replica sets, by minimum-cost flows in the contract's order of objectives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.desired import BalanceTarget, Even, Off, Within
+from reconciler.model.plan import Proof
+from reconciler.planner.demand import Bench, Demand, Slot
+from reconciler.planner.levels import is_open, least_cost, least_outside, least_squares
+from reconciler.planner.network import Bools, Ints
+from reconciler.planner.rows import Choices, Rows, classes, free_choices
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the choice of a broker costs, [slots, brokers]: bytes copied, replicas copied, preferred leaders kept."""
+
+    bytes: Ints
+    copies: Ints
+    leaders_kept: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSets:
+    """Who holds what [slots, brokers], and the proof that no choice copies less."""
+
+    held: Bools
+    proof: Proof
+
+
+def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
+    """Return the least movement to a placement that keeps every rule and is as balanced as asked for.
+
+    Where a size is unknown, replicas are counted before bytes.
+    """
+    rows, bench = demand.rows, demand.bench
+    costs = _costs(demand.slots, bench)
+    choices = balanced(rows, bench, demand.base, target)
+    objective, first, second = ("bytes", costs.bytes, costs.copies)
+    if not demand.is_size_known:
+        objective, first, second = ("replicas", costs.copies, costs.bytes)
+    least = least_cost(rows, choices, first)
+    proof = Proof(objective, least.value, least.bound, _prices(bench, least.prices))
+    placed, choices = least.placed, least.choices
+    if is_open(rows, choices, second):
+        least = least_cost(rows, choices, second)
+        placed, choices = least.placed, least.choices
+    if not isinstance(target, Even) and is_open(rows, choices, _any_broker(bench, rows)):
+        choices = least_squares(rows, choices, demand.base, bench.capacity)
+        placed = least_cost(rows, choices, np.zeros_like(costs.bytes)).placed
+    if is_open(rows, choices, costs.leaders_kept):
+        placed = least_cost(rows, choices, costs.leaders_kept).placed
+    return ReplicaSets(placed > 0, proof)
+
+
+def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Choices:
+    """Return the choices whose broker counts are as balanced as the target asks and the rules allow.
+
+    Only counts matter here, so partitions of the same demand are one row: the solutions of the classes are those of
+    the partitions, since the demands are flows and a flow of n equal ones is n flows.
+    """
+    if isinstance(target, Off):
+        return free_choices(rows)
+    picked, kind = classes(rows)
+    choices = free_choices(picked)
+    if isinstance(target, Even):
+        narrowed = least_squares(picked, choices, base, bench.capacity)
+    else:
+        low, high = band(rows.total + int(base.sum()), bench, target)
+        narrowed = least_outside(picked, choices, base, low, high)
+    return narrowed.of_rows(kind)
+
+
+def band(total: int, bench: Bench, target: Within) -> tuple[Ints, Ints]:
+    """Return the fewest and most [brokers] within the target of each fair share, the next whole numbers included."""
+    capacity = int(bench.capacity.sum())
+    low, high = [], []
+    for weight in bench.capacity.tolist():
+        share = total * weight
+        numerator, denominator = target.fraction.numerator, target.fraction.denominator
+        least = -(-share * (denominator - numerator) // (capacity * denominator))
+        most = share * (denominator + numerator) // (capacity * denominator)
+        low.append(max(0, min(least, share // capacity)))
+        high.append(max(most, -(-share // capacity)))
+    return np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+
+
+def _costs(slots: Sequence[Slot], bench: Bench) -> Costs:
+    shape = (len(slots), len(bench.ids))
+    is_copied = np.ones(shape, dtype=np.bool_)
+    leaders_kept = np.zeros(shape, dtype=np.int64)
+    size = np.array([0 if slot.is_new else slot.size or 0 for slot in slots], dtype=np.int64)
+    for number, slot in enumerate(slots):
+        if slot.is_new:
+            is_copied[number] = False
+            continue
+        is_copied[number, [bench.column[replica] for replica in slot.replicas if replica in bench.column]] = False
+        if slot.replicas[0] in bench.column and slot.replicas[0] in slot.rules.leadable:
+            leaders_kept[number, bench.column[slot.replicas[0]]] = -1
+    return Costs(size[:, None] * is_copied, is_copied.astype(np.int64), leaders_kept)
+
+
+def _any_broker(bench: Bench, rows: Rows) -> Ints:
+    """Return a cost that differs between any two brokers, so that a free choice between brokers shows."""
+    return np.broadcast_to(np.arange(len(bench.ids)), rows.allowed.shape)
+
+
+def _prices(bench: Bench, prices: Ints) -> dict[int, int]:
+    return dict(zip(bench.ids, (int(price) for price in prices - prices.min(initial=0)), strict=True))
