@@ -1,0 +1,284 @@
+"""A simulated cluster behind the port: Kafka's answers, a clock of its own, and faults where a test wants them."""
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import TypeVar
+
+from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
+from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.answers import Denied, Outcome
+from reconciler.simulate.brokers import fence, register, unfence, unregister
+from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
+from reconciler.simulate.progress import advance
+from reconciler.simulate.requests import elect_preferred_leaders, reassign
+from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
+
+K = TypeVar("K", bound=Hashable)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""When a cluster begins whose file does not say when it was observed."""
+
+
+class Moment(Enum):
+    """When a fault is asked for: before a request reaches the cluster, or after it has had its effect."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+FaultHook = Callable[[str, Moment], Answer | None]
+"""Called with the method's name before each request, and after each write. It may raise, which before loses the
+request and after only its answer; or return an answer, which every item of a write then gets: before, instead of the
+effect; after, beside it."""
+
+SaveHook = Callable[[Cluster], None]
+
+
+class SimulatedClock:
+    """The cluster's own time: to sleep is to let its followers copy."""
+
+    def __init__(self, start: datetime, pass_time: Callable[[float], None]) -> None:
+        self._now = start
+        self._pass_time = pass_time
+
+    def now(self) -> datetime:
+        """Return the cluster's time."""
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much of the cluster's time pass; none of ours does."""
+        if seconds > 0:
+            self._now += timedelta(seconds=seconds)
+            self._pass_time(seconds)
+
+
+class SimulatedAdmin:
+    """One simulated cluster. `cluster` is its whole state; `save` is called with it after every change."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        save: SaveHook | None = None,
+        fault: FaultHook | None = None,
+        network_bytes_per_second: int = NETWORK_BYTES_PER_SECOND,
+    ) -> None:
+        self.cluster = cluster
+        self.fault = fault
+        self.writes = 0
+        self.clock: Clock = SimulatedClock(_time(cluster.observed_at), self._pass_time)
+        self._save = save
+        self._network_bytes_per_second = network_bytes_per_second
+
+    def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
+        """Return the whole state as a client sees it: of a dead broker neither configs nor sizes."""
+        self._before("observe")
+        seen = _seen(self.cluster, has_groups=has_groups)
+        if progress is not None:
+            progress("topics", len(seen.topics), len(seen.topics))
+        return seen
+
+    def cluster_id(self) -> str:
+        """Return the cluster's id."""
+        self._before("cluster_id")
+        return self.cluster.cluster_id
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Return every registered broker, without configs and log dirs."""
+        self._before("brokers")
+        return {one.id: replace(one, configs={}, log_dirs=()) for one in self.cluster.brokers.values()}
+
+    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+        """Return those of the topics that exist, as metadata shows them: in flight, only the union."""
+        self._before("topics")
+        return {name: _bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """Return every reassignment in flight."""
+        self._before("reassignments")
+        return {
+            key: Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
+            for key, partition in self.cluster.partitions()
+            if partition.is_reassigning
+        }
+
+    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return the bytes of each replica on a living broker."""
+        self._before("replica_bytes")
+        found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
+        return {
+            (key, replica): size
+            for key, partition in found
+            if partition is not None
+            for replica in partition.replicas
+            if self.cluster.is_alive(replica) and (size := partition.size_on(replica)) is not None
+        }
+
+    def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the overrides of those topics that exist."""
+        self._before("topic_configs")
+        return {name: dict(self.cluster.topics[name].configs) for name in sorted(names) if name in self.cluster.topics}
+
+    def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
+        """Return the overrides of those brokers that live."""
+        self._before("broker_configs")
+        alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))
+        return {broker_id: dict(self.cluster.brokers[broker_id].configs) for broker_id in alive}
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Submit targets; None cancels."""
+
+        def effect(cluster: Cluster) -> Outcome[TopicPartition]:
+            return reassign(cluster, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+
+        return self._write("reassign", list(targets), effect)
+
+    def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
+        """Elect the first replicas; one that leads already is a success."""
+        answers = self._write(
+            "elect_preferred_leaders",
+            topic_partitions,
+            lambda cluster: elect_preferred_leaders(cluster, topic_partitions),
+        )
+        return {key: Answer() if one.error == "ELECTION_NOT_NEEDED" else one for key, one in answers.items()}
+
+    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+        """Create topics; one without an assignment is placed in stripes over the racks."""
+        names = [change.topic for change in changes]
+        return self._write("create_topics", names, lambda cluster: create_topics(cluster, changes, seed=self.writes))
+
+    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+        """Add partitions."""
+        names = [change.topic for change in changes]
+        return self._write("create_partitions", names, lambda cluster: create_partitions(cluster, changes))
+
+    def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
+        """Delete topics."""
+        return self._write("delete_topics", names, lambda cluster: delete_topics(cluster, names))
+
+    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+        """Change topics' overrides incrementally."""
+        requests = {name: _requests(changes[name]) for name in changes}
+        return self._write("alter_topic_configs", list(changes), lambda cluster: alter_topic_configs(cluster, requests))
+
+    def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
+        """Change a broker's overrides incrementally; a dead one does not answer."""
+        if not self.cluster.is_alive(broker_id):
+            raise ClusterUnavailable(f"Broker {broker_id} does not answer: it is not alive. Start it, then try again.")
+        requests = _requests(changes)
+        answers = self._write(
+            "alter_broker_configs", [broker_id], lambda cluster: alter_broker_configs(cluster, broker_id, requests)
+        )
+        return answers[broker_id]
+
+    def close(self) -> None:
+        """Release nothing: there is no connection."""
+
+    def kill_broker(self, broker_id: int) -> None:
+        """Let a broker die, and the controller notice."""
+        self._become(fence(self.cluster, broker_id))
+
+    def return_broker(self, broker_id: int) -> None:
+        """Let a dead broker live again; it catches up as time passes."""
+        self._become(unfence(self.cluster, broker_id))
+
+    def add_broker(self, broker: Broker) -> None:
+        """Let a new broker join."""
+        self._become(register(self.cluster, broker))
+
+    def remove_broker(self, broker_id: int) -> None:
+        """Unregister a broker."""
+        self._become(unregister(self.cluster, broker_id))
+
+    def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
+        instead = self._before(name)
+        if instead is not None:
+            return dict.fromkeys(items, instead)
+        outcome = effect(self.cluster)
+        self.writes += 1
+        self._become(outcome.cluster)
+        beside = self._after(name)
+        if beside is not None:
+            return dict.fromkeys(items, beside)
+        return {item: _answer(outcome.answers[item]) for item in items}
+
+    def _before(self, name: str) -> Answer | None:
+        return self.fault(name, Moment.BEFORE) if self.fault is not None else None
+
+    def _after(self, name: str) -> Answer | None:
+        return self.fault(name, Moment.AFTER) if self.fault is not None else None
+
+    def _pass_time(self, seconds: float) -> None:
+        milliseconds = round(seconds * 1000)
+        self._become(advance(self.cluster, milliseconds, network_bytes_per_second=self._network_bytes_per_second))
+
+    def _become(self, cluster: Cluster) -> None:
+        self.cluster = replace(cluster, observed_at=_text(self.clock.now()))
+        if self._save is not None:
+            self._save(self.cluster)
+
+
+def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
+    """Return the cluster without what only dead brokers know."""
+    dead = frozenset(cluster.brokers) - {one.id for one in cluster.brokers.values() if not one.is_fenced}
+    seen = cluster if has_groups else replace(cluster, groups=())
+    if not dead:
+        return seen
+    brokers = {
+        one.id: replace(one, configs={}, log_dirs=()) if one.is_fenced else one for one in cluster.brokers.values()
+    }
+    topics = {
+        name: replace(topic, partitions=tuple(_without_sizes(partition, dead) for partition in topic.partitions))
+        for name, topic in cluster.topics.items()
+    }
+    return replace(seen, brokers=brokers, topics=topics)
+
+
+def _without_sizes(partition: Partition, dead: frozenset[int]) -> Partition:
+    if dead.isdisjoint(partition.replicas):
+        return partition
+    sizes = zip(partition.replicas, partition.sizes, strict=False)
+    log_dirs = zip(partition.replicas, partition.log_dirs, strict=False)
+    return replace(
+        partition,
+        sizes=tuple(None if replica in dead else size for replica, size in sizes),
+        log_dirs=tuple(None if replica in dead else path for replica, path in log_dirs),
+    )
+
+
+def _bare(topic: Topic) -> Topic:
+    partitions = (
+        Partition(one.partition, leader=one.leader, replicas=one.replicas, isr=one.isr) for one in topic.partitions
+    )
+    return replace(topic, partitions=tuple(partitions), configs={})
+
+
+def _requests(changes: Sequence[ConfigChange]) -> tuple[ConfigRequest, ...]:
+    return tuple(ConfigRequest(change.key, change.operation, change.value) for change in changes)
+
+
+def _answer(denied: Denied | None) -> Answer:
+    return Answer() if denied is None else Answer(denied.error, denied.message)
+
+
+def _time(observed_at: str | None) -> datetime:
+    if observed_at is None:
+        return START
+    time = datetime.fromisoformat(observed_at)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _text(time: datetime) -> str:
+    """Return ISO 8601 in UTC, with milliseconds where there are some."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z").replace(".000Z", "Z")
