@@ -117,7 +117,8 @@ def _is_barred_by_name(declared: DesiredTopic, rules: TopicRules, broker_id: int
 
 
 def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    if rules.spread not in {Spread.STRICT, Spread.PREFER} or rules.rack_excess(replicas) == 0:
+    binding = {Spread.STRICT} if rules.is_frozen else {Spread.STRICT, Spread.PREFER}
+    if rules.spread not in binding or rules.rack_excess(replicas) == 0:
         return False
     held = Counter(rules.rack_of.get(replica, "") for replica in replicas)
     limits = rules.rack_limits(len(replicas), replicas)
@@ -125,10 +126,9 @@ def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
 
 
 def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    """Whether another replica may lead and the first one may not."""
-    if not replicas or replicas[0] in rules.leadable:
-        return False
-    return any(replica in rules.leadable for replica in replicas)
+    """Whether another replica may lead and the first one may not; a frozen list yields to a broker in maintenance."""
+    allowed = rules.leadable_at_need if rules.is_frozen else rules.leadable
+    return bool(replicas) and replicas[0] not in allowed and not allowed.isdisjoint(replicas)
 
 
 def _brokers(broker_ids: list[int]) -> str:
