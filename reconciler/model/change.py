@@ -55,6 +55,17 @@ TopicChange = CreateTopic | CreatePartitions | AlterConfigs | DeleteTopic
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One field of one topic, observed against desired; None where it is not set."""
+
+    topic: str
+    field: str
+    old: str | None
+    new: str | None
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BrokenRule:
     """A partition that breaks a rule today: which rule, in words, and where it is written."""
 
