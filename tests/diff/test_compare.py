@@ -1,0 +1,154 @@
+from dataclasses import replace
+
+import pytest
+from helpers.small_cluster import small_cluster
+
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
+from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import (
+    Balance,
+    BrokerState,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Even,
+    Placement,
+    Protection,
+    Spread,
+    TopicPolicy,
+)
+from reconciler.model.move import Election, Reason
+from reconciler.model.problem import InvalidInput
+from reconciler.model.topic_partition import TopicPartition
+
+OBSERVED = small_cluster("orders-0: 1,2,3", "orders-1: 2,3,1 leader 3", configs={"orders": {"retention.ms": "1"}})
+
+
+def changes(*topics: DesiredTopic, observed: Cluster = OBSERVED, cluster: DesiredCluster | None = None) -> Changes:
+    desired = Desired(cluster or DesiredCluster("c"), {topic.name: topic for topic in topics})
+    return compare(desired, observed, topic_rules(desired, observed))
+
+
+def test_what_is_not_written_is_not_compared() -> None:
+    assert changes(DesiredTopic("orders")) == Changes()
+
+
+def test_only_written_config_keys_are_compared_and_null_removes_an_override() -> None:
+    wanted = DesiredTopic("orders", config={"retention.ms": None, "segment.ms": "5", "flush.ms": None})
+    assert changes(wanted).topic_changes == (
+        AlterConfigs(
+            "orders", {"segment.ms": "5"}, ("retention.ms",), {"retention.ms": "1", "segment.ms": None}, at=None
+        ),
+    )
+
+
+def test_a_topic_that_is_not_there_is_created_and_one_that_is_too_small_grows() -> None:
+    found = changes(DesiredTopic("new", partitions=2, replication_factor=3), DesiredTopic("orders", partitions=4))
+    assert found.topic_changes == (CreateTopic("new", 2, 3), CreatePartitions("orders", 2, 4))
+
+
+def test_partitions_that_would_have_to_go_are_drift() -> None:
+    found = changes(DesiredTopic("orders", partitions=1))
+    assert [problem.code for problem in found.drift] == ["KR218"]
+    assert not found.topic_changes
+
+
+@pytest.mark.parametrize(
+    ("topic", "code"),
+    [
+        (DesiredTopic("new", partitions=2), "KR214"),
+        (DesiredTopic("new", replication_factor=2), "KR214"),
+        (DesiredTopic("__new", partitions=1, replication_factor=1), "KR213"),
+        (DesiredTopic("orders", partitions=3, protect=frozenset({Protection.GROW})), "KR219"),
+        (DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE})), "KR216"),
+    ],
+)
+def test_a_contradiction_is_an_error_with_its_code(topic: DesiredTopic, code: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        changes(topic)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def test_another_cluster_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="declares clusterId other, but the observed cluster is simulated"):
+        changes(cluster=DesiredCluster("c", cluster_id="other"))
+
+
+def test_an_absent_topic_goes_only_where_deletion_is_allowed() -> None:
+    absent = DesiredTopic("orders", is_absent=True)
+    assert [problem.code for problem in changes(absent).drift] == ["KR217"]
+    allowing = DesiredCluster("c", topics=TopicPolicy(is_delete_allowed=True))
+    assert changes(absent, cluster=allowing).topic_changes == (DeleteTopic("orders", "id-of-orders"),)
+
+
+def test_an_undeclared_topic_is_drift_only_where_all_are_managed() -> None:
+    assert not changes().drift
+    assert [
+        problem.code for problem in changes(cluster=DesiredCluster("c", topics=TopicPolicy(is_all_managed=True))).drift
+    ] == ["KR215"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "cluster", "reason"),
+    [
+        (DesiredTopic("orders", replication_factor=2), DesiredCluster("c"), Reason.REPLICATION_FACTOR),
+        (
+            DesiredTopic("orders", placement=Placement(brokers_except=frozenset({2}))),
+            DesiredCluster("c"),
+            Reason.ELIGIBILITY,
+        ),
+        (
+            DesiredTopic("orders"),
+            DesiredCluster("c", brokers={2: DesiredBroker(2, BrokerState.DRAINING)}),
+            Reason.DRAINING,
+        ),
+        (
+            DesiredTopic("orders", placement=Placement(assignment=((3, 2, 1), (1, 2, 3)))),
+            DesiredCluster("c"),
+            Reason.ASSIGNMENT,
+        ),
+    ],
+)
+def test_a_broken_rule_has_its_reason(topic: DesiredTopic, cluster: DesiredCluster, reason: Reason) -> None:
+    assert {broken.reason for broken in changes(topic, cluster=cluster).broken_rules} == {reason}
+
+
+def test_a_rack_rule_counts_only_where_it_is_written() -> None:
+    observed = small_cluster("orders-0: 1,4,2")
+    spread = DesiredTopic("orders", placement=Placement(racks_spread=Spread.STRICT))
+    assert [broken.reason for broken in changes(spread, observed=observed).broken_rules] == [Reason.RACKS]
+    assert not changes(DesiredTopic("orders"), observed=observed).broken_rules
+
+
+def test_a_dead_broker_is_the_most_urgent_reason() -> None:
+    observed = small_cluster("orders-0: 1,2,3 isr 1,2", fenced=(3,))
+    found = changes(DesiredTopic("orders", replication_factor=2), observed=observed)
+    assert [broken.reason for broken in found.broken_rules] == [Reason.DEAD_BROKER]
+
+
+def test_during_a_reassignment_the_target_is_compared() -> None:
+    moving = replace(
+        OBSERVED.topics["orders"].partitions[0],
+        replicas=(1, 2, 4, 3),
+        adding_replicas=(4,),
+        removing_replicas=(3,),
+    )
+    observed = replace(OBSERVED, topics={"orders": replace(OBSERVED.topics["orders"], partitions=(moving,))})
+    found = changes(DesiredTopic("orders", replication_factor=3), observed=observed)
+    assert not found.broken_rules
+
+
+def test_leaders_are_elected_only_where_leader_balance_is_asked_for() -> None:
+    topic = DesiredTopic("orders")
+    assert not changes(topic).elections
+    asked = DesiredCluster("c", balance=Balance(leaders=Even()))
+    assert changes(topic, cluster=asked).elections == (Election(TopicPartition("orders", 1), 2),)
+
+
+def test_a_leader_is_never_elected_outside_the_isr() -> None:
+    observed = small_cluster("orders-0: 2,3,1 isr 3,1 leader 3")
+    asked = DesiredCluster("c", balance=Balance(leaders=Even()))
+    assert not changes(DesiredTopic("orders"), observed=observed, cluster=asked).elections
