@@ -1,0 +1,115 @@
+"""JSON for programs: a verb's own result, sorted, with the unit in the key. A plan's own JSON is its file."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.problem import Location, Problem
+from reconciler.model.run import RunResult
+from reconciler.render.escape import MASK, config_value
+
+
+def changes(found: Changes) -> str:
+    """Return what differs: `topicChanges`, `brokenRules`, `elections`, `drift`."""
+    return document(
+        {
+            "topicChanges": [_topic_change(change) for change in found.topic_changes],
+            "brokenRules": [
+                {
+                    "topic": broken.topic_partition.topic,
+                    "partition": broken.topic_partition.partition,
+                    "reason": broken.reason.value,
+                    "detail": broken.detail,
+                    "at": _place(broken.at),
+                }
+                for broken in found.broken_rules
+            ],
+            "elections": [
+                {
+                    "topic": election.topic_partition.topic,
+                    "partition": election.topic_partition.partition,
+                    "leader": election.leader,
+                }
+                for election in found.elections
+            ],
+            "drift": [problem_object(problem) for problem in found.drift],
+        }
+    )
+
+
+def problems(found: Iterable[Problem]) -> str:
+    """Return `problems`, each with code, message, severity and place."""
+    return document({"problems": [problem_object(problem) for problem in found]})
+
+
+def error(code: str, message: str, exit_code: int, found: Iterable[Problem] = ()) -> str:
+    """Return an error that ended the verb, with every problem it carries."""
+    listed = [problem_object(problem) for problem in found]
+    return document({"error": {"code": code, "message": message, "exitCode": exit_code, "problems": listed}})
+
+
+def result(ended: RunResult) -> str:
+    """Return how a run, or a cancel, ended."""
+    return document(
+        {
+            "state": ended.state.value,
+            "stagesDone": ended.stages_done,
+            "stages": ended.stages,
+            "writes": ended.writes,
+            "seconds": round(ended.seconds, 3),
+            "messages": list(ended.messages),
+            "debts": [problem_object(debt) for debt in ended.debts],
+            "left": [{"topic": left.topic, "partition": left.partition} for left in ended.left],
+        }
+    )
+
+
+def document(value: Mapping[str, object]) -> str:
+    """Return that value as sorted, indented JSON with one newline at its end."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def problem_object(problem: Problem) -> dict[str, object]:
+    """Return a problem as JSON has it; line and column are null where there is no place."""
+    at = problem.at
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "severity": problem.severity.value,
+        "file": at.file if at else None,
+        "line": at.line if at else None,
+        "column": at.column if at else None,
+    }
+
+
+def _topic_change(change: TopicChange) -> dict[str, object]:
+    common: dict[str, object] = {"topic": change.topic, "at": _place(change.at)}
+    match change:
+        case CreateTopic():
+            return common | {
+                "kind": "createTopic",
+                "partitions": change.partitions,
+                "replicationFactor": change.replication_factor,
+                "configs": {key: _value(key, value) for key, value in change.configs.items()},
+            }
+        case CreatePartitions():
+            return common | {"kind": "createPartitions", "from": change.from_count, "to": change.to_count}
+        case AlterConfigs():
+            return common | {"kind": "alterConfigs", "configs": _config_changes(change)}
+        case DeleteTopic():
+            return common | {"kind": "deleteTopic", "topicId": change.topic_id}
+
+
+def _config_changes(change: AlterConfigs) -> dict[str, object]:
+    after: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
+    return {
+        key: {"from": _value(key, change.before.get(key)), "to": _value(key, value)} for key, value in after.items()
+    }
+
+
+def _value(key: str, value: str | None) -> str | None:
+    return MASK if value is not None and config_value(key, value) == MASK else value
+
+
+def _place(at: Location | None) -> str | None:
+    return str(at) if at else None

@@ -1,0 +1,58 @@
+"""A plan as files for Kafka's own tools, one set a stage, in the exact form that those tools write."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.move import Election
+from reconciler.model.plan import Plan
+from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+ANY_LOG_DIR = "any"
+
+
+def plan_files(plan: Plan) -> Mapping[str, str]:
+    """Return each file's text by its name, sorted in the order of use; topic changes have no such file.
+
+    `stage-NN-reassign.json` and `stage-NN-rollback.json` are for kafka-reassign-partitions, `stage-NN-elect.json` is
+    for kafka-leader-election.
+    """
+    width = max(2, len(str(len(plan.stages))))
+    files: dict[str, str] = {}
+    for stage in plan.stages:
+        prefix = f"stage-{stage.number:0{width}}"
+        match stage:
+            case ReassignStage():
+                targets = {move.topic_partition: move.to_replicas for move in stage.moves}
+                origins = {move.topic_partition: move.from_replicas for move in stage.moves}
+                files[f"{prefix}-reassign.json"] = reassignment(targets)
+                files[f"{prefix}-rollback.json"] = reassignment(origins)
+            case ElectStage():
+                files[f"{prefix}-elect.json"] = elections(stage.elections)
+            case _:
+                pass
+    return files
+
+
+def reassignment(targets: Mapping[TopicPartition, tuple[int, ...]]) -> str:
+    """Return the file that `--reassignment-json-file` takes: sorted by topic and partition, every log dir `any`."""
+    partitions = [
+        {
+            "topic": topic_partition.topic,
+            "partition": topic_partition.partition,
+            "replicas": list(replicas),
+            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+        }
+        for topic_partition, replicas in sorted(targets.items())
+    ]
+    return _compact({"version": 1, "partitions": partitions})
+
+
+def elections(wanted: Iterable[Election]) -> str:
+    """Return the file that kafka-leader-election takes with `--path-to-json-file`; it has no version."""
+    keys = sorted(election.topic_partition for election in wanted)
+    return _compact({"partitions": [{"topic": key.topic, "partition": key.partition} for key in keys]})
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"

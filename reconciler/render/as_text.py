@@ -1,0 +1,166 @@
+"""Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.model.change import BrokenRule, Changes
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.run import RunResult, RunState
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.render.escape import visible
+from reconciler.render.facts import (
+    balance_ranges,
+    by_weight,
+    estimate,
+    least_movement,
+    place,
+    replica_list,
+    stage_title,
+    throttle,
+)
+from reconciler.render.rows import Row, plan_rows, topic_row
+from reconciler.render.units import counted, duration, size
+
+NO_CHANGES = "No changes."
+_WIDEST_COLUMN = 60
+_MOST_NAMED = 10
+_STATES = {
+    RunState.DONE: "Done",
+    RunState.STOPPED: "Stopped",
+    RunState.CANCELLED: "Cancelled",
+    RunState.FAILED: "Failed",
+}
+
+
+def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
+    """Return the plan: one line a change, totals, what is known of its safety, warnings and violations."""
+    lines: list[str] = []
+    if reviewed.is_empty:
+        lines.append(NO_CHANGES)
+    else:
+        lines += _table([_cells(row, root) for row in plan_rows(reviewed)])
+        lines += _stages(reviewed, root) if has_stages else []
+        lines += [totals(reviewed), *_balance(reviewed)]
+    lines += problems([*reviewed.violations, *reviewed.warnings], root=root)
+    return "\n".join(lines) + "\n"
+
+
+def totals(reviewed: Plan) -> str:
+    """Return the plan in one line: `Plan 4f3c9a1e: 14 replica moves, 27.0 GiB (no plan can copy less), …`."""
+    summary = reviewed.summary
+    parts = []
+    if summary.topic_changes:
+        parts.append(counted(summary.topic_changes, "topic change"))
+    if summary.replica_moves:
+        claim = least_movement(reviewed)
+        moved = f"{counted(summary.replica_moves, 'replica move')}, {size(summary.bytes)}"
+        parts.append(f"{moved} ({claim})" if claim else moved)
+    elif summary.partitions:
+        parts.append(f"{counted(summary.partitions, 'replica list')} to rewrite, nothing is copied")
+    if summary.elections:
+        parts.append(counted(summary.elections, "election"))
+    parts.append(counted(summary.stages, "stage"))
+    if summary.bytes:
+        parts.append(" ".join(filter(None, (estimate(summary.estimated_seconds), throttle(reviewed)))))
+    return f"Plan {reviewed.id}: {', '.join(parts)}."
+
+
+def changes(found: Changes, *, root: str = "") -> str:
+    """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
+    table = [_cells(topic_row(change), root) for change in found.topic_changes]
+    table += [_broken_cells(broken, root) for broken in found.broken_rules]
+    table += [
+        ("~", str(election.topic_partition), f"leader -> {election.leader}, the preferred one", "", "")
+        for election in found.elections
+    ]
+    lines = _table(table) or [NO_CHANGES]
+    return "\n".join([*lines, *problems(found.drift, root=root)]) + "\n"
+
+
+def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:
+    """Return one line a problem, the heaviest first."""
+    ranks = {severity: rank for rank, severity in enumerate(Severity)}
+    ordered = sorted(by_weight(found), key=lambda problem: ranks[problem.severity])
+    return [problem_line(problem, root=root) for problem in ordered]
+
+
+def problem_line(problem: Problem, *, root: str = "") -> str:
+    """Return `severity: message (KR101, file:line)`."""
+    where = ", ".join(filter(None, (problem.code, place(problem.at, root))))
+    return f"{problem.severity}: {visible(problem.message)} ({where})"
+
+
+def input_problem(problem: Problem, *, root: str = "") -> str:
+    """Return `file:line:column: message (KR101)`, the form that editors and compilers share."""
+    where = f"{place(problem.at, root)}:{problem.at.column}: " if problem.at else ""
+    return f"{visible(where)}{visible(problem.message)} ({problem.code})"
+
+
+def result(ended: RunResult) -> str:
+    """Return how a run, or a cancel, ended, and what it still owes."""
+    spent = duration(ended.seconds) if ended.seconds >= 1 else "under 1 s"
+    lines = [f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}."]
+    lines += [visible(message) for message in ended.messages]
+    if ended.left:
+        lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {_some(map(str, ended.left))}")
+    lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.debts]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: Row, root: str) -> tuple[str, ...]:
+    return row.sign, row.subject, row.what, place(row.at, root), row.effect
+
+
+def _broken_cells(broken: BrokenRule, root: str) -> tuple[str, ...]:
+    what = f"{broken.reason}: {broken.detail}"
+    return "~", str(broken.topic_partition), what, place(broken.at, root), ""
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lay out `sign subject what place effect`; a row without a subject starts in the subject's column."""
+    shown = [tuple(map(visible, row)) for row in rows]
+    subjects = _width(row[1] for row in shown)
+    whats = _width(row[2] for row in shown if row[1])
+    places = _width(row[3] for row in shown)
+    lines = []
+    for sign, subject, what, at, effect in shown:
+        head = f"{subject:<{subjects}}  {what:<{whats}}" if subject else f"{what:<{subjects + 2 + whats}}"
+        lines.append(f"  {sign} {head}  {at:<{places}}  {effect}".rstrip())
+    return lines
+
+
+def _width(texts: Iterable[str]) -> int:
+    return min(_WIDEST_COLUMN, max(map(len, texts), default=0))
+
+
+def _stages(reviewed: Plan, root: str) -> Iterator[str]:
+    for stage in reviewed.stages:
+        yield f"Stage {stage.number}: {stage_title(stage)}"
+        yield from _table(list(_actions(reviewed, stage, root)))
+
+
+def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...]]:
+    match stage:
+        case TopicsStage():
+            for position in stage.changes:
+                yield _cells(topic_row(reviewed.topic_changes[position]), root)
+        case ElectStage():
+            for election in stage.elections:
+                yield "~", str(election.topic_partition), f"elect {election.leader}", "", ""
+        case ReassignStage():
+            for move in stage.moves:
+                lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
+                data = size(move.bytes) if move.is_size_known else "size unknown"
+                effect = f"{move.reason}, {data}" if move.added else f"{move.reason}, no data"
+                yield "~", str(move.topic_partition), lists, place(move.at, root), effect
+
+
+def _balance(reviewed: Plan) -> list[str]:
+    ranges = balance_ranges(reviewed)
+    return [f"{'; '.join(ranges)}."] if ranges else []
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    shown = ", ".join(visible(name) for name in listed[:_MOST_NAMED])
+    return f"{shown}, …" if len(listed) > _MOST_NAMED else shown

@@ -1,0 +1,53 @@
+"""What others wrote, made harmless: topic names, racks, labels and config values can hold any character."""
+
+import re
+import unicodedata
+
+EMPTY = "(empty)"
+MASK = "(hidden)"
+_SHORT_CODE = 4
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_SENSITIVE = re.compile(r"password|secret|token|key|jaas|credential", re.IGNORECASE)
+# A word made of these alone is only text in Markdown. A colon may only end it: `http://` links, `:x:` is a picture.
+_PLAIN_WORD = re.compile(r"[(\"']*[\w.,;%/+='()\"→·-]*:?")
+_LINKED_WORD = re.compile(r"(?i)www\.|gh-\d|(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
+
+
+def visible(text: str) -> str:
+    """Return the text with every control, format and direction character, and lone surrogates, spelled out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_spelled(character) if _is_hidden(character) else character for character in text)
+
+
+def code_span(text: str) -> str:
+    """Return a Markdown code span that holds any text, also in a table: nothing in it links, mentions or ends it."""
+    shown = "".join(_spelled(character) if character in "`|\\" else character for character in visible(text))
+    return f"`{shown}`" if shown.strip() else f"`{EMPTY}`"
+
+
+def sentence(text: str) -> str:
+    """Return a sentence for Markdown: plain words stay as they are, every other one becomes a code span."""
+    return " ".join(word if _is_plain(word) else code_span(word) for word in text.split())
+
+
+def config_value(key: str, value: str | None) -> str:
+    """Return a config's value as it may be shown: `(none)` for no override, hidden where the key names a secret."""
+    if value is None:
+        return "(none)"
+    if _SENSITIVE.search(key):
+        return MASK
+    return visible(value) or EMPTY
+
+
+def _is_plain(word: str) -> bool:
+    return bool(_PLAIN_WORD.fullmatch(word)) and "_" not in word and not _LINKED_WORD.search(word)
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES
+
+
+def _spelled(character: str) -> str:
+    code = f"{ord(character):04x}"
+    return f"\\u{code}" if len(code) == _SHORT_CODE else f"\\U{code:>08}"

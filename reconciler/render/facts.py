@@ -1,0 +1,125 @@
+"""What a plan's totals say, in words that text and Markdown share."""
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.plan import BrokerShare, Plan
+from reconciler.model.problem import Location, Problem
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.render.units import counted, duration, number, percent, rate, size
+
+
+def is_size_known(plan: Plan) -> bool:
+    """Whether the size of everything that the plan copies is known."""
+    stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
+    return all(move.is_size_known for stage in stages for move in stage.moves)
+
+
+def least_movement(plan: Plan) -> str:
+    """Return what is known of plans that copy less: only what the proof carried by the plan covers is claimed."""
+    if not plan.summary.replica_moves:
+        return "nothing is copied"
+    if plan.proof.value != plan.summary.bytes:
+        return ""
+    if not is_size_known(plan):
+        return "some sizes are unknown"
+    if plan.proof.gap_percent:
+        return f"at most {percent(plan.proof.gap_percent)} more than the least possible"
+    return "no plan can copy less"
+
+
+def throttle(plan: Plan) -> str:
+    """Return the throttle of the plan's moves: `at 50MiB/s per broker`, or that there is none."""
+    stages = [stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.bytes]
+    rates = sorted({stage.throttle_bytes_per_second for stage in stages if stage.throttle_bytes_per_second})
+    return f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"
+
+
+def estimate(seconds: float) -> str:
+    """Return an estimated time, empty where there is none."""
+    return f"about {duration(seconds)}" if seconds else ""
+
+
+def balance_ranges(plan: Plan, *, arrow: str = "->") -> tuple[str, ...]:
+    """Return how counts and bytes per broker range before and after, leaving out what is not known."""
+    before, after = plan.balance_before, plan.balance_after
+    if not before or not after:
+        return ()
+    found = [
+        f"replicas per broker {_range(_replicas(before))} {arrow} {_range(_replicas(after))}",
+        f"leaders {_range(_leaders(before))} {arrow} {_range(_leaders(after))}",
+    ]
+    data_before, data_after = _bytes(before), _bytes(after)
+    if data_before and data_after:
+        text = f"fullest broker {size(max(data_before))} {arrow} {size(max(data_after))}"
+        peak = max(plan.disk_peak.values(), default=0)
+        found.append(f"{text}, {size(peak)} at its peak" if peak else text)
+    return tuple(found)
+
+
+def stage_title(stage: Stage) -> str:
+    """Return what a stage does, in one line without its number."""
+    match stage:
+        case TopicsStage():
+            return counted(len(stage.changes), "topic change")
+        case ElectStage():
+            return counted(len(stage.elections), "preferred-leader election")
+        case ReassignStage():
+            copies = sum(len(move.added) for move in stage.moves)
+            moved = f"{counted(len(stage.moves), 'partition')}, {counted(copies, 'replica')} to copy"
+            parts = [moved if copies else f"{counted(len(stage.moves), 'partition')}, nothing to copy"]
+            parts += [size(stage.bytes)] if stage.bytes else []
+            parts += [estimate(stage.estimated_seconds)] if stage.estimated_seconds else []
+            return ", ".join(parts)
+
+
+def action_count(stages: Iterable[Stage]) -> int:
+    """Return how many single things these stages do."""
+    return sum(_actions(stage) for stage in stages)
+
+
+def replica_list(replicas: Iterable[int]) -> str:
+    """Return replicas in order, as Kafka writes them: `[2, 4, 6]`."""
+    return f"[{', '.join(map(str, replicas))}]"
+
+
+def place(at: Location | None, root: str = "") -> str:
+    """Return `file:line` under that root, empty for no place."""
+    if at is None or not at.file:
+        return ""
+    return f"{root.rstrip('/')}/{at}" if root else str(at)
+
+
+def by_weight(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems in a fixed order: by code, then place, then text."""
+    return tuple(sorted(problems, key=lambda problem: (problem.code, problem.at or _NOWHERE, problem.message)))
+
+
+_NOWHERE = Location("", 0)
+
+
+def _actions(stage: Stage) -> int:
+    match stage:
+        case TopicsStage():
+            return len(stage.changes)
+        case ElectStage():
+            return len(stage.elections)
+        case ReassignStage():
+            return len(stage.moves)
+
+
+def _range(counts: list[int]) -> str:
+    low, high = min(counts), max(counts)
+    return number(low) if low == high else f"{number(low)}-{number(high)}"
+
+
+def _replicas(shares: Mapping[int, BrokerShare]) -> list[int]:
+    return [share.replicas for share in shares.values()]
+
+
+def _leaders(shares: Mapping[int, BrokerShare]) -> list[int]:
+    return [share.leaders for share in shares.values()]
+
+
+def _bytes(shares: Mapping[int, BrokerShare]) -> list[int]:
+    known = [share.bytes for share in shares.values() if share.bytes is not None]
+    return known if len(known) == len(shares) else []

@@ -1,0 +1,175 @@
+"""A plan folded into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.move import Move, Reason
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Location
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.render.escape import config_value, visible
+from reconciler.render.units import counted, size
+
+MOVES_DATA = "moves data"
+LEADERS_ONLY = "leaders only"
+_CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})
+_ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One change. `subject`: a topic, or empty for the whole cluster; `effect`: what it takes; `kind`: its nature."""
+
+    sign: str
+    subject: str
+    what: str
+    effect: str
+    kind: str
+    bytes: int = 0
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A partition's whole way through the plan: several moves where the stages chain them."""
+
+    topic_partition: TopicPartition
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    copies: int
+    bytes: int
+    is_size_known: bool
+
+
+def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
+    """Return the plan's changes: topics first, then moves by reason, topic and place, then elections."""
+    moves = [move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves]
+    groups: dict[tuple[int, str, Location], list[Move]] = {}
+    for move in moves:
+        groups.setdefault(_group(move), []).append(move)
+    rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
+    emptied = _emptied(plan)
+    rows += [_move_row(groups[key], emptied, arrow) for key in sorted(groups)]
+    elections = plan.summary.elections
+    if elections:
+        what = counted(elections, "preferred-leader election")
+        rows.append(Row("~", "", what, "no data", LEADERS_ONLY))
+    return tuple(rows)
+
+
+def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
+    """Return the line of one change to a topic itself."""
+    match change:
+        case CreateTopic():
+            what = (
+                f"create with {counted(change.partitions, 'partition')}, replicationFactor {change.replication_factor}"
+            )
+            if change.configs:
+                what += f"; {_settings(change.configs.items())}"
+            return Row("+", change.topic, what, "no data", "new topic", at=change.at)
+        case CreatePartitions():
+            what = f"partitions {change.from_count} {arrow} {change.to_count}; keys map elsewhere"
+            return Row("+", change.topic, what, "no data", "irreversible", at=change.at)
+        case AlterConfigs():
+            return Row("~", change.topic, _config_changes(change, arrow), "no data", "config", at=change.at)
+        case DeleteTopic():
+            return Row("-", change.topic, "delete with all its data", "deletes data", "irreversible", at=change.at)
+
+
+def _group(move: Move) -> tuple[int, str, Location]:
+    topic = "" if move.reason in _CLUSTER_WIDE else move.topic_partition.topic
+    return _ORDER[move.reason], topic, move.at or Location("", 0)
+
+
+def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str) -> Row:
+    paths = tuple(_paths(moves))
+    first = moves[0]
+    subject = "" if first.reason in _CLUSTER_WIDE else first.topic_partition.topic
+    what = _why(first.reason, paths, emptied, arrow)
+    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), first.at)
+
+
+def _paths(moves: Iterable[Move]) -> Iterator[_Path]:
+    chains: dict[TopicPartition, list[Move]] = {}
+    for move in moves:
+        chains.setdefault(move.topic_partition, []).append(move)
+    for topic_partition, chain in sorted(chains.items()):
+        yield _Path(
+            topic_partition,
+            chain[0].from_replicas,
+            chain[-1].to_replicas,
+            sum(len(move.added) for move in chain),
+            sum(move.bytes for move in chain),
+            all(move.is_size_known for move in chain),
+        )
+
+
+def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow: str) -> str:
+    partitions = counted(len(paths), "partition")
+    of_topics = f"{partitions} of {counted(len({path.topic_partition.topic for path in paths}), 'topic')}"
+    before, after = _lengths(path.start for path in paths), _lengths(path.end for path in paths)
+    phrases = {
+        Reason.ASSIGNMENT: f"assignment: {partitions} not as written",
+        Reason.DRAINING: f"draining: {partitions} leave {_left_brokers(paths, emptied)}",
+        Reason.REPLICATION_FACTOR: f"replicationFactor {before} {arrow} {after} ({partitions})",
+        Reason.RACKS: f"racks: {partitions} spread against the rule",
+        Reason.ELIGIBILITY: f"brokers: {partitions} where the rules allow none",
+        Reason.DEAD_BROKER: f"dead broker: {partitions} leave {_left_brokers(paths, emptied)}",
+        Reason.BALANCE: f"balance: {of_topics}",
+        Reason.LEADERS: f"preferred leaders: {of_topics}",
+        Reason.NEW_PARTITION: f"new: {partitions}",
+    }
+    return phrases[reason]
+
+
+def _effect(paths: Sequence[_Path]) -> str:
+    copies = sum(path.copies for path in paths)
+    growth = sum(len(path.end) - len(path.start) for path in paths)
+    if not copies:
+        return f"{counted(-growth, 'replica')} to drop, no data" if growth < 0 else "order only, no data"
+    verb = {copies: "add", 0: "move"}.get(growth, "copy")
+    data = size(sum(path.bytes for path in paths))
+    if not all(path.is_size_known for path in paths):
+        data = f"at least {data}, some sizes unknown"
+    return f"{counted(copies, 'replica')} to {verb}, {data}"
+
+
+def _kind(paths: Sequence[_Path]) -> str:
+    if any(path.copies for path in paths):
+        return MOVES_DATA
+    return LEADERS_ONLY if all(len(path.start) == len(path.end) for path in paths) else "drops replicas"
+
+
+def _emptied(plan: Plan) -> frozenset[int]:
+    """Return the brokers that hold replicas now and none once the plan has run."""
+    after = plan.balance_after
+    held = (broker_id for broker_id, share in plan.balance_before.items() if share.replicas)
+    return frozenset(broker_id for broker_id in held if broker_id in after and not after[broker_id].replicas)
+
+
+def _left_brokers(paths: Sequence[_Path], emptied: frozenset[int]) -> str:
+    """Return the brokers that these moves leave: those that end empty, else those that every move leaves."""
+    left = [frozenset(path.start) - frozenset(path.end) for path in paths]
+    ids = sorted((emptied & frozenset[int]().union(*left)) or frozenset.intersection(*left))
+    if not ids:
+        return "their brokers"
+    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+
+
+def _lengths(lists: Iterable[tuple[int, ...]]) -> str:
+    lengths = sorted({len(replicas) for replicas in lists})
+    return "/".join(map(str, lengths))
+
+
+def _settings(items: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{visible(key)} {config_value(key, value)}" for key, value in sorted(items))
+
+
+def _config_changes(change: AlterConfigs, arrow: str) -> str:
+    after: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
+    return ", ".join(
+        f"{visible(key)} {config_value(key, change.before.get(key))} {arrow} {config_value(key, after[key])}"
+        for key in sorted(after)
+    )

@@ -1,0 +1,46 @@
+import json
+
+from helpers.sample_plan import sample_plan
+
+from reconciler.model.move import Election
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.render import as_kafka_json
+
+# The forms that Kafka's own tool writes and takes, byte for byte.
+TOOL_REASSIGNMENT = (
+    '{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1,2,3],"log_dirs":["any","any","any"]},'
+    '{"topic":"foo","partition":1,"replicas":[3,4,5],"log_dirs":["any","any","any"]}]}'
+)
+TOOL_ELECTION = '{"partitions":[{"topic":"bar","partition":10},{"topic":"foo","partition":1}]}'
+
+
+def test_a_reassignment_is_written_as_the_tool_writes_it() -> None:
+    targets = {TopicPartition("foo", 1): (3, 4, 5), TopicPartition("foo", 0): (1, 2, 3)}
+    assert as_kafka_json.reassignment(targets) == TOOL_REASSIGNMENT + "\n"
+
+
+def test_an_election_file_has_no_version_and_is_sorted() -> None:
+    wanted = (Election(TopicPartition("foo", 1), 2), Election(TopicPartition("bar", 10), 3))
+    assert as_kafka_json.elections(wanted) == TOOL_ELECTION + "\n"
+
+
+def test_partitions_sort_by_number_not_by_text() -> None:
+    targets = {TopicPartition("t", number): (1,) for number in (10, 9, 2)}
+    listed = json.loads(as_kafka_json.reassignment(targets))["partitions"]
+    assert [partition["partition"] for partition in listed] == [2, 9, 10]
+
+
+def test_each_stage_has_its_files_and_the_rollback_holds_the_ordered_originals() -> None:
+    files = as_kafka_json.plan_files(sample_plan())
+    assert list(files) == [
+        "stage-02-reassign.json",
+        "stage-02-rollback.json",
+        "stage-03-reassign.json",
+        "stage-03-rollback.json",
+        "stage-04-elect.json",
+    ]
+    target = json.loads(files["stage-03-reassign.json"])
+    back = json.loads(files["stage-03-rollback.json"])
+    assert {tuple(each["replicas"]) for each in target["partitions"]} == {(2, 4, 6)}
+    assert {tuple(each["replicas"]) for each in back["partitions"]} == {(2, 4)}
+    assert all(len(each["log_dirs"]) == len(each["replicas"]) for each in back["partitions"])

@@ -1,0 +1,130 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.sample_plan import GIB, sample_plan
+
+from reconciler.model.change import BrokenRule, Changes
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.plan import BrokerShare, Plan, Proof, Source
+from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.run import RunResult, RunState
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.render import as_text
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def _plan(*moves: Move, **fields: object) -> Plan:
+    copied = sum(move.bytes for move in moves)
+    plan = Plan(
+        "demo", "id", Source("sha256:0"), "1", stages=(ReassignStage(1, moves),), proof=Proof("bytes", copied, copied)
+    )
+    return replace(plan, **fields)  # type: ignore[arg-type]
+
+
+def _move(topic: str, before: tuple[int, ...], after: tuple[int, ...], reason: Reason, size: int = 0) -> Move:
+    return Move(TopicPartition(topic, 0), before, after, size, reason)
+
+
+def test_a_plan_reads_line_by_line_with_reason_place_replicas_and_bytes() -> None:
+    assert as_text.plan(sample_plan(), root="state") == (GOLDEN / "plan.txt").read_text("utf-8")
+
+
+def test_a_plan_with_stages_lists_every_action() -> None:
+    text = as_text.plan(sample_plan(), has_stages=True)
+    assert "Stage 3: 12 partitions, 12 replicas to copy, 24.0 GiB, about 1 min\n" in text
+    assert text.count(" [2, 4] -> [2, 4, 6]") == 12
+    assert text.count("elect 3") == 5
+
+
+def test_a_plan_without_stages_says_no_changes() -> None:
+    assert as_text.plan(replace(sample_plan(), stages=(), warnings=(), violations=())) == "No changes.\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "is_known", "said"),
+    [
+        (5 * GIB, 5 * GIB, True, "5.0 GiB (no plan can copy less),"),
+        (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20 % more than the least possible),"),
+        (5 * GIB, 5 * GIB, False, "5.0 GiB (some sizes are unknown),"),
+        (0, 0, True, "5.0 GiB, 1 stage"),
+    ],
+)
+def test_least_movement_is_claimed_only_as_far_as_the_proof_goes(
+    value: int, bound: int, said: str, *, is_known: bool
+) -> None:
+    move = replace(_move("t", (1,), (2,), Reason.BALANCE, 5 * GIB), is_size_known=is_known)
+    assert said in as_text.totals(_plan(move, proof=Proof("bytes", value, bound)))
+
+
+def test_a_plan_without_throttle_says_so() -> None:
+    assert "without a throttle" in as_text.totals(_plan(_move("t", (1,), (2,), Reason.BALANCE, 5)))
+
+
+def test_a_reorder_copies_nothing_and_says_so() -> None:
+    text = as_text.plan(_plan(_move("t", (1, 2), (2, 1), Reason.LEADERS)))
+    assert "preferred leaders: 1 partition of 1 topic" in text
+    assert "order only, no data" in text
+    assert "1 replica list to rewrite, nothing is copied" in text
+
+
+def test_a_lower_replication_factor_drops_replicas() -> None:
+    text = as_text.plan(_plan(_move("t", (1, 2, 3), (1, 2), Reason.REPLICATION_FACTOR)))
+    assert "replicationFactor 3 -> 2 (1 partition)" in text
+    assert "1 replica to drop, no data" in text
+
+
+def test_draining_names_the_brokers_that_end_empty() -> None:
+    moves = (_move("a", (5, 1), (2, 1), Reason.DRAINING, 5), _move("b", (6, 1), (2, 1), Reason.DRAINING, 5))
+    shares = {5: BrokerShare(1, 1), 6: BrokerShare(1, 1)}
+    empty = dict.fromkeys(shares, BrokerShare(0, 0))
+    assert "2 partitions leave brokers 5, 6" in as_text.plan(_plan(*moves, balance_before=shares, balance_after=empty))
+
+
+def test_chained_moves_of_a_partition_are_one_change() -> None:
+    first = _move("t", (1, 2), (3, 2), Reason.RACKS, 5)
+    second = _move("t", (3, 2), (3, 4), Reason.RACKS, 5)
+    text = as_text.plan(_plan(first, stages=(ReassignStage(1, (first,)), ReassignStage(2, (second,)))))
+    assert "racks: 1 partition " in text
+    assert "2 replicas to move, 10 B" in text
+
+
+def test_control_and_direction_characters_never_reach_the_terminal() -> None:
+    bad = "a\x1b[31mred\u202e\r\n\x07"
+    problem = Problem("KR801", f"rack {bad}", None, Severity.WARNING)
+    text = as_text.plan(replace(sample_plan(), cluster_name=bad, warnings=(problem,)))
+    assert not set("\x1b\u202e\r\x07") & set(text)
+    assert "a\\u001b[31mred\\u202e\\u000d\\u000a\\u0007" in text
+
+
+def test_changes_show_broken_rules_leaders_and_what_cannot_be_fixed() -> None:
+    at = Location("demo/web.yaml", 9)
+    found = Changes(
+        topic_changes=sample_plan().topic_changes[1:2],
+        broken_rules=(BrokenRule(TopicPartition("t", 1), Reason.RACKS, "two replicas in rack b", at),),
+        elections=(Election(TopicPartition("t", 2), 3),),
+        drift=(Problem("KR211", "broker 9 is not registered", at, Severity.WARNING),),
+    )
+    assert as_text.changes(found) == (
+        "  + orders  partitions 12 -> 18; keys map elsewhere  demo/web.yaml:9  no data\n"
+        "  ~ t-1     racks: two replicas in rack b            demo/web.yaml:9\n"
+        "  ~ t-2     leader -> 3, the preferred one\n"
+        "warning: broker 9 is not registered (KR211, demo/web.yaml:9)\n"
+    )
+    assert as_text.changes(Changes()) == "No changes.\n"
+
+
+def test_a_result_names_what_is_owed_and_left() -> None:
+    debt = Problem("KR720", "broker 3 keeps its throttle", None, Severity.WARNING)
+    ended = RunResult(RunState.STOPPED, 1, 3, 7, 90.0, ("say so",), (debt,), (TopicPartition("t", 4),))
+    assert as_text.result(ended) == (
+        "Stopped in 2 min: 1 of 3 stages.\nsay so\n1 partition left as they are: t-4\n"
+        "owed: broker 3 keeps its throttle (KR720)\n"
+    )
+
+
+def test_an_input_problem_starts_with_its_place() -> None:
+    problem = Problem("KR101", "unknown key", Location("demo/web.yaml", 9, 3))
+    assert as_text.input_problem(problem, root="state") == "state/demo/web.yaml:9:3: unknown key (KR101)"
