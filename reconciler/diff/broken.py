@@ -43,6 +43,7 @@ def _is_kept(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
         and rules.keepable.issuperset(replicas)
         and not _is_spread_broken(rules, replicas)
         and not _is_leader_misplaced(rules, replicas)
+        and not _is_without_leader_rack(rules, replicas)
     )
 
 
@@ -101,12 +102,11 @@ def _rest_words(
     if _is_spread_broken(rules, replicas):
         held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
         return Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
+    if _is_without_leader_rack(rules, replicas):
+        return Reason.RACKS, "no replica is in a leader rack", declared.where("placement.racks.leader")
     if _is_leader_misplaced(rules, replicas):
-        return (
-            Reason.LEADERS,
-            f"broker {replicas[0]} must not be the preferred leader",
-            declared.where("placement.racks.leader"),
-        )
+        words = f"broker {replicas[0]} is not to be the preferred leader"
+        return Reason.LEADERS, words, declared.where("placement.racks.leader")
     return None, "", None
 
 
@@ -129,6 +129,11 @@ def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
     """Whether another replica may lead and the first one may not; a frozen list yields to a broker in maintenance."""
     allowed = rules.leadable_at_need if rules.is_frozen else rules.leadable
     return bool(replicas) and replicas[0] not in allowed and not allowed.isdisjoint(replicas)
+
+
+def _is_without_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
+    is_asked = rules.declared is not None and rules.declared.placement.racks_leader is not None
+    return is_asked and rules.leadable_at_need.isdisjoint(replicas)
 
 
 def _brokers(broker_ids: list[int]) -> str:

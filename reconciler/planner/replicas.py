@@ -36,6 +36,8 @@ def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
     Where a size is unknown, replicas are counted before bytes.
     """
     rows, bench = demand.rows, demand.bench
+    if not demand.slots:
+        return ReplicaSets(rows.allowed, Proof())
     costs = _costs(demand.slots, bench)
     choices = balanced(rows, bench, demand.base, target)
     objective, first, second = ("bytes", costs.bytes, costs.copies)

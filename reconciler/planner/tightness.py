@@ -17,6 +17,8 @@ from reconciler.planner.rows import Rows, classes, free_choices
 def tightness_warnings(balance: Balance, demand: Demand, held: Bools, leaders: Sequence[int]) -> Iterator[Problem]:
     """Yield a warning for each balance that the rules keep from its target, with these replicas and leaders placed."""
     bench = demand.bench
+    if not demand.slots:
+        return
     counts = demand.base + held.sum(axis=0)
     if not _is_reached(counts, bench, balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(demand.rows, bench, demand.base)}"
