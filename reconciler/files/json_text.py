@@ -1,0 +1,112 @@
+"""JSON read strictly and written so that the same value gives the same, readable bytes."""
+
+import gc
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from reconciler.files.raw import invalid
+
+_LONG_LINE = 160
+_LONG_ITEM = 1000
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_SPACED = json.JSONEncoder(sort_keys=True, separators=(", ", ": "), ensure_ascii=False, allow_nan=False)
+INDENT = " "
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class _NotStrict(ValueError):
+    """JSON that Python would take, but that does not say one thing only."""
+
+
+def parse_json(content: bytes, name: str, what: str, code: str) -> Any:  # noqa: ANN401 - JSON is any value
+    """Return the JSON value; refuse duplicate keys, NaN and infinities, nesting without end and what is not UTF-8."""
+    try:
+        text = content.decode("utf-8-sig")
+        with collector_paused():
+            value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+            if _SURROGATE.search(text):
+                canonical_json(value).encode()
+            return value
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8"
+    except UnicodeEncodeError:
+        reason = "it holds half a surrogate pair, which is no character"
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}, column {error.colno}: {_lower(error.msg)}"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except _NotStrict as error:
+        reason = str(error)
+    except ValueError:
+        reason = "it holds a number with too many digits"
+    raise invalid(code, f"{name}: the {what} is not valid JSON: {reason}") from None
+
+
+def canonical_json(value: object) -> str:
+    """Return the one shortest form of that value: sorted keys, no spaces."""
+    return _ENCODER.encode(value)
+
+
+def readable_json(value: object) -> str:
+    """Return sorted JSON with one object a line where objects are listed, and one newline at the end."""
+    return _written(value, "") + "\n"
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause cyclic garbage collection: building very many values without cycles makes it search in vain."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _written(value: object, indent: str, longest: int = _LONG_LINE) -> str:
+    """Return the value on one line if it lists no objects and, being an object, is short; else one line a member."""
+    inner = indent + INDENT
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return _block([_written(item, inner, _LONG_ITEM) for item in value], "[]", indent)
+    if not isinstance(value, dict):
+        return _SPACED.encode(value)
+    line = "" if _lists_objects(value) else _SPACED.encode(value)
+    if (line and len(line) <= longest) or not value:
+        return line
+    return _block([f"{_SPACED.encode(key)}: {_written(value[key], inner)}" for key in sorted(value)], "{}", indent)
+
+
+def _block(lines: list[str], brackets: str, indent: str) -> str:
+    inner = indent + INDENT
+    return f"{brackets[0]}\n{inner}{f',{chr(10)}{inner}'.join(lines)}\n{indent}{brackets[1]}"
+
+
+def _lists_objects(value: dict[str, Any]) -> bool:
+    for item in value.values():
+        if isinstance(item, list):
+            if item and isinstance(item[0], dict):
+                return True
+        elif isinstance(item, dict) and _lists_objects(item):
+            return True
+    return False
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _NotStrict(f"the key {json.dumps(twice)} stands twice in one object")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _NotStrict(f"{name} is no number")
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]

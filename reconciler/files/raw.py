@@ -1,0 +1,101 @@
+"""Bytes from a file or stdin, and files that are replaced whole or not at all."""
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
+
+STDIN = "-"
+MAX_UNPACKED_BYTES = 2 << 30
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def invalid(code: str, message: str) -> InvalidInput:
+    """Return an error of one problem that has no line of its own; the message names the file."""
+    return InvalidInput([Problem(code, message)])
+
+
+def display_name(source: str | Path) -> str:
+    """Return what messages call that source."""
+    return "stdin" if str(source) == STDIN else str(source)
+
+
+def read_bytes(source: str | Path, what: str, code: str) -> bytes:
+    """Return a file's content, `-` being stdin; what is gzipped, by its first bytes, is unpacked."""
+    name = display_name(source)
+    try:
+        content = sys.stdin.buffer.read() if str(source) == STDIN else Path(source).read_bytes()
+    except FileNotFoundError:
+        raise invalid(code, f"{name}: no such file, so there is no {what} to read; check the path") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise invalid(code, f"{name}: the {what} cannot be read: {reason}") from None
+    return _unpacked(content, name, what, code) if content.startswith(_GZIP_MAGIC) else content
+
+
+def _unpacked(content: bytes, name: str, what: str, code: str) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise invalid(code, f"{name}: the {what} is gzipped, but damaged or cut short; write it again") from None
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise invalid(code, f"{name}: the {what} unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
+    return unpacked
+
+
+def packed_bytes(content: bytes) -> bytes:
+    """Return the content gzipped: the same bytes for the same content, whenever and wherever."""
+    return gzip.compress(content, compresslevel=6, mtime=0)
+
+
+def write_atomically(path: Path, content: bytes, what: str, code: str) -> None:
+    """Replace that file in one step: after a crash it is the old one or the new one, never half of either."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+    except OSError as error:
+        raise ReconcilerError(f"{path}: the {what} cannot be written: {error.strerror}", code=code) from None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), _mode_of(target))
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(target.parent)
+
+
+def _mode_of(target: Path) -> int:
+    """Return the mode of the file that is replaced or, for a new one, what the umask leaves."""
+    with suppress(OSError):
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names made or replaced in that folder last; a file system that cannot sync folders is left alone."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
