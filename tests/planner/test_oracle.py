@@ -1,0 +1,103 @@
+"""The oracles themselves: enumeration against naive products, the flow against enumeration, Kafka's placement."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from helpers.closed_form import one_replica_a_rack
+from helpers.exact_flow import flow_leaders, flow_placement
+from helpers.flat_clusters import CASE_A, CASE_B, CASE_C, FlatCase, kafka_placement
+from helpers.oracle import (
+    Problem,
+    is_feasible,
+    leader_options,
+    leader_worth,
+    least_leaders,
+    least_placement,
+    legal_sets,
+    problem_of,
+    worth_of,
+)
+from helpers.random_clusters import Size, random_cluster
+
+from reconciler.model.desired import BalanceTarget, Even, Within
+
+VERY_TINY = Size(brokers=4, topics=2, partitions=4, replication_factor=3)
+
+
+def _feasible(seeds: range, size: Size) -> Iterator[tuple[Problem, BalanceTarget, BalanceTarget]]:
+    for seed in seeds:
+        desired, observed = random_cluster(seed, size)
+        problem = problem_of(desired, observed)
+        if problem.capacity and is_feasible(problem):
+            yield problem, desired.cluster.balance.replicas, desired.cluster.balance.leaders
+
+
+def test_the_counting_oracle_finds_what_trying_every_placement_finds() -> None:
+    tried = 0
+    for problem, target, _ in _feasible(range(120), VERY_TINY):
+        if not problem.is_size_known:
+            continue
+        keys = [demand.topic_partition for demand in problem.demands]
+        choices = [legal_sets(demand, problem.rack_of) for demand in problem.demands]
+        plain = min(worth_of(problem, target, dict(zip(keys, chosen, strict=True))).key for chosen in product(*choices))
+        found = least_placement(problem, target)
+        assert found is not None
+        assert found.key == plain
+        tried += 1
+    assert tried > 50
+
+
+def test_the_counting_oracle_finds_the_leaders_that_trying_every_order_finds() -> None:
+    for problem, target, of_leaders in _feasible(range(120), VERY_TINY):
+        placed = {d.topic_partition: legal_sets(d, problem.rack_of)[0] for d in problem.demands}
+        options = [leader_options(demand, placed[demand.topic_partition]) for demand in problem.demands]
+        keys = list(placed)
+        plain = min(
+            leader_worth(problem, of_leaders, dict(zip(keys, chosen, strict=True))) for chosen in product(*options)
+        )
+        assert least_leaders(problem, of_leaders, placed) == plain, target
+
+
+def test_the_flow_oracle_agrees_with_the_counting_one() -> None:
+    tried = 0
+    for problem, target, of_leaders in _feasible(range(250), Size()):
+        free = [demand for demand in problem.demands if demand.settled is None]
+        if not problem.is_size_known or any(d.leader_racks is not None or d.must_hold for d in free):
+            continue
+        placed = flow_placement(problem, target)
+        least = least_placement(problem, target)
+        assert least is not None
+        assert worth_of(problem, target, placed).key == least.key
+        if not isinstance(of_leaders, Within):
+            ordered = {key: sorted(replicas) for key, replicas in placed.items()}
+            leaders = flow_leaders(problem, of_leaders, placed)
+            assert leader_worth(problem, of_leaders, leaders) == least_leaders(problem, of_leaders, ordered)
+        tried += 1
+    assert tried > 100
+
+
+@pytest.mark.parametrize("case", [CASE_A, CASE_B, CASE_C], ids=lambda case: case.name)
+def test_the_flow_oracle_agrees_with_the_closed_form_where_that_holds(case: FlatCase) -> None:
+    problem = problem_of(*case.build())
+    found = worth_of(problem, Even(), flow_placement(problem, Even()))
+    optimum = one_replica_a_rack(problem)
+    assert (found.bytes, found.copies) == (optimum.bytes, optimum.copies)
+
+
+def test_flat_clusters_start_as_kafka_places_them() -> None:
+    uneven = {0: "rack1", 1: "rack1", 2: "rack2", 3: "rack3", 4: "rack3", 5: "rack1"}
+    assert kafka_placement(uneven, 12, 3, start=0, shift=0) == [
+        (0, 2, 3),
+        (2, 3, 1),
+        (3, 1, 2),
+        (1, 4, 2),
+        (4, 5, 2),
+        (5, 2, 3),
+        (0, 4, 2),
+        (2, 5, 3),
+        (3, 0, 2),
+        (1, 2, 3),
+        (4, 1, 2),
+        (5, 4, 2),
+    ]
