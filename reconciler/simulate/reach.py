@@ -33,7 +33,10 @@ def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] =
 
 
 def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
-    """Yield, for each stage in turn, the partitions it touches as it leaves them; nothing else is copied."""
+    """Yield, for each stage in turn, the partitions it touches as it leaves them; nothing else is copied.
+
+    The log dir of a new replica is None: only the cluster as a whole can tell where Kafka would put it.
+    """
     controller = controller_of(cluster)
     touched: dict[TopicPartition, Partition | None] = {}
     for stage in plan.stages:

@@ -1,0 +1,106 @@
+"""What stages reach, and what is said of one that cannot run."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from helpers.small_cluster import small_cluster
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.plan import Plan, Source
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.progress import advance
+from reconciler.simulate.reach import check_stage, reach, reach_all
+from reconciler.simulate.requests import reassign
+
+ORDERS = TopicPartition("orders", 0)
+SMS = TopicPartition("sms", 0)
+
+
+def move(key: TopicPartition, before: tuple[int, ...], after: tuple[int, ...]) -> Move:
+    return Move(key, before, after, 0, Reason.BALANCE)
+
+
+CHANGES = (
+    CreateTopic("new", 1, 2, assignment={0: (4, 5)}),
+    CreatePartitions("orders", 1, 2, assignment={1: (1, 2)}),
+    AlterConfigs("orders", set={"retention.ms": "5"}, delete=("segment.ms",)),
+    DeleteTopic("sms"),
+)
+STAGES: tuple[Stage, ...] = (
+    ReassignStage(1, (move(ORDERS, (1, 2, 3), (4, 2)), move(SMS, (1, 2), (2, 1)))),
+    ElectStage(2, (Election(ORDERS, 4), Election(SMS, 2))),
+    TopicsStage(3, (0, 1, 2, 3)),
+    ReassignStage(4, (move(ORDERS, (4, 2), (4, 5)),)),
+)
+
+
+def start() -> Cluster:
+    return small_cluster(
+        "orders-0: 1,2,3 leader 2 size 100", "sms-0: 1,2 size 7", configs={"orders": {"segment.ms": "9"}}
+    )
+
+
+def without_log_dirs(partitions: Mapping[TopicPartition, Partition]) -> Mapping[TopicPartition, Partition]:
+    return {key: replace(partition, log_dirs=()) for key, partition in partitions.items()}
+
+
+def test_stages_reach_what_the_same_requests_reach_in_time() -> None:
+    cluster = start()
+    stage = STAGES[0]
+    assert isinstance(stage, ReassignStage)
+    targets = {one.topic_partition: one.to_replicas for one in stage.moves}
+    assert reach(cluster, stage) == advance(reassign(cluster, targets).cluster, 60_000)
+
+
+def test_a_plan_reaches_stage_by_stage_what_each_stage_reaches_alone() -> None:
+    cluster = start()
+    plan = Plan("demo", "simulated", Source("sha256:0"), topic_changes=CHANGES, stages=STAGES)
+    together = dict(cluster.partitions())
+    for stage, touched in zip(STAGES, reach_all(cluster, plan), strict=True):
+        assert check_stage(cluster, stage, CHANGES) == ()
+        cluster = reach(cluster, stage, CHANGES)
+        together.update({key: partition for key, partition in touched.items() if partition is not None})
+        for key in (key for key, partition in touched.items() if partition is None):
+            del together[key]
+        assert without_log_dirs(together) == without_log_dirs(dict(cluster.partitions()))
+    assert {key: one.replicas for key, one in together.items()} == {
+        ORDERS: (4, 5),
+        TopicPartition("orders", 1): (1, 2),
+        TopicPartition("new", 0): (4, 5),
+    }
+    assert together[ORDERS].leader == 4
+    assert cluster.topics["orders"].configs == {"retention.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "code", "words"),
+    [
+        (ReassignStage(1, (move(TopicPartition("orders", 8), (1,), (2,)),)), "KR391", "no such partition"),
+        (ReassignStage(1, (move(TopicPartition("moving", 0), (1, 2), (2, 1)),)), "KR392", "is in flight"),
+        (ReassignStage(1, (move(ORDERS, (1, 2), (2, 1)),)), "KR393", "from [1, 2], but stands on [1, 2, 3]"),
+        (ReassignStage(1, (move(ORDERS, (1, 2, 3), (1, 2, 9)),)), "KR394", "broker 9"),
+        (ReassignStage(1, (move(ORDERS, (1, 2, 3), (1, 2, 6)),)), "KR395", "broker 6 is not alive"),
+        (ElectStage(1, (Election(TopicPartition("lagging", 0), 3),)), "KR396", "would end with 1"),
+        (ElectStage(1, (Election(TopicPartition("orders", 8), 3),)), "KR391", "no such partition"),
+        (TopicsStage(1, (1,)), "KR390", "would not be an increase"),
+    ],
+)
+def test_a_stage_that_cannot_run_is_told(stage: Stage, code: str, words: str) -> None:
+    cluster = small_cluster("orders-0: 1,2,3", "orders-1: 1,2", "moving-0: 1,2", "lagging-0: 3,1 isr 1", fenced=[6])
+    cluster = reassign(cluster, {TopicPartition("moving", 0): (1, 3)}).cluster
+    changes = (CHANGES[0], CreatePartitions("orders", 0, 1))
+    (problem,) = check_stage(cluster, stage, changes)
+    assert (problem.code, words in problem.message) == (code, True)
+
+
+def test_reaching_a_large_plan_copies_only_what_it_touches() -> None:
+    lines = [f"orders-{number}: 1,2,3 size 10" for number in range(2_000)]
+    moves = [move(TopicPartition("orders", number), (1, 2, 3), (1, 2, 4)) for number in range(2_000)]
+    stages = tuple(ReassignStage(number + 1, (one,)) for number, one in enumerate(moves))
+    plan = Plan("demo", "simulated", Source("sha256:0"), stages=stages)
+    touched = list(reach_all(small_cluster(*lines), plan))
+    assert [len(step) for step in touched] == [1] * 2_000
