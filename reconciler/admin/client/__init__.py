@@ -1,0 +1,14 @@
+"""The real cluster, through kafka-python: nothing else in the product imports that library.
+
+Requests are built and sent here one by one, because the library's own admin methods drop error codes, stop at the
+first broker that is down, and remember a controller that has died. From the top down:
+
+- `kafka_admin`: `connect(properties)` and `KafkaAdmin`, the port's methods;
+- `observe`, `groups`, `requests`: what is read, what is written, and what it means;
+- `wire`: one request to one broker: who is asked, what is retried, what an answer that never came means;
+- `properties`, `reach`, `redact`: how to get there, and what may not appear in a log.
+"""
+
+from reconciler.admin.client.kafka_admin import KafkaAdmin, connect
+
+__all__ = ["KafkaAdmin", "connect"]

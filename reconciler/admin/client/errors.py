@@ -1,0 +1,55 @@
+"""Kafka's error codes in Kafka's words, and rights in ours."""
+
+from collections.abc import Collection
+
+import kafka.errors
+
+from reconciler.admin.port import Answer
+from reconciler.model.problem import MissingRight
+
+NONE = 0
+UNKNOWN_TOPIC_OR_PARTITION = 3
+REQUEST_TIMED_OUT = 7
+NOT_CONTROLLER = 41
+ELECTION_NOT_NEEDED = 84
+THROTTLING_QUOTA_EXCEEDED = 89
+AUTHORIZATION_FAILED = frozenset({29, 30, 31})
+# LEADER_NOT_AVAILABLE, BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, COORDINATOR_*, NOT_COORDINATOR, KAFKA_STORAGE_ERROR
+# are left out on purpose where they concern one item: only a whole answer is asked for again.
+RETRIABLE = frozenset({5, REQUEST_TIMED_OUT, 8, 13, 14, 15, 16, NOT_CONTROLLER})
+# Where the library's name is not the protocol's.
+PROTOCOL_NAMES = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    6: "NOT_LEADER_OR_FOLLOWER",
+    10: "MESSAGE_TOO_LARGE",
+    17: "INVALID_TOPIC_EXCEPTION",
+    39: "INVALID_REPLICA_ASSIGNMENT",
+    128: "INVALID_REGULAR_EXPRESSION",
+    129: "REBOOTSTRAP_REQUIRED",
+}
+MOST_NAMED = 3
+
+
+def name_of(code: int) -> str:
+    """Return the protocol's name of an error code (`NOT_CONTROLLER`)."""
+    if code in PROTOCOL_NAMES:
+        return PROTOCOL_NAMES[code]
+    known = kafka.errors.kafka_errors.get(code)
+    return str(known.message) if known is not None else f"ERROR_{code}"
+
+
+def answer(code: int, message: str | None) -> Answer:
+    """Return an item's answer."""
+    return Answer() if code == NONE else Answer(name_of(code), message or "")
+
+
+def missing_right(operation: str, resource: str, names: Collection[str], need: str) -> MissingRight:
+    """Return the error for a missing right: `need` says what cannot be done without it."""
+    shown = sorted(names)
+    listed = ", ".join(shown[:MOST_NAMED]) + (f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else "")
+    where = "the cluster" if resource == "cluster" else f"{resource} {listed}"
+    option = "--cluster" if resource == "cluster" else f"--{resource} {shown[0] if shown else '*'}"
+    return MissingRight(
+        f"{need} needs the right {operation} on {where}, which this user lacks. "
+        f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {operation} {option}`."
+    )

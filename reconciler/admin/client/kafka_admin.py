@@ -1,0 +1,189 @@
+"""The port, over real connections."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from reconciler.admin.client import groups, observe, requests
+from reconciler.admin.client.properties import translate
+from reconciler.admin.client.wire import Wire, open_wire
+from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
+from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.topic_partition import TopicPartition
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much time pass."""
+        time.sleep(seconds)
+
+
+def connect(properties: Mapping[str, str]) -> "KafkaAdmin":
+    """Return an admin for the cluster that these client properties name, connected.
+
+    Raises InvalidInput for properties that mean nothing, ClusterUnavailable, within about 15 seconds, where no broker
+    answers or the login is refused.
+    """
+    return KafkaAdmin(open_wire(translate(properties)))
+
+
+@dataclass(slots=True)
+class KafkaAdmin:
+    """One real cluster; the methods are those of `reconciler.admin.port.Admin`."""
+
+    wire: Wire
+    clock: Clock = field(default_factory=RealClock)
+
+    def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
+        """Return the whole observed state."""
+        tell = progress or (lambda _what, _done, _all: None)
+        observed_at = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        cluster_id, brokers = observe.cluster_id_and_brokers(self.wire)
+        alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
+        with _step(tell, "topics"):
+            topics = observe.topics(self.wire, None)
+        with _step(tell, "log dirs"):
+            disks = observe.disks(self.wire, alive)
+            observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replicas))
+        tell("topic configs", 0, len(topics))
+        configs = observe.topic_configs(self.wire, topics, lambda done, total: tell("topic configs", done, total))
+        with _step(tell, "end offsets"):
+            offsets = observe.end_offsets(self.wire, _leaders(topics.values()))
+        with _step(tell, "broker configs"):
+            broker_configs = observe.broker_configs(self.wire, alive)
+        with _step(tell, "groups"):
+            found_groups = groups.groups(self.wire) if has_groups else ()
+        return Cluster(
+            cluster_id=cluster_id,
+            brokers={
+                broker.id: replace(
+                    broker, log_dirs=disks.dirs.get(broker.id, ()), configs=broker_configs.get(broker.id, {})
+                )
+                for broker in brokers.values()
+            },
+            # A topic without configs was deleted while we read.
+            topics={
+                topic.name: _completed(topic, configs[topic.name], disks, offsets)
+                for topic in topics.values()
+                if topic.name in configs
+            },
+            groups=found_groups,
+            observed_at=observed_at,
+            kafka_version=observe.kafka_version(self.wire),
+            controller_id=observe.controller_id(self.wire),
+        )
+
+    def cluster_id(self) -> str:
+        """Return the id of the cluster that answers."""
+        return observe.cluster_id_and_brokers(self.wire)[0]
+
+    def brokers(self) -> Mapping[int, Broker]:
+        """Return every registered broker; before Kafka 4.0 dead ones are not told."""
+        return observe.cluster_id_and_brokers(self.wire)[1]
+
+    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+        """Return those of the topics that exist."""
+        return observe.topics(self.wire, names)
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """Return every reassignment in flight, as the active controller lists them."""
+        return observe.reassignments(self.wire)
+
+    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return the bytes on disk of each replica that a live broker tells of."""
+        if not topic_partitions:
+            return {}
+        found = observe.disks(self.wire, self.wire.brokers(), topic_partitions).replicas
+        return {key: size for key, (size, _) in sorted(found.items())}
+
+    def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the dynamic overrides of these topics."""
+        return observe.topic_configs(self.wire, names)
+
+    def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
+        """Return the dynamic overrides of these brokers, live ones only."""
+        return observe.broker_configs(self.wire, broker_ids)
+
+    def cluster_default_configs(self) -> Mapping[str, str]:
+        """Return the dynamic configs that hold for every broker without an override of its own."""
+        return observe.cluster_default_configs(self.wire)
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Submit targets (None cancels)."""
+        return requests.reassign(
+            self.wire, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed
+        )
+
+    def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
+        """Elect the first replicas of these partitions."""
+        return requests.elect_preferred_leaders(self.wire, topic_partitions)
+
+    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+        """Create topics."""
+        return requests.create_topics(self.wire, changes)
+
+    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+        """Add partitions."""
+        return requests.create_partitions(self.wire, changes)
+
+    def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
+        """Delete topics."""
+        return requests.delete_topics(self.wire, names)
+
+    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+        """Change topic configs incrementally."""
+        return requests.alter_topic_configs(self.wire, changes)
+
+    def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
+        """Change a broker's dynamic configs; BROKER_NOT_AVAILABLE where it is down."""
+        return requests.alter_broker_configs(self.wire, broker_id, changes)
+
+    def close(self) -> None:
+        """Release connections."""
+        self.wire.close()
+
+
+@contextmanager
+def _step(tell: Callable[[str, int, int], None], what: str) -> Iterator[None]:
+    tell(what, 0, 1)
+    yield
+    tell(what, 1, 1)
+
+
+def _leaders(topics: Collection[Topic]) -> dict[TopicPartition, int | None]:
+    return {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in topics
+        for partition in topic.partitions
+    }
+
+
+def _completed(
+    topic: Topic, configs: Mapping[str, str], disks: observe.Disks, offsets: Mapping[TopicPartition, int]
+) -> Topic:
+    def completed(partition: Partition) -> Partition:
+        key = TopicPartition(topic.name, partition.partition)
+        found = [disks.replicas.get((key, broker)) for broker in partition.replicas]
+        is_known = any(replica is not None for replica in found)
+        return replace(
+            partition,
+            sizes=tuple(replica[0] if replica else None for replica in found) if is_known else (),
+            log_dirs=tuple(replica[1] if replica else None for replica in found) if is_known else (),
+            end_offset=offsets.get(key),
+        )
+
+    return replace(topic, configs=configs, partitions=tuple(map(completed, topic.partitions)))

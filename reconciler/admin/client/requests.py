@@ -1,0 +1,282 @@
+"""What is written: one answer an item, batches as large as the controller can take, nothing repeated blindly."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+)
+
+from reconciler.admin.client.errors import (
+    AUTHORIZATION_FAILED,
+    ELECTION_NOT_NEEDED,
+    NOT_CONTROLLER,
+    THROTTLING_QUOTA_EXCEEDED,
+    answer,
+    missing_right,
+    name_of,
+)
+from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
+from reconciler.admin.client.wire import NotSent, Wire, batches
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.problem import OutcomeUnknown
+from reconciler.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.api_message import ApiMessage
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+# The controller takes 10,000 records a request and answers strangely above (half done, or done and told as failed).
+PARTITIONS_A_REQUEST = 1_000
+TOPICS_A_REQUEST = 500
+PREFERRED = 0
+KIP_860 = 1
+OPERATIONS = {
+    ConfigOperation.SET: 0,
+    ConfigOperation.DELETE: 1,
+    ConfigOperation.APPEND: 2,
+    ConfigOperation.SUBTRACT: 3,
+}
+MOST_WAITS = 10
+LONGEST_WAIT_SECONDS = 60.0
+CLUSTER_RESOURCE = "cluster"
+
+
+def reassign(
+    wire: Wire, targets: Mapping[TopicPartition, Sequence[int] | None], *, is_replication_factor_change_allowed: bool
+) -> dict[TopicPartition, Answer]:
+    """Submit targets (None cancels), with the controller's own words about each partition."""
+    is_guarded = not is_replication_factor_change_allowed and wire.is_supported(
+        AlterPartitionReassignmentsRequest, KIP_860
+    )
+    guard = {"allow_replication_factor_change": False, "min_version": KIP_860} if is_guarded else {}
+    topic_form = AlterPartitionReassignmentsRequest.ReassignableTopic
+    form = topic_form.ReassignablePartition
+
+    def request(some: Sequence[TopicPartition]) -> "ApiMessage":
+        topics = [
+            topic_form(
+                name=topic, partitions=[form(partition_index=n, replicas=_listed(targets, topic, n)) for n in numbers]
+            )
+            for topic, numbers in _by_topic(some).items()
+        ]
+        return AlterPartitionReassignmentsRequest(timeout_ms=wire.write_timeout_ms, topics=topics, **guard)
+
+    found: dict[TopicPartition, Answer] = {}
+    for some in batches(sorted(targets), PARTITIONS_A_REQUEST):
+        response = wire.write(partial(request, some))
+        _check_right(response.error_code, "Alter", CLUSTER_RESOURCE, (), "Reassigning partitions")
+        whole = answer(response.error_code, response.error_message)
+        told = {
+            TopicPartition(topic.name, partition.partition_index): answer(partition.error_code, partition.error_message)
+            for topic in response.responses
+            for partition in topic.partitions
+        }
+        found |= {key: whole if not whole.is_ok else told.get(key, _untold()) for key in some}
+    return found
+
+
+def elect_preferred_leaders(wire: Wire, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Answer]:
+    """Elect the first replicas of exactly these partitions; each one's own answer is read."""
+    form = ElectLeadersRequest.TopicPartitions
+    found: dict[TopicPartition, Answer] = {}
+    for some in batches(sorted(set(topic_partitions)), PARTITIONS_A_REQUEST):
+        # Never None, which would mean every partition of the cluster.
+        asked = [form(topic=topic, partitions=numbers) for topic, numbers in _by_topic(some).items()]
+        response = wire.write(partial(_election, wire, asked))
+        _check_right(response.error_code, "Alter", CLUSTER_RESOURCE, (), "Electing leaders")
+        whole = answer(response.error_code, None)
+        told = {
+            TopicPartition(result.topic, partition.partition_id): _elected(
+                partition.error_code, partition.error_message
+            )
+            for result in response.replica_election_results
+            for partition in result.partition_result
+        }
+        found |= {key: whole if not whole.is_ok else told.get(key, _untold()) for key in some}
+    return found
+
+
+def create_topics(wire: Wire, changes: Sequence[CreateTopic]) -> dict[str, Answer]:
+    """Create topics with their explicit assignments, or as Kafka places them where a change has none."""
+
+    def request(some: Sequence[CreateTopic]) -> "ApiMessage":
+        return CreateTopicsRequest(topics=[_creatable(change) for change in some], timeout_ms=wire.write_timeout_ms)
+
+    weighed = {change.topic: (change, max(change.partitions, len(change.assignment))) for change in changes}
+    return _in_batches(wire, weighed, request, lambda response: response.topics, ("Create", "Creating a topic"))
+
+
+def create_partitions(wire: Wire, changes: Sequence[CreatePartitions]) -> dict[str, Answer]:
+    """Add partitions with their explicit assignments, or as Kafka places them where a change has none."""
+
+    def request(some: Sequence[CreatePartitions]) -> "ApiMessage":
+        topics = [_growing(change) for change in some]
+        return CreatePartitionsRequest(topics=topics, timeout_ms=wire.write_timeout_ms, validate_only=False)
+
+    weighed = {change.topic: (change, change.to_count - change.from_count) for change in changes}
+    return _in_batches(wire, weighed, request, lambda response: response.results, ("Alter", "Adding partitions"))
+
+
+def delete_topics(wire: Wire, names: Collection[str]) -> dict[str, Answer]:
+    """Delete topics."""
+    form = DeleteTopicsRequest.DeleteTopicState
+
+    def request(some: Sequence[str]) -> "ApiMessage":
+        # Versions up to 5 take names alone; later ones take a name or an id.
+        topics = [form(name=name) for name in some]
+        return DeleteTopicsRequest(topics=topics, topic_names=list(some), timeout_ms=wire.write_timeout_ms)
+
+    weighed = {name: (name, 1) for name in sorted(set(names))}
+    return _in_batches(wire, weighed, request, lambda response: response.responses, ("Delete", "Deleting a topic"))
+
+
+def alter_topic_configs(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]]) -> dict[str, Answer]:
+    """Change topic configs incrementally, all of a topic's keys at once."""
+    found: dict[str, Answer] = {}
+    for some in batches(sorted(changes), TOPICS_A_REQUEST):
+        resources = {name: changes[name] for name in some}
+        response = wire.write(partial(_alteration, TOPIC_RESOURCE, resources))
+        told = {result.resource_name: result for result in response.responses}
+        hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
+        if hidden:
+            raise missing_right("AlterConfigs", "topic", hidden, "Changing a topic's configs")
+        answers = {name: answer(result.error_code, result.error_message) for name, result in told.items()}
+        found |= {name: answers.get(name, _untold()) for name in some}
+    return found
+
+
+def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
+    """Change one broker's dynamic configs; a broker that is down, or does not answer, is an answer, too."""
+    try:
+        response = wire.write_to(broker_id, partial(_alteration, BROKER_RESOURCE, {str(broker_id): changes}))
+    except OutcomeUnknown as error:
+        return Answer("REQUEST_TIMED_OUT", str(error))
+    except NotSent as error:
+        return Answer("BROKER_NOT_AVAILABLE", f"broker {broker_id} cannot be reached ({error})")
+    told = next(iter(response.responses), None)
+    if told is None:
+        return _untold()
+    _check_right(told.error_code, "AlterConfigs", CLUSTER_RESOURCE, (), "Changing a broker's configs")
+    return answer(told.error_code, told.error_message)
+
+
+def _in_batches(
+    wire: Wire,
+    weighed: Mapping[str, tuple[Item, int]],
+    request: Callable[[Sequence[Item]], "ApiMessage"],
+    results: "Callable[[ApiMessage], Iterable[ApiMessage]]",
+    right: tuple[str, str],
+) -> dict[str, Answer]:
+    """Send topics in requests of at most so many partitions; those the mutation quota refused are sent again later."""
+    found: dict[str, Answer] = {}
+    for some in _by_weight(weighed):
+        left = dict(some)
+        for _ in range(MOST_WAITS):
+            response = wire.write(partial(request, tuple(left.values())))
+            told = {result.name: result for result in results(response)}
+            hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
+            if hidden:
+                raise missing_right(right[0], "topic", hidden, right[1])
+            found |= {name: answer(result.error_code, result.error_message) for name, result in told.items()}
+            again = (THROTTLING_QUOTA_EXCEEDED, NOT_CONTROLLER)
+            left = {name: item for name, item in left.items() if name in told and told[name].error_code in again}
+            if not left:
+                break
+            time.sleep(min(LONGEST_WAIT_SECONDS, max(0.1, response.throttle_time_ms / 1000)))
+        found |= {name: _untold() for name in some if name not in found}
+    return dict(sorted(found.items()))
+
+
+def _by_weight(weighed: Mapping[str, tuple[Item, int]]) -> list[dict[str, Item]]:
+    groups: list[dict[str, Item]] = []
+    room = 0
+    for name, (item, weight) in sorted(weighed.items()):
+        if not groups or weight > room or len(groups[-1]) >= TOPICS_A_REQUEST:
+            groups.append({})
+            room = PARTITIONS_A_REQUEST
+        groups[-1][name] = item
+        room -= weight
+    return groups
+
+
+def _creatable(change: CreateTopic) -> "CreateTopicsRequest.CreatableTopic":
+    form = CreateTopicsRequest.CreatableTopic
+    assignments = [
+        form.CreatableReplicaAssignment(partition_index=number, broker_ids=list(replicas))
+        for number, replicas in sorted(change.assignment.items())
+    ]
+    configs = [form.CreatableTopicConfig(name=key, value=value) for key, value in sorted(change.configs.items())]
+    # With an explicit assignment both counts must be -1.
+    return form(
+        name=change.topic,
+        num_partitions=-1 if assignments else change.partitions,
+        replication_factor=-1 if assignments else change.replication_factor,
+        assignments=assignments,
+        configs=configs,
+    )
+
+
+def _growing(change: CreatePartitions) -> "CreatePartitionsRequest.CreatePartitionsTopic":
+    form = CreatePartitionsRequest.CreatePartitionsTopic
+    lists = [list(replicas) for _, replicas in sorted(change.assignment.items())]
+    assignments = [form.CreatePartitionsAssignment(broker_ids=replicas) for replicas in lists] or None
+    return form(name=change.topic, count=change.to_count, assignments=assignments)
+
+
+def _election(wire: Wire, asked: "Sequence[ElectLeadersRequest.TopicPartitions]") -> "ApiMessage":
+    return ElectLeadersRequest(
+        election_type=PREFERRED, topic_partitions=list(asked), timeout_ms=wire.write_timeout_ms, min_version=1
+    )
+
+
+def _elected(code: int, message: str | None) -> Answer:
+    return Answer() if code == ELECTION_NOT_NEEDED else answer(code, message)
+
+
+def _alteration(kind: int, resources: Mapping[str, Sequence[ConfigChange]]) -> "ApiMessage":
+    form = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            form(resource_type=kind, resource_name=name, configs=[_alterable(form, change) for change in changes])
+            for name, changes in sorted(resources.items())
+        ],
+        validate_only=False,
+    )
+
+
+def _alterable(form: "IncrementalAlterConfigsRequest.AlterConfigsResource", change: ConfigChange) -> "ApiMessage":
+    value = None if change.operation is ConfigOperation.DELETE else change.value
+    return form.AlterableConfig(name=change.key, config_operation=OPERATIONS[change.operation], value=value)
+
+
+def _check_right(code: int, operation: str, resource: str, names: Collection[str], need: str) -> None:
+    if code in AUTHORIZATION_FAILED:
+        raise missing_right(operation, resource, names, need)
+
+
+def _listed(targets: Mapping[TopicPartition, Sequence[int] | None], topic: str, number: int) -> list[int] | None:
+    target = targets[TopicPartition(topic, number)]
+    return None if target is None else list(target)
+
+
+def _by_topic(topic_partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(topic_partitions):
+        found[topic].append(partition)
+    return found
+
+
+def _untold() -> Answer:
+    return Answer(name_of(-1), "Kafka did not answer for this item: look whether it happened.")

@@ -1,0 +1,287 @@
+"""One request to one broker: who is asked, what is asked again, and what an answer that never came means."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import kafka.errors
+from kafka import KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
+
+from reconciler.admin.client.errors import (
+    NONE,
+    NOT_CONTROLLER,
+    REQUEST_TIMED_OUT,
+    RETRIABLE,
+    THROTTLING_QUOTA_EXCEEDED,
+    name_of,
+)
+from reconciler.admin.client.properties import Connection
+from reconciler.admin.client.reach import Server, reachable, shown
+from reconciler.admin.client.redact import hide_in_logs, without_secrets
+from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
+
+if TYPE_CHECKING:
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.protocol.api_message import ApiMessage
+
+Item = TypeVar("Item")
+
+BOOTSTRAP_SECONDS = 10.0
+REQUEST_SECONDS = 30.0
+RETRY_SECONDS = 15.0
+ONE_BROKER_SECONDS = 2.0
+PAUSE_SECONDS = 0.2
+# A broker that did not answer is asked last for so long: one that is frozen still accepts connections.
+AVOID_SECONDS = 30.0
+# The library fails a request when five are under way to one broker.
+MOST_AT_ONCE = 4
+
+Build = Callable[[], "ApiMessage"]
+"""Makes a request; a fresh one for each try, because sending one fixes its version."""
+
+
+class NotSent(Exception):
+    """The request did not leave this machine."""
+
+
+class NoAnswer(Exception):
+    """The request may have arrived, but no answer came."""
+
+
+@dataclass(slots=True)
+class Wire:
+    """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one."""
+
+    client: KafkaAdminClient
+    servers: tuple[Server, ...]
+    request_seconds: float = REQUEST_SECONDS
+    retry_seconds: float = RETRY_SECONDS
+    avoided: dict[int, float] = field(default_factory=dict)
+    turn: int = 0
+
+    @property
+    def manager(self) -> "KafkaConnectionManager":
+        """The library's connections."""
+        return self.client._manager  # noqa: SLF001 - the library offers raw requests no other way
+
+    @property
+    def write_timeout_ms(self) -> int:
+        """How long a broker may work on a write: less than we wait, so that its own word comes first."""
+        return int(self.request_seconds * 1000 * 2 / 3)
+
+    def read(self, build: Build, node_id: int | None = None) -> "ApiMessage":
+        """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
+        deadline = time.monotonic() + self.retry_seconds
+        while True:
+            try:
+                response = self._exchange(build, node_id)
+                reason = _retriable_error(response)
+                if reason is None:
+                    return response
+            except (NotSent, NoAnswer) as error:
+                reason = str(error)
+            if time.monotonic() + PAUSE_SECONDS > deadline:
+                raise self._unavailable(reason)
+            time.sleep(PAUSE_SECONDS)
+
+    def write(self, build: Build) -> "ApiMessage":
+        """Return any broker's answer. Tried again only while it is certain that no broker has acted on it."""
+        try:
+            return self._write(build, None, self.retry_seconds)
+        except NotSent as error:
+            raise self._unavailable(str(error)) from None
+
+    def write_to(self, node_id: int, build: Build) -> "ApiMessage":
+        """Return that broker's answer; raises NotSent soon where it is down."""
+        return self._write(build, node_id, min(ONE_BROKER_SECONDS, self.retry_seconds))
+
+    def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
+        """Return the answers to several requests that any broker can answer, in their order."""
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            return list(pool.map(self.read, builds))
+
+    def read_each(self, builds: Mapping[int, Build]) -> "dict[int, ApiMessage]":
+        """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone."""
+        with ThreadPoolExecutor(max(1, len(builds))) as pool:
+            answers = list(pool.map(self._read_once_or_none, builds.values(), builds))
+        return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
+
+    def brokers(self) -> list[int]:
+        """Return the brokers that the library knows as alive."""
+        return sorted(broker.node_id for broker in self.manager.cluster.brokers())
+
+    def is_supported(self, request: "type[ApiMessage]", version: int) -> bool:
+        """Whether the cluster speaks that version of a request."""
+        supported = self.manager.broker_version_data.api_versions.get(request.API_KEY)
+        return supported is not None and supported[1] >= version
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+
+    def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                response = self._exchange(build, node_id)
+                code = getattr(response, "error_code", NONE)
+                if code == REQUEST_TIMED_OUT:
+                    raise self._unknown(name_of(code))
+                if code != NOT_CONTROLLER:
+                    return response
+                reason = name_of(code)
+            except NotSent as error:
+                reason = str(error)
+            except NoAnswer as error:
+                raise self._unknown(str(error)) from None
+            if time.monotonic() + PAUSE_SECONDS > deadline:
+                raise NotSent(reason)
+            time.sleep(PAUSE_SECONDS)
+
+    def _read_once_or_none(self, build: Build, node_id: int) -> "ApiMessage | None":
+        try:
+            response = self._exchange(build, node_id)
+        except (NotSent, NoAnswer):
+            return None
+        return response if _retriable_error(response) is None else None
+
+    def _exchange(self, build: Build, node_id: int | None) -> "ApiMessage":
+        node = self._choose() if node_id is None else node_id
+        try:
+            response = self.manager.run(_exchange, self.manager, build(), node)
+        except kafka.errors.IncompatibleBrokerVersion as error:
+            raise ClusterUnavailable(
+                f"Broker {node} is too old for this: {error}. The reconciler needs Kafka 3.5 or later."
+            ) from None
+        except (NotSent, NoAnswer):
+            self.avoided[node] = time.monotonic() + AVOID_SECONDS
+            raise
+        self.avoided.pop(node, None)
+        return response
+
+    def _choose(self) -> int:
+        """Return a broker to ask: each in its turn, those that just failed last."""
+        self.turn += 1
+        nodes, now = self.brokers(), time.monotonic()
+        if not nodes:
+            raise NotSent("no broker is known")
+        turned = nodes[self.turn % len(nodes) :] + nodes[: self.turn % len(nodes)]
+        return min(turned, key=lambda node: max(self.avoided.get(node, 0.0) - now, 0.0))
+
+    def _unavailable(self, reason: str) -> ClusterUnavailable:
+        return ClusterUnavailable(
+            f"The cluster at {self._where()} does not answer ({without_secrets(reason)}). "
+            "Check that its brokers run and can be reached from here, then try again."
+        )
+
+    def _unknown(self, reason: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"The cluster at {self._where()} did not answer a change ({without_secrets(reason)}): it may have happened "
+            "or not. Look at the cluster before repeating it; `apply` does so by itself when it is run again."
+        )
+
+    def _where(self) -> str:
+        return ",".join(map(shown, self.servers))
+
+
+def open_wire(connection: Connection) -> Wire:
+    """Connect, or say in one sentence why that cannot be."""
+    hide_in_logs(*connection.secrets)
+    servers = reachable(connection.servers)
+    started: list[KafkaNetClient] = []
+
+    def start(**options: object) -> KafkaNetClient:
+        started.append(KafkaNetClient(**options))
+        return started[-1]
+
+    with _Listener() as heard:
+        try:
+            client = KafkaAdminClient(
+                bootstrap_servers=[shown(server) for server in servers],
+                bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
+                kafka_client=start,
+                **connection.options,
+            )
+        except (kafka.errors.KafkaError, OSError, ValueError) as error:
+            for net_client in started:  # the library leaves its thread running when it cannot connect
+                net_client.close()
+            raise _refusal(error, heard.last, servers, connection) from None
+    seconds = client.config["request_timeout_ms"] / 1000
+    return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds))
+
+
+async def _exchange(manager: "KafkaConnectionManager", request: "ApiMessage", node_id: int) -> "ApiMessage":
+    """Send and await the answer, telling apart what was certainly not sent."""
+    try:
+        connection = manager.get_connection(node_id)
+        await connection
+    except (kafka.errors.KafkaError, OSError) as error:
+        raise NotSent(f"broker {node_id}: {_said(error)}") from None
+    if not connection.connected:
+        raise NotSent(f"broker {node_id}: connection closed")
+    try:
+        return await connection.send_request(request)
+    except kafka.errors.IncompatibleBrokerVersion:
+        raise
+    except kafka.errors.NodeNotReadyError as error:
+        raise NotSent(f"broker {node_id}: {_said(error)}") from None
+    except (kafka.errors.KafkaError, OSError) as error:
+        raise NoAnswer(f"broker {node_id}: {_said(error)}") from None
+
+
+def _retriable_error(response: "ApiMessage") -> str | None:
+    code = getattr(response, "error_code", NONE)
+    return name_of(code) if code in RETRIABLE or code == THROTTLING_QUOTA_EXCEEDED else None
+
+
+def _said(error: Exception) -> str:
+    texts = [str(text) for text in error.args if str(text)]
+    return texts[0] if texts and not texts[0].isdigit() else type(error).__name__.removesuffix("Error")
+
+
+def _refusal(error: Exception, heard: str, servers: Sequence[Server], connection: Connection) -> ClusterUnavailable:
+    where = ",".join(map(shown, servers))
+    protocol = connection.options["security_protocol"]
+    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
+        return ClusterUnavailable(
+            f"{where} refused the login of user {connection.user} with {connection.options.get('sasl_mechanism')}. "
+            "Check sasl.username, sasl.password and sasl.mechanism.",
+            code="KR602",
+        )
+    if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+        mechanism = connection.options.get("sasl_mechanism")
+        return ClusterUnavailable(f"{where} does not offer sasl.mechanism {mechanism}: {error}.", code="KR602")
+    reason = without_secrets(heard or _said(error))
+    return ClusterUnavailable(
+        f"{where} accepts connections but does not answer as a Kafka broker over {protocol} ({reason}). "
+        "Check that security.protocol and the ssl.* properties fit that listener, and that it is a broker's port.",
+    )
+
+
+class _Listener(logging.Handler):
+    """Hears why the library could not connect: it tells its log only, and raises a time-out."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name == "kafka.net.manager" and isinstance(record.args, tuple) and record.args:
+            self.last = self.last or str(record.args[0])
+
+    def __enter__(self) -> Self:
+        logging.getLogger("kafka").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("kafka").removeHandler(self)
+
+
+def batches(items: Collection[Item], most: int) -> list[list[Item]]:
+    """Return the items in lists of at most so many, in their order."""
+    listed = list(items)
+    return [listed[start : start + most] for start in range(0, len(listed), most)]
