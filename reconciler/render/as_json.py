@@ -1,19 +1,37 @@
 """JSON for programs: a verb's own result, sorted, with the unit in the key. A plan's own JSON is its file."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    Changes,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    Difference,
+    TopicChange,
+)
 from reconciler.model.problem import Location, Problem
 from reconciler.model.run import RunResult
 from reconciler.render.escape import MASK, config_value
 
 
-def changes(found: Changes) -> str:
-    """Return what differs: `topicChanges`, `brokenRules`, `elections`, `drift`."""
+def changes(found: Changes, fields: Sequence[Difference] = ()) -> str:
+    """Return what differs: `topicChanges`, `differences` (old and new), `brokenRules`, `elections`, `drift`."""
     return document(
         {
             "topicChanges": [_topic_change(change) for change in found.topic_changes],
+            "differences": [
+                {
+                    "topic": each.topic,
+                    "field": each.field,
+                    "old": _value(each.field, each.old),
+                    "new": _value(each.field, each.new),
+                    "at": _place(each.at),
+                }
+                for each in fields
+            ],
             "brokenRules": [
                 {
                     "topic": broken.topic_partition.topic,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.model.change import Changes
+from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -19,7 +19,7 @@ from reconciler.render.facts import (
     replica_list,
     stage_title,
 )
-from reconciler.render.rows import Row, plan_rows, topic_row
+from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.units import counted, percent, size
 
 LIMIT = 65_536
@@ -46,17 +46,9 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     return "\n\n".join([*blocks, *folded, footer]) + "\n"
 
 
-def changes(found: Changes, cluster_name: str, *, limit: int = LIMIT) -> str:
+def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, limit: int = LIMIT) -> str:
     """Return what differs as one table, cut where it does not fit."""
-    rows = [topic_row(change, arrow=ARROW) for change in found.topic_changes]
-    rows += [
-        Row("~", str(broken.topic_partition), f"{broken.reason}: {broken.detail}", "", "placement", at=broken.at)
-        for broken in found.broken_rules
-    ]
-    rows += [
-        Row("~", str(election.topic_partition), f"elect {election.leader}, the preferred leader", "", "leader")
-        for election in found.elections
-    ]
+    rows = difference_rows(found, fields, arrow=ARROW)
     count = counted(len(rows), "difference") if rows else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
     blocks += _problems(by_weight(found.drift), limit // _SHARE_OF_PROBLEMS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.model.change import BrokenRule, Changes
+from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.run import RunResult, RunState
@@ -18,7 +18,7 @@ from reconciler.render.facts import (
     stage_title,
     throttle,
 )
-from reconciler.render.rows import Row, plan_rows, topic_row
+from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.units import counted, duration, size
 
 NO_CHANGES = "No changes."
@@ -65,14 +65,9 @@ def totals(reviewed: Plan) -> str:
     return f"Plan {reviewed.id}: {', '.join(parts)}."
 
 
-def changes(found: Changes, *, root: str = "") -> str:
+def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = "") -> str:
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
-    table = [_cells(topic_row(change), root) for change in found.topic_changes]
-    table += [_broken_cells(broken, root) for broken in found.broken_rules]
-    table += [
-        ("~", str(election.topic_partition), f"leader -> {election.leader}, the preferred one", "", "")
-        for election in found.elections
-    ]
+    table = [_cells(row, root) for row in difference_rows(found, fields)]
     lines = _table(table) or [NO_CHANGES]
     return "\n".join([*lines, *problems(found.drift, root=root)]) + "\n"
 
@@ -109,11 +104,6 @@ def result(ended: RunResult) -> str:
 
 def _cells(row: Row, root: str) -> tuple[str, ...]:
     return row.sign, row.subject, row.what, place(row.at, root), row.effect
-
-
-def _broken_cells(broken: BrokenRule, root: str) -> tuple[str, ...]:
-    what = f"{broken.reason}: {broken.detail}"
-    return "~", str(broken.topic_partition), what, place(broken.at, root), ""
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

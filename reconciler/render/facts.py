@@ -16,14 +16,18 @@ def is_size_known(plan: Plan) -> bool:
 
 def least_movement(plan: Plan) -> str:
     """Return what is known of plans that copy less: only what the proof carried by the plan covers is claimed."""
-    if not plan.summary.replica_moves:
+    summary, proof = plan.summary, plan.proof
+    if not summary.replica_moves:
         return "nothing is copied"
-    if plan.proof.value != plan.summary.bytes:
-        return ""
+    if proof.objective == "replicas" and proof.value == summary.replica_moves:
+        unknown = "some sizes are unknown"
+        return unknown if proof.gap_percent else f"no plan can copy fewer replicas; {unknown}"
     if not is_size_known(plan):
         return "some sizes are unknown"
-    if plan.proof.gap_percent:
-        return f"at most {percent(plan.proof.gap_percent)} more than the least possible"
+    if proof.objective != "bytes" or proof.value != summary.bytes:
+        return ""
+    if proof.gap_percent:
+        return f"at most {percent(proof.gap_percent)} more than the least possible"
     return "no plan can copy less"
 
 

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    Changes,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    Difference,
+    TopicChange,
+)
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
@@ -76,6 +84,31 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             return Row("~", change.topic, _config_changes(change, arrow), "no data", "config", at=change.at)
         case DeleteTopic():
             return Row("-", change.topic, "delete with all its data", "deletes data", "irreversible", at=change.at)
+
+
+def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:
+    """Return what differs: topics as a whole, their fields one by one, broken rules, leaders to elect."""
+    whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]
+    told = {change.topic for change in whole}
+    rows = [topic_row(change, arrow=arrow) for change in whole]
+    rows += [_field_row(each, arrow) for each in fields if each.topic not in told]
+    rows += [
+        Row("~", str(broken.topic_partition), f"{broken.reason}: {broken.detail}", "", "placement", at=broken.at)
+        for broken in found.broken_rules
+    ]
+    rows += [
+        Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
+        for each in found.elections
+    ]
+    return tuple(rows)
+
+
+def _field_row(difference: Difference, arrow: str) -> Row:
+    old, new = (config_value(difference.field, value) for value in (difference.old, difference.new))
+    sign = "+" if difference.old is None else "-" if difference.new is None else "~"
+    return Row(
+        sign, difference.topic, f"{visible(difference.field)} {old} {arrow} {new}", "", "topic", at=difference.at
+    )
 
 
 def _group(move: Move) -> tuple[int, str, Location]:

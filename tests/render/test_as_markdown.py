@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.sample_plan import sample_plan
 
-from reconciler.model.change import AlterConfigs, Changes
+from reconciler.model.change import AlterConfigs, Changes, Difference
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Location, Problem, Severity
@@ -144,9 +144,10 @@ def test_an_empty_plan_says_no_changes() -> None:
 
 
 def test_changes_are_one_table() -> None:
-    text = as_markdown.changes(Changes(topic_changes=sample_plan().topic_changes), "demo")
-    assert text.startswith("### reconciler diff · `demo` · 3 differences\n")
-    assert "| + | `orders` partitions 12 → 18; keys map elsewhere · `demo/web.yaml:9` | 0 | irreversible |" in text
+    found = Changes(topic_changes=sample_plan().topic_changes[1:2])
+    text = as_markdown.changes(found, (Difference("orders", "partitions", "12", "18", None),), "demo")
+    assert text.startswith("### reconciler diff · `demo` · 1 difference\n")
+    assert "| ~ | `orders` partitions 12 → 18 | 0 | topic |" in text
 
 
 def test_secrets_are_hidden() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from helpers.sample_plan import GIB, sample_plan
 
-from reconciler.model.change import BrokenRule, Changes
+from reconciler.model.change import BrokenRule, Changes, CreateTopic, Difference
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, Proof, Source
 from reconciler.model.problem import Location, Problem, Severity
@@ -50,6 +50,7 @@ def test_a_plan_without_stages_says_no_changes() -> None:
         (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20 % more than the least possible),"),
         (5 * GIB, 5 * GIB, False, "5.0 GiB (some sizes are unknown),"),
         (0, 0, True, "5.0 GiB, 1 stage"),
+        (9, 9, False, "5.0 GiB (some sizes are unknown), 1 stage"),
     ],
 )
 def test_least_movement_is_claimed_only_as_far_as_the_proof_goes(
@@ -57,6 +58,12 @@ def test_least_movement_is_claimed_only_as_far_as_the_proof_goes(
 ) -> None:
     move = replace(_move("t", (1,), (2,), Reason.BALANCE, 5 * GIB), is_size_known=is_known)
     assert said in as_text.totals(_plan(move, proof=Proof("bytes", value, bound)))
+
+
+def test_where_sizes_are_unknown_the_claim_is_about_replicas() -> None:
+    move = replace(_move("t", (1,), (2,), Reason.BALANCE, 0), is_size_known=False)
+    text = as_text.totals(_plan(move, proof=Proof("replicas", 1, 1)))
+    assert "1 replica move, 0 B (no plan can copy fewer replicas; some sizes are unknown)" in text
 
 
 def test_a_plan_without_throttle_says_so() -> None:
@@ -102,14 +109,23 @@ def test_control_and_direction_characters_never_reach_the_terminal() -> None:
 def test_changes_show_broken_rules_leaders_and_what_cannot_be_fixed() -> None:
     at = Location("demo/web.yaml", 9)
     found = Changes(
-        topic_changes=sample_plan().topic_changes[1:2],
+        topic_changes=(CreateTopic("new", 3, 2, at=at),),
         broken_rules=(BrokenRule(TopicPartition("t", 1), Reason.RACKS, "two replicas in rack b", at),),
         elections=(Election(TopicPartition("t", 2), 3),),
         drift=(Problem("KR211", "broker 9 is not registered", at, Severity.WARNING),),
     )
-    assert as_text.changes(found) == (
-        "  + orders  partitions 12 -> 18; keys map elsewhere  demo/web.yaml:9  no data\n"
-        "  ~ t-1     racks: two replicas in rack b            demo/web.yaml:9\n"
+    fields = (
+        Difference("new", "partitions", None, "3", at),
+        Difference("orders", "partitions", "12", "18", at),
+        Difference("orders", "config.retention.ms", "5", None, at),
+        Difference("orders", "config.x.secret", None, "5", at),
+    )
+    assert as_text.changes(found, fields) == (
+        "  + new     create with 3 partitions, replicationFactor 2  demo/web.yaml:9  no data\n"
+        "  ~ orders  partitions 12 -> 18                            demo/web.yaml:9\n"
+        "  - orders  config.retention.ms 5 -> (none)                demo/web.yaml:9\n"
+        "  + orders  config.x.secret (none) -> (hidden)             demo/web.yaml:9\n"
+        "  ~ t-1     racks: two replicas in rack b                  demo/web.yaml:9\n"
         "  ~ t-2     leader -> 3, the preferred one\n"
         "warning: broker 9 is not registered (KR211, demo/web.yaml:9)\n"
     )
