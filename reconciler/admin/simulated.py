@@ -248,12 +248,16 @@ def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
 def _without_sizes(partition: Partition, dead: frozenset[int]) -> Partition:
     if dead.isdisjoint(partition.replicas):
         return partition
+    end_offset = partition.end_offset if partition.leader is not None else None
+    if dead.issuperset(partition.replicas):
+        return replace(partition, sizes=(), log_dirs=(), end_offset=end_offset)
     sizes = zip(partition.replicas, partition.sizes, strict=False)
     log_dirs = zip(partition.replicas, partition.log_dirs, strict=False)
     return replace(
         partition,
         sizes=tuple(None if replica in dead else size for replica, size in sizes),
         log_dirs=tuple(None if replica in dead else path for replica, path in log_dirs),
+        end_offset=end_offset,
     )
 
 

@@ -134,6 +134,14 @@ def test_a_dead_broker_tells_neither_sizes_nor_configs_and_takes_none() -> None:
     assert admin.broker_configs([3]) == {3: {LEADER_THROTTLED_RATE: "5"}}
 
 
+def test_a_partition_whose_brokers_are_all_dead_has_neither_sizes_nor_an_end_offset() -> None:
+    admin = SimulatedAdmin(small_cluster("orders-0: 3,4 size 100"))
+    admin.kill_broker(3)
+    admin.kill_broker(4)
+    partition = admin.observe().topics["orders"].partitions[0]
+    assert (partition.leader, partition.sizes, partition.log_dirs, partition.end_offset) == (None, (), (), None)
+
+
 def test_a_returned_broker_catches_up_and_joins_again() -> None:
     admin = SimulatedAdmin(small_cluster("orders-0: 1,2,3 size 100"))
     admin.kill_broker(1)
