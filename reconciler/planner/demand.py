@@ -233,10 +233,10 @@ def _demand(slot: Slot, bench: Bench) -> tuple[Bools, Ints, Ints, Bools]:
         there = fixed_racks.count(name)
         low.append(max(0, least - there))
         high.append(max(0, most - there))
-    if slot.fixed and sum(map(min, room, high)) < slot.need:
-        high = [slot.need] * len(high)
+    if slot.fixed and (sum(map(min, room, high)) < slot.need or sum(low) > slot.need):
+        low, high = [0] * len(low), [slot.need] * len(high)
     if slot.fixed:
-        low = [0] * len(low)
+        low = list(map(min, low, room))
     leads = bool(rules.declared and rules.declared.placement.racks_leader) and not slot.fixed
     wanted = rules.declared.placement.racks_leader if rules.declared and leads else None
     leading = np.array([wanted is not None and name in wanted for name in bench.racks], dtype=np.bool_)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reconciler.model.desired import BalanceTarget, Even, Within
+from reconciler.model.desired import BalanceTarget, Even
 from reconciler.planner.demand import Bench, Demand, Slot
 from reconciler.planner.levels import is_open, least_cost, least_squares
 from reconciler.planner.network import Bools, Ints
 from reconciler.planner.replicas import balanced
-from reconciler.planner.rows import Rows, free_choices
+from reconciler.planner.rows import Rows
 
 
 def place_leaders(demand: Demand, held: Bools, target: BalanceTarget) -> Sequence[int]:
@@ -22,12 +22,12 @@ def place_leaders(demand: Demand, held: Bools, target: BalanceTarget) -> Sequenc
         return ()
     rows = _rows(slots, held, bench)
     changed, fresh = _changes(slots, bench)
-    choices = balanced(rows, bench, base, target) if isinstance(target, Even | Within) else free_choices(rows)
+    choices = balanced(rows, bench, base, target).choices
     for cost in (changed, fresh):
         least = least_cost(rows, choices, cost)
         placed, choices = least.placed, least.choices
     if not isinstance(target, Even) and is_open(rows, choices, np.broadcast_to(np.arange(len(bench.ids)), held.shape)):
-        choices = least_squares(rows, choices, base, bench.capacity)
+        choices = least_squares(rows, choices, base, bench.capacity).choices
         placed = least_cost(rows, choices, np.zeros_like(changed)).placed
     return [bench.ids[column] for column in placed.argmax(axis=1)]
 

@@ -12,6 +12,14 @@ WINDOW = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Balanced:
+    """What the best balance leaves to choose, and `prices` [brokers]: what one more replica there costs the balance."""
+
+    choices: Choices
+    prices: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Least:
     """The least value of a linear objective: `bound` is proven by `prices` [brokers], `placed` [n, brokers] has it."""
 
@@ -28,13 +36,12 @@ def least_cost(rows: Rows, choices: Choices, cost: Ints) -> Least:
     arc_cost = np.zeros(len(network.tail), dtype=np.int64)
     arc_cost[layout.first_broker_arc : layout.first_sink_arc] = layout.spread(cost)
     solution = minimise(network, arc_cost)
-    nodes = solution.price[layout.first_broker_node :]
     return Least(
         choices=_remaining(choices, network, layout, solution),
         placed=_placed(rows, layout, solution),
         value=int((arc_cost * solution.flow).sum()),
         bound=dual_value(network, solution),
-        prices=nodes[-1] - nodes[:-1],
+        prices=_broker_prices(layout, solution),
     )
 
 
@@ -46,7 +53,7 @@ def is_open(rows: Rows, choices: Choices, cost: Ints) -> bool:
     return bool((free.any(axis=1) & (largest > least)).any())
 
 
-def least_squares(rows: Rows, choices: Choices, base: Ints, capacity: Ints) -> Choices:
+def least_squares(rows: Rows, choices: Choices, base: Ints, capacity: Ints) -> Balanced:
     """Minimise the sum over brokers of (base + placed)^2 / capacity.
 
     Unit arcs with rising cost stand only within a window round the fair share; the window moves until the solution is
@@ -67,11 +74,12 @@ def least_squares(rows: Rows, choices: Choices, base: Ints, capacity: Ints) -> C
         placed = np.bincount(segments.broker, weights=flow, minlength=len(base)).astype(np.int64)
         is_inside = ((placed >= low) | (low == choices.low)) & ((placed < high) | (high == choices.high))
         if is_inside.all():
-            return _narrowed(_remaining(choices, network, layout, solution), segments, solution, layout)
+            narrowed = _narrowed(_remaining(choices, network, layout, solution), segments, solution, layout)
+            return Balanced(narrowed, _broker_prices(layout, solution))
         centre, width = placed, 2 * width
 
 
-def least_outside(rows: Rows, choices: Choices, base: Ints, low: Ints, high: Ints) -> Choices:
+def least_outside(rows: Rows, choices: Choices, base: Ints, low: Ints, high: Ints) -> Balanced:
     """Minimise the replicas by which brokers are below `low` or above `high` [brokers]."""
     floor = np.clip(low - base, choices.low, choices.high)
     roof = np.clip(high - base, choices.low, choices.high)
@@ -88,7 +96,8 @@ def least_outside(rows: Rows, choices: Choices, base: Ints, low: Ints, high: Int
     cost = np.zeros(len(network.tail), dtype=np.int64)
     cost[layout.first_sink_arc :] = segments.cost
     solution = minimise(network, cost)
-    return _narrowed(_remaining(choices, network, layout, solution), segments, solution, layout)
+    narrowed = _narrowed(_remaining(choices, network, layout, solution), segments, solution, layout)
+    return Balanced(narrowed, _broker_prices(layout, solution))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +190,13 @@ def _settle(state: Ints, mask: np.ndarray, sign: Ints) -> None:
     """Fix in place what is still free where an arc's reduced cost is not zero."""
     present = state[mask]
     state[mask] = np.where(present == 0, sign, present)
+
+
+def _broker_prices(layout: Layout, solution: Solution) -> Ints:
+    """Return what a unit through each broker costs beyond its own arcs."""
+    nodes = solution.price[layout.first_broker_node :]
+    prices: Ints = nodes[-1] - nodes[:-1]
+    return prices
 
 
 def _placed(rows: Rows, layout: Layout, solution: Solution) -> Ints:

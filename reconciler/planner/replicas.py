@@ -1,16 +1,16 @@
 """Which brokers hold each partition: the replica sets, by minimum-cost flows in the contract's order of objectives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconciler.model.desired import BalanceTarget, Even, Off, Within
 from reconciler.model.plan import Proof
 from reconciler.planner.demand import Bench, Demand, Slot
-from reconciler.planner.levels import is_open, least_cost, least_outside, least_squares
+from reconciler.planner.levels import Balanced, is_open, least_cost, least_outside, least_squares
 from reconciler.planner.network import Bools, Ints
-from reconciler.planner.rows import Choices, Rows, classes, free_choices
+from reconciler.planner.rows import Rows, classes, free_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +39,34 @@ def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
     if not demand.slots:
         return ReplicaSets(rows.allowed, Proof())
     costs = _costs(demand.slots, bench)
-    choices = balanced(rows, bench, demand.base, target)
+    balance = balanced(rows, bench, demand.base, target)
+    choices = balance.choices
     objective, first, second = ("bytes", costs.bytes, costs.copies)
     if not demand.is_size_known:
         objective, first, second = ("replicas", costs.copies, costs.bytes)
     least = least_cost(rows, choices, first)
-    proof = Proof(objective, least.value, least.bound, _prices(bench, least.prices))
+    prices = _joint_prices(rows, first, least.prices, balance.prices)
+    proof = Proof(objective, least.value, least.bound, dict(zip(bench.ids, prices, strict=True)))
     placed, choices = least.placed, least.choices
     if is_open(rows, choices, second):
         least = least_cost(rows, choices, second)
         placed, choices = least.placed, least.choices
     if not isinstance(target, Even) and is_open(rows, choices, _any_broker(bench, rows)):
-        choices = least_squares(rows, choices, demand.base, bench.capacity)
+        choices = least_squares(rows, choices, demand.base, bench.capacity).choices
         placed = least_cost(rows, choices, np.zeros_like(costs.bytes)).placed
     if is_open(rows, choices, costs.leaders_kept):
         placed = least_cost(rows, choices, costs.leaders_kept).placed
     return ReplicaSets(placed > 0, proof)
 
 
-def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Choices:
+def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Balanced:
     """Return the choices whose broker counts are as balanced as the target asks and the rules allow.
 
     Only counts matter here, so partitions of the same demand are one row: the solutions of the classes are those of
     the partitions, since the demands are flows and a flow of n equal ones is n flows.
     """
     if isinstance(target, Off):
-        return free_choices(rows)
+        return Balanced(free_choices(rows), np.zeros_like(base))
     picked, kind = classes(rows)
     choices = free_choices(picked)
     if isinstance(target, Even):
@@ -72,7 +74,7 @@ def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Cho
     else:
         low, high = band(rows.total + int(base.sum()), bench, target)
         narrowed = least_outside(picked, choices, base, low, high)
-    return narrowed.of_rows(kind)
+    return replace(narrowed, choices=narrowed.choices.of_rows(kind))
 
 
 def band(total: int, bench: Bench, target: Within) -> tuple[Ints, Ints]:
@@ -109,5 +111,13 @@ def _any_broker(bench: Bench, rows: Rows) -> Ints:
     return np.broadcast_to(np.arange(len(bench.ids)), rows.allowed.shape)
 
 
-def _prices(bench: Bench, prices: Ints) -> dict[int, int]:
-    return dict(zip(bench.ids, (int(price) for price in prices - prices.min(initial=0)), strict=True))
+def _joint_prices(rows: Rows, cost: Ints, prices: Ints, balance_prices: Ints) -> list[int]:
+    """Return prices that hold without the balance being given: those of the balance weigh more than any copy can save.
+
+    The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the
+    prices of the best-balanced counts.
+    """
+    spread = balance_prices - balance_prices.min(initial=0)
+    lowest = int(prices.min(initial=0))
+    largest = int(rows.need.max(initial=0)) * (int(cost.max(initial=0)) + int(np.ptp(prices)) if len(prices) else 0) + 1
+    return [int(price) - lowest + largest * int(weight) for price, weight in zip(prices, spread, strict=True)]

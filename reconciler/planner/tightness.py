@@ -60,7 +60,7 @@ def _forbidding(rows: Rows, bench: Bench, base: Ints) -> str:
 
 
 def _unevenness(rows: Rows, bench: Bench, base: Ints) -> float:
-    choices = least_squares(rows, free_choices(rows), base, bench.capacity)
+    choices = least_squares(rows, free_choices(rows), base, bench.capacity).choices
     placed = least_cost(rows, choices, np.zeros_like(choices.brokers)).placed
     return float((((base + placed.sum(axis=0)) ** 2) / bench.capacity).sum())
 
