@@ -117,7 +117,7 @@ def _joint_prices(rows: Rows, cost: Ints, prices: Ints, balance_prices: Ints) ->
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the
     prices of the best-balanced counts.
     """
-    spread = balance_prices - balance_prices.min(initial=0)
-    lowest = int(prices.min(initial=0))
-    largest = int(rows.need.max(initial=0)) * (int(cost.max(initial=0)) + int(np.ptp(prices)) if len(prices) else 0) + 1
-    return [int(price) - lowest + largest * int(weight) for price, weight in zip(prices, spread, strict=True)]
+    spread = int(np.ptp(prices)) if len(prices) else 0
+    weight = int(rows.need.max(initial=0)) * (int(cost.max(initial=0)) + spread) + 1
+    joint = [int(price) + weight * int(balance) for price, balance in zip(prices, balance_prices, strict=True)]
+    return [price - min(joint) for price in joint]
