@@ -224,14 +224,15 @@ def flow_leaders(
     rows = []
     for demand in problem.demands:
         options = leader_options(demand, sorted(placed[demand.topic_partition]))
-        options = tuple(broker_id for broker_id in options if broker_id in problem.capacity) or options
         now = demand.current[:1]
         rows.append(Row(1, {b: int(bool(now) and b not in now) * HOPS for b in options}, {"": (0, 1)}))
     scale = lcm(*problem.capacity.values())
     weight = len(rows) + 1
 
     def marginal(broker_id: int, number: int) -> int:
-        return (2 * number - 1) * (scale // problem.capacity[broker_id]) * weight if isinstance(target, Even) else 0
+        if not isinstance(target, Even) or broker_id not in problem.capacity:
+            return 0
+        return (2 * number - 1) * (scale // problem.capacity[broker_id]) * weight
 
     rackless = dict.fromkeys(problem.rack_of, "")
     held = least_flow(rows, rackless, problem.brokers, marginal, 0)

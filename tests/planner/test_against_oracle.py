@@ -1,6 +1,7 @@
 """The planner against enumeration: random tiny clusters, every objective equal to the best there is."""
 
 import pytest
+from helpers.exact_flow import flow_leaders, flow_placement
 from helpers.oracle import (
     is_feasible,
     leader_worth,
@@ -11,8 +12,9 @@ from helpers.oracle import (
     worth_of,
 )
 from helpers.planning import cluster_after, planned, replicas_after
-from helpers.random_clusters import random_cluster, shuffled
+from helpers.random_clusters import SMALL, random_cluster, shuffled
 
+from reconciler.model.desired import Within
 from reconciler.model.problem import PlacementInfeasible
 
 SEEDS = 800
@@ -103,3 +105,25 @@ def test_what_the_rules_forbid_is_refused(seeds: range) -> None:
         if seed not in feasible and problem_of(desired, observed).capacity:
             with pytest.raises(PlacementInfeasible):
                 planned(desired, observed)
+
+
+@pytest.mark.parametrize("seeds", [range(150), range(150, 300)], ids=str)
+def test_forty_partitions_on_nine_brokers_are_placed_as_well_as_the_flow_oracle_does(seeds: range) -> None:
+    tried = 0
+    for seed in seeds:
+        desired, observed = random_cluster(seed, SMALL)
+        problem, balance = problem_of(desired, observed), desired.cluster.balance
+        free = [demand for demand in problem.demands if demand.settled is None]
+        is_plain = problem.is_size_known and all(d.leader_racks is None and not d.must_hold for d in free)
+        if not problem.capacity or not is_feasible(problem) or not is_plain:
+            continue
+        reached = replicas_after(observed, planned(desired, observed))
+        best = worth_of(problem, balance.replicas, flow_placement(problem, balance.replicas))
+        assert worth_of(problem, balance.replicas, reached) == best, seed
+        if not isinstance(balance.leaders, Within):
+            leaders = {key: replicas[0] for key, replicas in reached.items()}
+            best_leaders = flow_leaders(problem, balance.leaders, reached)
+            found = leader_worth(problem, balance.leaders, leaders)
+            assert found == leader_worth(problem, balance.leaders, best_leaders), seed
+        tried += 1
+    assert tried > 30

@@ -1,0 +1,161 @@
+"""Where no placement keeps every rule, the error names the rules in conflict, each with its line."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import pytest
+from helpers.planning import planned
+
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.desired import (
+    Balance,
+    BrokerState,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Even,
+    Placement,
+    Protection,
+    Spread,
+    Within,
+)
+from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible
+
+THREE_RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
+PLACES = {
+    "": Location("topics.yaml", 1),
+    "replicationFactor": Location("topics.yaml", 9),
+    "placement.brokers.only": Location("topics.yaml", 12),
+    "placement.racks.only": Location("topics.yaml", 13),
+    "placement.racks.spread": Location("topics.yaml", 14),
+    "placement.racks.leader": Location("topics.yaml", 15),
+    "placement.assignment": Location("topics.yaml", 16),
+    "protect": Location("topics.yaml", 17),
+}
+DRAINING_FIVE = {5: DesiredBroker(5, BrokerState.DRAINING, at=Location("cluster.yaml", 21))}
+
+
+def _topic(
+    placement: Placement | None = None, factor: int | None = None, protect: frozenset[Protection] = frozenset()
+) -> DesiredTopic:
+    return DesiredTopic(
+        "orders", replication_factor=factor, placement=placement or Placement(), protect=protect, at=PLACES
+    )
+
+
+def _refusal(
+    replicas: Sequence[int],
+    topic: DesiredTopic,
+    brokers: Mapping[int, DesiredBroker] | None = None,
+    dead: Sequence[int] = (),
+) -> str:
+    held = tuple(replicas)
+    observed = Cluster(
+        "c",
+        {b: Broker(b, rack, is_fenced=b in dead) for b, rack in THREE_RACKS.items()},
+        {"orders": Topic("orders", (Partition(0, held[0], held, held, sizes=(1,) * len(held)),))},
+    )
+    desired = Desired(DesiredCluster("c", brokers=brokers or {}), {"orders": topic})
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(desired, observed)
+    assert all(problem.code.startswith("KR3") for problem in refusal.value.problems)
+    return str(refusal.value)
+
+
+def test_too_few_brokers_by_name_and_one_of_them_draining() -> None:
+    topic = _topic(Placement(brokers_only=frozenset({1, 4, 5})), factor=3)
+    text = _refusal([1, 4, 5], topic, DRAINING_FIVE)
+    for words in ("orders-0", "replicationFactor is 3 (topics.yaml:9)", "brokers.only names 1, 4, 5 (topics.yaml:12)"):
+        assert words in text
+    assert "broker 5 is declared draining (cluster.yaml:21)" in text
+
+
+def test_only_the_rules_in_conflict_are_named() -> None:
+    placement = Placement(brokers_only=frozenset({1, 4}), racks_leader=frozenset({"a"}), racks_spread=Spread.STRICT)
+    text = _refusal([1, 4, 5], _topic(placement, factor=3), DRAINING_FIVE)
+    assert "brokers.only" in text
+    assert "draining" not in text
+    assert "leader" not in text
+
+
+def test_a_dead_rack_does_not_loosen_the_strict_rule() -> None:
+    text = _refusal([1, 3, 5], _topic(Placement(racks_spread=Spread.STRICT), factor=3), dead=[5])
+    assert "racks.spread is strict over racks a, b, c (topics.yaml:14)" in text
+    assert "broker 5 is not alive" in text
+
+
+def test_a_rack_that_leaves_does_loosen_it() -> None:
+    topic = _topic(Placement(racks_spread=Spread.STRICT), factor=3)
+    text = _refusal([1, 3, 5], _topic(Placement(racks_spread=Spread.STRICT), factor=5), DRAINING_FIVE)
+    assert "replicationFactor is 5" in text
+    held = (1, 3, 5)
+    observed = Cluster(
+        "c",
+        {b: Broker(b, rack) for b, rack in THREE_RACKS.items()},
+        {"orders": Topic("orders", (Partition(0, 1, held, held, sizes=(1, 1, 1)),))},
+    )
+    desired = Desired(DesiredCluster("c", brokers=DRAINING_FIVE), {"orders": topic})
+    (move,) = planned(desired, observed).moves
+    assert set(move.to_replicas) in ({1, 3, 2}, {1, 3, 4})
+
+
+def test_a_cordoned_broker_takes_nothing_new() -> None:
+    cordoned = {b: DesiredBroker(b, BrokerState.CORDONED, at=Location("cluster.yaml", b)) for b in (4, 5)}
+    text = _refusal([1, 2, 3], _topic(factor=4), cordoned)
+    assert "brokers 4, 5 are cordoned" in text
+
+
+def test_an_assignment_to_a_draining_broker() -> None:
+    text = _refusal([1, 3], _topic(Placement(assignment=((1, 5),)), factor=2), DRAINING_FIVE)
+    assert "assignment names brokers 1, 5 (topics.yaml:16)" in text
+    assert "draining (cluster.yaml:21)" in text
+
+
+def test_an_assignment_that_breaks_the_strict_spread() -> None:
+    placement = Placement(assignment=((1, 2),), racks_spread=Spread.STRICT)
+    text = _refusal([1, 3], _topic(placement, factor=2))
+    assert "assignment" in text
+    assert "racks.spread is strict" in text
+
+
+def test_a_protected_topic_on_a_draining_broker() -> None:
+    text = _refusal([1, 5], _topic(protect=frozenset({Protection.MOVE})), DRAINING_FIVE)
+    assert "protect names move (topics.yaml:17)" in text
+    assert "cluster.yaml:21" in text
+
+
+def test_leader_racks_without_a_broker() -> None:
+    text = _refusal([1, 3], _topic(Placement(racks_leader=frozenset({"c"}))), DRAINING_FIVE)
+    assert "racks.leader names c (topics.yaml:15)" in text
+
+
+def test_every_topic_in_conflict_is_named_once() -> None:
+    held = (1, 3)
+    partitions = tuple(Partition(number, 1, held, held, sizes=(1, 1)) for number in range(3))
+    observed = Cluster(
+        "c",
+        {b: Broker(b, rack) for b, rack in THREE_RACKS.items()},
+        {name: Topic(name, partitions) for name in ("one", "two")},
+    )
+    topics = {name: DesiredTopic(name, replication_factor=6) for name in ("one", "two")}
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(Desired(DesiredCluster("c"), topics), observed)
+    assert len(refusal.value.problems) == 2
+
+
+def test_a_broker_declared_absent_must_be_empty() -> None:
+    absent = {5: DesiredBroker(5, BrokerState.ABSENT, at=Location("cluster.yaml", 21))}
+    text = _refusal([1, 5], _topic(), absent)
+    assert "broker 5 is declared absent" in text
+    assert "cluster.yaml:21" in text
+
+
+@pytest.mark.parametrize("measure", ["topics", "disk", "network_in", "network_out"])
+def test_a_balance_that_cannot_be_planned_is_refused_not_ignored(measure: str) -> None:
+    balance = {"topics": Balance(topics=Even()), "disk": Balance(disk=Within(Fraction(1, 10)))}
+    balance |= {"network_in": Balance(network_in=Within(Fraction(1, 10)))}
+    balance |= {"network_out": Balance(network_out=Within(Fraction(1, 10)))}
+    desired = Desired(DesiredCluster("c", balance=balance[measure]))
+    with pytest.raises(InvalidInput):
+        planned(desired, Cluster("c", {1: Broker(1)}))

@@ -1,0 +1,46 @@
+"""Same input, same moves: under other hash seeds, in other processes, with files read in another order."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.flat_clusters import CASE_A
+from helpers.planning import planned
+from helpers.random_clusters import shuffled
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+from helpers.planning import planned
+from helpers.flat_clusters import CASE_C
+from helpers.random_clusters import SMALL, random_cluster
+from reconciler.model.problem import PlacementInfeasible
+
+print(planned(*CASE_C.build()))
+for seed in range(40):
+    try:
+        print(planned(*random_cluster(seed, SMALL)))
+    except PlacementInfeasible as refusal:
+        print(refusal)
+"""
+
+
+def _output(hash_seed: str) -> bytes:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
+    found = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, env=environment)
+    return found.stdout
+
+
+def test_three_hash_seeds_give_the_same_bytes() -> None:
+    first = _output("0")
+    assert first.count(b"\n") >= 41
+    assert _output("1") == first
+    assert _output("2") == first
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_large_plan_does_not_depend_on_the_order_of_the_files(seed: int) -> None:
+    desired, observed = CASE_A.build()
+    assert planned(shuffled(desired, seed), observed) == planned(desired, observed)

@@ -1,0 +1,34 @@
+"""The proof's prices, checked by plain sums: they alone show that no placement copies less."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import pytest
+from helpers.flat_clusters import CASES
+from helpers.oracle import Problem, problem_of
+from helpers.planning import planned
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "d"])
+def test_the_prices_of_a_flat_cluster_prove_its_bytes(name: str) -> None:
+    desired, observed = CASES[name].build()
+    proof = planned(desired, observed).proof
+    assert _bound_of_racks(problem_of(desired, observed), proof.prices) == proof.value
+
+
+def _bound_of_racks(problem: Problem, prices: Mapping[int, int]) -> int:
+    """Return the bound where each partition has one replica a rack and each rack's counts are floor or ceiling."""
+    brokers = defaultdict(list)
+    for broker_id in problem.brokers:
+        brokers[problem.rack_of[broker_id]].append(broker_id)
+    bound = 0
+    for members in brokers.values():
+        dearest = sorted((prices.get(broker_id, 0) for broker_id in members), reverse=True)
+        cheapest = dearest[-1]
+        for demand in problem.demands:
+            copied = cheapest + (demand.size or 0)
+            kept = [prices.get(broker_id, 0) for broker_id in demand.current if broker_id in members]
+            bound += min([copied, *kept])
+        floor, extra = divmod(len(problem.demands), len(members))
+        bound -= floor * sum(dearest) + sum(dearest[:extra])
+    return bound
