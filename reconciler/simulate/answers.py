@@ -8,12 +8,10 @@ from reconciler.model.cluster import Cluster
 
 K = TypeVar("K", bound=Hashable)
 
-UNKNOWN_SERVER_ERROR = "The server experienced an unexpected error when processing the request."
-
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """Kafka's refusal of one item: the protocol's name of the error, and its text."""
+    """Kafka's refusal of one item: the protocol's name of the error, and its text where there is more to say."""
 
     error: str
     message: str = ""

@@ -43,7 +43,7 @@ def reassigned(
 def cancelled(topic_partition: TopicPartition, partition: Partition, controller: Controller) -> Partition | Denied:
     """Return the partition without the replicas being added; neither the former order nor factor is restored."""
     if not partition.is_reassigning:
-        return Denied("NO_REASSIGNMENT_IN_PROGRESS", "No partition reassignment is in progress.")
+        return Denied("NO_REASSIGNMENT_IN_PROGRESS")
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding_replicas)
     if not isr:
         topic, number = topic_partition
@@ -65,11 +65,11 @@ def with_isr(partition: Partition, isr: Sequence[int], controller: Controller) -
 def with_preferred_leader(partition: Partition, controller: Controller) -> Partition | Denied:
     """Return the partition after a preferred election."""
     if partition.leader == partition.replicas[0]:
-        return Denied("ELECTION_NOT_NEEDED", "Leader election not needed for topic partition.")
+        return Denied("ELECTION_NOT_NEEDED")
     order = (partition.replicas[0], partition.leader, *partition.replicas[1:])
     leader = _first_valid(order, partition.isr, controller)
     if leader == partition.leader:
-        return Denied("PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leader was not available.")
+        return Denied("PREFERRED_LEADER_NOT_AVAILABLE")
     return replace(partition, leader=leader)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import UNKNOWN_SERVER_ERROR, Denied, Outcome
+from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.controller import Controller, controller_of
 from reconciler.simulate.partition import cancelled, reassigned, with_isr, with_preferred_leader
 from reconciler.simulate.storage import with_partitions
@@ -26,7 +26,7 @@ def reassign(
     for key, target in targets.items():
         result = _altered(cluster, key, target, controller, is_factor_free=is_replication_factor_change_allowed)
         if not isinstance(result, Denied) and len(changed) == MAX_RECORDS:
-            result = Denied("UNKNOWN_SERVER_ERROR", UNKNOWN_SERVER_ERROR)
+            result = Denied("UNKNOWN_SERVER_ERROR")
         if isinstance(result, Denied):
             answers[key] = result
         else:
@@ -48,7 +48,7 @@ def elect_preferred_leaders(cluster: Cluster, topic_partitions: Collection[Topic
             answers[key] = None
             changed[key] = result
     if len(changed) >= MAX_RECORDS:
-        answers = dict.fromkeys(answers, Denied("UNKNOWN_SERVER_ERROR", UNKNOWN_SERVER_ERROR))
+        answers = dict.fromkeys(answers, Denied("UNKNOWN_SERVER_ERROR"))
     return Outcome(with_partitions(cluster, changed), answers)
 
 

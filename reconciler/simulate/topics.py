@@ -17,7 +17,7 @@ from reconciler.simulate.placement import striped
 from reconciler.simulate.requests import MAX_RECORDS
 from reconciler.simulate.storage import with_partitions, without_topic
 
-UNKNOWN_TOPIC = Denied("UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition.")
+UNKNOWN_TOPIC = Denied("UNKNOWN_TOPIC_OR_PARTITION")
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__share_group_state", "__transaction_state"))
 MAX_NAME_LENGTH = 249
 
