@@ -1,0 +1,34 @@
+"""What a run needs of a journal; the file behind it is handed in by the workflow."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reconciler.model.run import RunEvent
+
+
+class Journal(Protocol):
+    """The events of one plan's runs. An aid, never the truth: without it a run must still end right."""
+
+    @property
+    def events(self) -> Sequence[RunEvent]:
+        """Return the events that were there at the start, oldest first."""
+
+    def append(self, event: RunEvent, /) -> None:
+        """Write one more event, durably: it is read again after a crash that follows."""
+
+
+class MemoryJournal:
+    """A journal that ends with the process: for a run whose record nobody keeps."""
+
+    def __init__(self, events: Sequence[RunEvent] = ()) -> None:
+        self._before = tuple(events)
+        self.appended: list[RunEvent] = []
+
+    @property
+    def events(self) -> Sequence[RunEvent]:
+        """Return the events that were there at the start."""
+        return self._before
+
+    def append(self, event: RunEvent, /) -> None:
+        """Keep one more event."""
+        self.appended.append(event)

@@ -1,0 +1,211 @@
+"""Does one step: sends its request, takes the answers in, records it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeVar, assert_never
+
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.apply.crash import crash_point
+from reconciler.apply.decide import change_key, what
+from reconciler.apply.moves import SETTLE
+from reconciler.apply.record import RunRecord
+from reconciler.apply.session import TRANSIENT, Session, refusal, refused, told_answer
+from reconciler.apply.steps import (
+    ChangeConfigs,
+    CreateTopics,
+    DeleteTopics,
+    ElectLeaders,
+    FailRun,
+    FinishStage,
+    GrowTopics,
+    LeaveAlone,
+    PutThrottles,
+    Step,
+    SubmitMoves,
+    TakeThrottleListsOff,
+    Wait,
+    WithdrawMoves,
+)
+from reconciler.apply.throttling import put_throttles, take_lists_off
+from reconciler.apply.withdraw import withdraw
+from reconciler.model.change import AlterConfigs, TopicChange
+from reconciler.model.problem import Problem, RunFailed
+from reconciler.model.run import Outcome
+
+K = TypeVar("K")
+
+UNKNOWN = timedelta(seconds=15)
+"""How long a request without an answer may take to show before it is repeated."""
+LED = timedelta(seconds=10)
+"""How long a leader may take to show before it is elected again."""
+THROTTLE_TRIES = 5
+
+_ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
+"""Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
+
+
+TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
+Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
+
+
+def prepared(record: RunRecord, step: Step, now: datetime) -> RunRecord:
+    """Return the record before a step is done: should its answer get lost, the next turn looks before it repeats."""
+    match step:
+        case SubmitMoves():
+            return record.submitted(step.moves, now + UNKNOWN)
+        case ElectLeaders():
+            return record.attempted((str(election.topic_partition) for election in step.elections), now + LED)
+        case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
+            return record.attempted((change_key(change) for change in step.changes), now + UNKNOWN)
+        case PutThrottles():
+            return record.attempted(("throttle",), now)
+        case _:
+            return record
+
+
+def perform(session: Session, record: RunRecord, step: Step) -> RunRecord:
+    """Do a step and return the record after it."""
+    match step:
+        case Wait():
+            crash_point("poll")
+            session.admin.clock.sleep(step.seconds)
+        case LeaveAlone():
+            session.tell("leaveAlone", Outcome.FAILED, partition=str(step.topic_partition), why=step.problem.message)
+            record = record.leaving_alone(step.topic_partition, step.problem)
+        case FailRun():
+            raise RunFailed(step.problem.message, code=step.problem.code)
+        case FinishStage():
+            pass
+        case _:
+            record = _request(session, record, step)
+    return record
+
+
+def _request(session: Session, record: RunRecord, step: Request) -> RunRecord:
+    match step:
+        case PutThrottles():
+            record = _put_throttles(session, record, step)
+        case SubmitMoves():
+            record = _submit(session, record, step)
+        case WithdrawMoves():
+            record = _withdraw(session, record, step)
+        case TakeThrottleListsOff():
+            crash_point("moves.done")
+            take_lists_off(session)
+            record = replace(record, has_lists_on=False)
+        case ElectLeaders():
+            record = _elect(session, record, step)
+        case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
+            record = _change_topics(session, record, step)
+        case _:
+            assert_never(step)
+    return record
+
+
+def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> RunRecord:
+    if put_throttles(session, step.stage):
+        return replace(record, is_throttled=True, has_lists_on=bool(session.throttles.lists))
+    if record.count("throttle") >= THROTTLE_TRIES:
+        text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
+        raise RunFailed(f"{text}; look at the controller's log, then run apply again", code="KR704")
+    session.pause(record.count("throttle"))
+    return replace(record, has_lists_on=bool(session.throttles.lists))
+
+
+def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord:
+    targets = {move.topic_partition: move.to_replicas for move in step.moves}
+    crash_point("reassign.before")
+    answers = session.write(
+        lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=step.is_factor_change)
+    )
+    crash_point("reassign.sent")
+    now = session.now()
+    for key, replicas in targets.items():
+        answer = answers.get(key, Answer())
+        if answer.is_ok:
+            record = record.answered(key, now + SETTLE)
+        elif answer.error in TRANSIENT:
+            record = record.answered(key, now + _backoff(record.history(key).attempts))
+        else:
+            text = f"Kafka refused to move {key} to {list(replicas)}: {told_answer(answer)}"
+            record = record.leaving_alone(key, Problem("KR704", f"{text}; put that right, then run apply again"))
+    moves = {str(key): list(replicas) for key, replicas in targets.items()}
+    session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
+    crash_point("reassign.recorded")
+    return record
+
+
+def _backoff(attempts: int) -> timedelta:
+    return timedelta(seconds=min(30, 2**attempts))
+
+
+def _errors(answers: Mapping[K, Answer]) -> dict[str, str]:
+    return {str(key): told_answer(answer) for key, answer in answers.items() if not answer.is_ok}
+
+
+def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRecord:
+    outcome = withdraw(session, step.moves)
+    for move in step.moves:
+        key = move.topic_partition
+        if key in outcome.finished:
+            continue
+        fate = outcome.left.get(key, f"it went back to {list(move.from_replicas)}")
+        record = record.leaving_alone(key, replace(step.problem, message=f"{key}: {step.problem.message}; {fate}"))
+    return record
+
+
+def _elect(session: Session, record: RunRecord, step: ElectLeaders) -> RunRecord:
+    keys = [election.topic_partition for election in step.elections]
+    crash_point("election.before")
+    answers = session.write(lambda: session.admin.elect_preferred_leaders(keys))
+    crash_point("election.sent")
+    session.tell("elect", Outcome.DONE, partitions=[str(key) for key in keys], refused=_errors(answers))
+    final = refused(answers)
+    if final:
+        raise refusal("the election of preferred leaders", final)
+    return record
+
+
+def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> RunRecord:
+    crash_point("topics.before")
+    answers = session.write(lambda: _topic_answers(session, step))
+    crash_point("topics.sent")
+    names = {change.topic: change for change in step.changes}
+    told = [f"{what(change)}: {name}" for name, change in names.items()]
+    session.tell("topics", Outcome.DONE, changes=told, refused=_errors(answers))
+    final = refused(answers, ignoring=TRANSIENT | _ALREADY)
+    if final:
+        raise refusal("to change topics", final)
+    now = session.now()
+    for name, change in names.items():
+        item = change_key(change)
+        is_retry = answers.get(name, Answer()).error in TRANSIENT
+        wait = _backoff(record.count(item)) if is_retry else SETTLE
+        record = record.quieted((item,), now + wait)
+    return record
+
+
+def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer]:
+    match step:
+        case CreateTopics():
+            return session.admin.create_topics(step.changes)
+        case GrowTopics():
+            return session.admin.create_partitions(step.changes)
+        case ChangeConfigs():
+            return session.admin.alter_topic_configs({change.topic: _config_changes(change) for change in step.changes})
+        case DeleteTopics():
+            return session.admin.delete_topics(names_of(step.changes))
+        case _:
+            assert_never(step)
+
+
+def names_of(changes: Iterable[TopicChange]) -> list[str]:
+    """Return the topics of these changes, in order."""
+    return [change.topic for change in changes]
+
+
+def _config_changes(change: AlterConfigs) -> tuple[ConfigChange, ...]:
+    to_set = [ConfigChange(key, ConfigOperation.SET, value) for key, value in sorted(change.set.items())]
+    to_delete = [ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete)]
+    return (*to_set, *to_delete)

@@ -1,0 +1,318 @@
+"""Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from reconciler.admin.port import Admin
+from reconciler.apply.checks import check_plan, check_requirements, check_stage, check_still_valid, is_stage_done
+from reconciler.apply.course import Itinerary, itinerary
+from reconciler.apply.crash import crash_point
+from reconciler.apply.decide import decide
+from reconciler.apply.dry import steps_to_do
+from reconciler.apply.journal import Journal
+from reconciler.apply.moves import MoveState
+from reconciler.apply.observed import Observed, look
+from reconciler.apply.perform import perform, prepared
+from reconciler.apply.progress import Meter
+from reconciler.apply.record import RunRecord, note
+from reconciler.apply.session import Session, with_result
+from reconciler.apply.steps import FinishStage
+from reconciler.apply.throttling import adopt_leftovers, take_all_off
+from reconciler.apply.windows import described, is_open
+from reconciler.apply.withdraw import moves_under_way, withdraw
+from reconciler.model.desired import Window
+from reconciler.model.plan import Plan
+from reconciler.model.problem import (
+    ClusterUnavailable,
+    MissingRight,
+    ReconcilerError,
+    Refused,
+    RunFailed,
+    StoppedEarly,
+)
+from reconciler.model.run import Outcome, RunProgress, RunResult, RunState
+from reconciler.model.stage import ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+
+OUTAGE = timedelta(seconds=180)
+"""How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
+RECOVERY = timedelta(seconds=120)
+"""How long a later stage waits for a broker to come back, or replicas in sync, before it is refused."""
+GATE_PAUSE_SECONDS = 5.0
+SIZES_EVERY = timedelta(seconds=3)
+
+Progress = Callable[[RunProgress], None]
+Stop = Callable[[], str | None]
+
+
+def _never() -> str | None:
+    return None
+
+
+def run_plan(
+    plan: Plan,
+    admin: Admin,
+    journal: Journal,
+    *,
+    progress: Progress | None = None,
+    deadline: datetime | None = None,
+    should_stop: Stop = _never,
+    windows: Sequence[Window] = (),
+    is_dry_run: bool = False,
+) -> RunResult:
+    """Run a plan, or go on with it, and return what was done; only a finished plan returns.
+
+    `should_stop` ends the run at once, in order: moves in flight go back to where they came from and throttles to what
+    they were. After `deadline`, and outside `windows`, no further stage begins. Raises StalePlan or Refused before
+    anything is changed, RunFailed or StoppedEarly with the result after; throttles are back in either case.
+    """
+    session = Session(admin, journal, itinerary(plan))
+    check_plan(plan, admin.cluster_id())
+    observed = look(admin, session.itinerary.topics, with_configs_of={change.topic for change in plan.topic_changes})
+    check_still_valid(session.itinerary, observed)
+    if is_dry_run:
+        session.messages.extend(steps_to_do(session.itinerary, observed))
+        return session.result(RunState.DONE)
+    first = _first_undone(session.itinerary, observed)
+    if first < len(plan.stages):
+        check_requirements(session.itinerary, observed)
+    adopt_leftovers(session)
+    return _Run(session, progress, deadline, should_stop, windows).go(first, observed)
+
+
+def _first_undone(course: Itinerary, observed: Observed) -> int:
+    stages = course.plan.stages
+    undone = (index for index, stage in enumerate(stages) if not is_stage_done(course, stage, observed))
+    return next(undone, len(stages))
+
+
+@dataclass(slots=True)
+class _Run:
+    """The loop over stages and turns; everything it decides is decided in `decide`."""
+
+    session: Session
+    progress: Progress | None
+    deadline: datetime | None
+    should_stop: Stop
+    windows: Sequence[Window]
+    record: RunRecord | None = None
+    first: int = 0
+    meter: Meter = field(default_factory=Meter)
+    sizes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    sizes_at: datetime | None = None
+    has_sizes: bool = True
+    outage_since: datetime | None = None
+
+    @property
+    def _plan(self) -> Plan:
+        return self.session.itinerary.plan
+
+    def go(self, first: int, observed: Observed) -> RunResult:
+        """Run the stages from the first that is not done."""
+        self.first = self.session.stages_done = first
+        if first < len(self._plan.stages):
+            self._gate(first)
+        self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=first + 1)
+        return self._guarded(is_clear=not moves_under_way(self.session.itinerary, observed))
+
+    def _guarded(self, *, is_clear: bool) -> RunResult:
+        """Run, and whatever happens leave no move half-told and no throttle behind."""
+        try:
+            if is_clear:
+                take_all_off(self.session)
+            for index in range(self.first, len(self._plan.stages)):
+                self._stage(index)
+            return self._finish()
+        except ReconcilerError as error:
+            raise with_result(error, self._leave(error)) from error
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            self._leave(error)
+            raise
+
+    def _finish(self) -> RunResult:
+        crash_point("end.before")
+        take_all_off(self.session)
+        self.session.tell("run", Outcome.DONE, writes=self.session.writes, debts=[str(d) for d in self.session.debts])
+        crash_point("end.recorded")
+        return self.session.result(RunState.DONE)
+
+    # Stages
+
+    def _stage(self, index: int) -> None:
+        stage = self._plan.stages[index]
+        self.session.stage = stage.number
+        if index > self.first and self._is_skipped(index):
+            self.session.stages_done += 1
+            return
+        self.session.tell("stage", Outcome.STARTED)
+        now = self.session.now()
+        self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
+        self.meter, self.sizes, self.sizes_at = Meter(), {}, None
+        while self._turn(stage):
+            pass
+        crash_point("stage.done")
+        self.session.tell("stage", Outcome.DONE)
+        self.session.stages_done += 1
+        self.record = None
+
+    def _is_skipped(self, index: int) -> bool:
+        """Whether a later stage is done already; one that is not must be safe to begin."""
+        end = self.session.now() + RECOVERY
+        while True:
+            try:
+                return self._gate(index)
+            except (Refused, ClusterUnavailable) as error:
+                if self.session.now() >= end or error.code == "KR411":
+                    raise
+            self._stop_if_asked()
+            self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+
+    def _gate(self, index: int) -> bool:
+        """Check that a stage may begin; return whether it is done already."""
+        stage = self._plan.stages[index]
+        self._stop_if_asked()
+        names = self.session.itinerary.topics_of(stage)
+        observed = look(self.session.admin, names, with_configs_of=names)
+        if is_stage_done(self.session.itinerary, stage, observed):
+            return True
+        self._stop_if_late(index)
+        check_stage(self.session.itinerary, stage, observed, self.windows, self.session.now())
+        return False
+
+    def _stop_if_asked(self) -> None:
+        reason = self.should_stop()
+        if reason is not None:
+            text = f"stopped before the end of stage {self.session.stage} of {len(self._plan.stages)}: {reason}"
+            raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
+
+    def _stop_if_late(self, index: int) -> None:
+        now = self.session.now()
+        before = f"stopped before stage {index + 1} of {len(self._plan.stages)}"
+        if self.deadline is not None and now >= self.deadline:
+            raise StoppedEarly(f"{before}: the time given is over; run apply again to go on", code="KR711")
+        if index > self.first and not is_open(self.windows, now):
+            text = f"{before}: the window is over ({described(self.windows)})"
+            raise StoppedEarly(f"{text}; run apply again inside one", code="KR712")
+
+    # Turns
+
+    def _turn(self, stage: Stage) -> bool:
+        """Observe, decide, do one thing; return whether the stage goes on."""
+        self._stop_if_asked()
+        try:
+            goes_on = self._step(stage)
+        except ClusterUnavailable as error:
+            self._sit_out(error)
+            return True
+        self.outage_since = None
+        return goes_on
+
+    def _step(self, stage: Stage) -> bool:
+        record = self._current()
+        observed = self._observe(stage)
+        now = self.session.now()
+        if isinstance(stage, ReassignStage):
+            record = note(self.session.itinerary, stage, observed, record, now)
+            self._report(stage, record)
+        step = decide(self.session.itinerary, observed, record, now)
+        self.record = prepared(record, step, now)
+        if isinstance(step, FinishStage):
+            return False
+        self.record = perform(self.session, self.record, step)
+        return True
+
+    def _current(self) -> RunRecord:
+        assert self.record is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
+        return self.record
+
+    def _observe(self, stage: Stage) -> Observed:
+        names = self.session.itinerary.topics_of(stage)
+        configs = names if isinstance(stage, TopicsStage) else ()
+        observed = look(self.session.admin, names, with_configs_of=configs)
+        if isinstance(stage, ReassignStage):
+            return self._with_sizes(stage, observed)
+        return observed
+
+    def _with_sizes(self, stage: ReassignStage, observed: Observed) -> Observed:
+        """Return the look with the bytes of what is being copied, asked for now and then: every broker answers it."""
+        now = self.session.now()
+        copying = [m.topic_partition for m in stage.moves if m.added and m.topic_partition in observed.reassignments]
+        is_due = self.sizes_at is None or now - self.sizes_at >= SIZES_EVERY
+        if not copying or not is_due or not self.has_sizes:
+            return observed
+        try:
+            self.sizes = self.session.admin.replica_bytes(copying)
+        except MissingRight:
+            self.has_sizes = False
+        except ClusterUnavailable:
+            self.sizes = {}
+        self.sizes_at = now
+        return Observed(
+            observed.topics, observed.reassignments, observed.brokers, observed.configs, replica_bytes=self.sizes
+        )
+
+    def _report(self, stage: ReassignStage, record: RunRecord) -> None:
+        now = self.session.now()
+        seen = self.meter.read(stage, len(self._plan.stages), record, self.sizes)
+        if self.sizes_at == now or seen.done_moves == seen.moves:
+            self.meter.sample(now, seen.copied_bytes)
+        if self.progress is not None:
+            self.progress(self.meter.read(stage, len(self._plan.stages), record, self.sizes))
+
+    def _sit_out(self, error: ClusterUnavailable) -> None:
+        """Let time pass while the cluster does not answer; the next turn looks at what happened."""
+        now = self.session.now()
+        self.outage_since = self.outage_since or now
+        self.session.tell("outage", Outcome.FAILED, why=str(error))
+        if now - self.outage_since >= OUTAGE:
+            text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
+            raise RunFailed(f"{text}\nRun apply again when it answers.", code="KR705") from error
+        self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+
+    # The end that is not the plan's
+
+    def _leave(self, error: BaseException) -> RunResult:
+        """Take moves in flight back and throttles off; a cluster's error is only told."""
+        left = self._unfinished()
+        if self.record is not None:
+            self._take_back()
+        try:
+            take_all_off(self.session)
+        except ReconcilerError as trouble:
+            self.session.messages.append(f"throttles of this run are still on: {trouble}")
+        is_stopped = isinstance(error, StoppedEarly)
+        outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
+        with suppress(OSError):
+            self.session.tell("run", outcome, why=str(error), debts=[str(debt) for debt in self.session.debts])
+        return self.session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
+
+    def _take_back(self) -> None:
+        record = self._current()
+        stage = self._plan.stages[record.stage_index]
+        if not isinstance(stage, ReassignStage):
+            return
+        try:
+            observed = self.session.patiently(lambda: look(self.session.admin, self.session.itinerary.topics_of(stage)))
+            moves = [move for move in moves_under_way(self.session.itinerary, observed) if move in stage.moves]
+            outcome = withdraw(self.session, moves)
+        except (ReconcilerError, OSError) as trouble:
+            self.session.messages.append(f"moves of stage {stage.number} may still be in flight: {trouble}")
+            return
+        for key, why in sorted(outcome.left.items()):
+            self.session.messages.append(
+                f"{key} goes on, and without a throttle: {why}; run apply or cancel to see to it"
+            )
+
+    def _unfinished(self) -> Sequence[TopicPartition]:
+        """Return the partitions with moves left to do."""
+        record = self.record
+        index = record.stage_index if record else self.session.stages_done
+        left: set[TopicPartition] = set()
+        for position, stage in enumerate(self._plan.stages[index:], start=index):
+            for move in stage.moves if isinstance(stage, ReassignStage) else ():
+                is_here = record is not None and position == record.stage_index
+                if not (is_here and record and record.state(move.topic_partition) is MoveState.DONE):
+                    left.add(move.topic_partition)
+        return sorted(left)

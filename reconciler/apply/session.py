@@ -1,0 +1,162 @@
+"""One run's hands: the cluster, the journal, and what was written; shared by apply, cancel and restore."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from reconciler.admin.port import Admin, Answer
+from reconciler.apply.course import Itinerary
+from reconciler.apply.journal import Journal
+from reconciler.apply.throttles import Entry, ThrottleRecord
+from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError, RunFailed, StoppedEarly
+from reconciler.model.run import Outcome, RunEvent, RunResult, RunState
+from reconciler.model.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+TRANSIENT = frozenset(
+    {
+        "BROKER_NOT_AVAILABLE",
+        "CONCURRENT_TRANSACTIONS",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "ELECTION_NOT_NEEDED",
+        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_CONTROLLER",
+        "PREFERRED_LEADER_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "THROTTLING_QUOTA_EXCEEDED",
+        "UNKNOWN_SERVER_ERROR",
+    }
+)
+"""Answers after which the same request may succeed later; every other one is final."""
+
+TRIES = 5
+LONGEST_PAUSE = 30.0
+
+
+@dataclass(slots=True)
+class Session:
+    """What a run holds while it works. `throttles`: what is on the cluster because of this plan."""
+
+    admin: Admin
+    journal: Journal
+    itinerary: Itinerary
+    throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    writes: int = 0
+    stage: int = 0
+    stages_done: int = 0
+    messages: list[str] = field(default_factory=list)
+    debts: list[Problem] = field(default_factory=list)
+    started_at: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started_at = self.now()
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.admin.clock.now()
+
+    def pause(self, attempt: int) -> None:
+        """Let time pass before another try: longer each time."""
+        self.admin.clock.sleep(min(LONGEST_PAUSE, 2.0**attempt))
+
+    def tell(self, step: str, outcome: Outcome, **detail: object) -> None:
+        """Write an event to the journal."""
+        self.journal.append(RunEvent(self.now(), self.stage, step, outcome, detail))
+
+    def write(self, request: Callable[[], T]) -> T:
+        """Send a request that changes something, and count it."""
+        self.writes += 1
+        return request()
+
+    def patiently(self, request: Callable[[], T]) -> T:
+        """Send a request that may be repeated, a few times while the cluster does not answer."""
+        for attempt in range(TRIES - 1):
+            try:
+                return request()
+            except ClusterUnavailable:
+                self.pause(attempt)
+        return request()
+
+    def result(self, state: RunState, left: Sequence[TopicPartition] = ()) -> RunResult:
+        """Return what the run came to."""
+        return RunResult(
+            state=state,
+            stages_done=self.stages_done,
+            stages=len(self.itinerary.plan.stages),
+            writes=self.writes,
+            seconds=(self.now() - self.started_at).total_seconds(),
+            messages=tuple(self.messages),
+            debts=tuple(self.debts),
+            left=tuple(sorted(left)),
+        )
+
+
+def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT) -> Mapping[T, Answer]:
+    """Return the answers that are errors, and final."""
+    return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
+
+
+def refusal(what: str, answers: Mapping[T, Answer]) -> RunFailed:
+    """Return the error for requests that Kafka refused for good."""
+    told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
+    more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
+    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then run apply again.", code="KR704")
+
+
+def told_answer(answer: Answer) -> str:
+    """Return an answer in words."""
+    return f"{answer.error} ({answer.message})" if answer.message else str(answer.error)
+
+
+def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
+    """Return the error with what the run came to, and its text with what the run leaves behind."""
+    tail = [*result.messages, *(str(debt) for debt in result.debts)]
+    text = "\n".join([str(error), *tail])
+    if isinstance(error, (RunFailed, StoppedEarly)):
+        return type(error)(text, code=error.code, result=result)
+    error.args = (text,)
+    return error
+
+
+def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:
+    """Return what the journal says is on the cluster: what was put on and not taken off since."""
+    record = ThrottleRecord()
+    for event in events:
+        if event.step == "throttle" and event.outcome is Outcome.STARTED:
+            record = record.with_rates(_rates(event)).with_lists(_lists(event))
+        if event.step == "unthrottle" and event.outcome is Outcome.DONE:
+            record = record.without_rates(_rates(event)).without_lists(_lists(event))
+    return record
+
+
+def throttle_detail(record: ThrottleRecord) -> dict[str, object]:
+    """Return a throttle record as the detail of an event."""
+    rates = [[broker, key, before] for (broker, key), before in sorted(record.rates.items())]
+    lists = [[topic, key, e.before, ",".join(sorted(e.items))] for (topic, key), e in sorted(record.lists.items())]
+    return {"rates": rates, "lists": lists}
+
+
+def _rates(event: RunEvent) -> dict[tuple[int, str], str | None]:
+    return {(int(str(row[0])), str(row[1])): _text(row[2]) for row in _rows(event, "rates", 3)}
+
+
+def _lists(event: RunEvent) -> dict[tuple[str, str], Entry]:
+    rows = _rows(event, "lists", 4)
+    return {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in rows}
+
+
+def _rows(event: RunEvent, name: str, width: int) -> list[list[object]]:
+    """Return the rows of that name; a journal is an aid, so what does not look like one is passed over."""
+    found = event.detail.get(name)
+    if not isinstance(found, (list, tuple)):
+        return []
+    return [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

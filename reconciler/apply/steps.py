@@ -1,0 +1,116 @@
+"""What the executor can do in one turn: small values, handled by a checked match."""
+
+from dataclasses import dataclass
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.move import Election, Move
+from reconciler.model.problem import Problem
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PutThrottles:
+    """Put the stage's throttles on, added to what is there."""
+
+    stage: ReassignStage
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitMoves:
+    """Hand moves to the controller, one request's worth; all of them change the replication factor, or none does."""
+
+    moves: tuple[Move, ...]
+    is_factor_change: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawMoves:
+    """Take moves back to where they came from, because of a problem that the run ends with."""
+
+    moves: tuple[Move, ...]
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """Give up one partition, which somebody else moves or a dead broker blocks; the rest of the stage goes on."""
+
+    topic_partition: TopicPartition
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class TakeThrottleListsOff:
+    """Remove the stage's entries from the topics' throttle lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Elect preferred leaders, one request's worth."""
+
+    elections: tuple[Election, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """Create topics, one request's worth."""
+
+    changes: tuple[CreateTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrowTopics:
+    """Add partitions, one request's worth."""
+
+    changes: tuple[CreatePartitions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConfigs:
+    """Set and delete topic configs, one request's worth."""
+
+    changes: tuple[AlterConfigs, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    """Delete topics."""
+
+    changes: tuple[DeleteTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Look again after a while."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class FinishStage:
+    """The stage is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailRun:
+    """The run cannot go on."""
+
+    problem: Problem
+
+
+Step = (
+    PutThrottles
+    | SubmitMoves
+    | WithdrawMoves
+    | LeaveAlone
+    | TakeThrottleListsOff
+    | ElectLeaders
+    | CreateTopics
+    | GrowTopics
+    | ChangeConfigs
+    | DeleteTopics
+    | Wait
+    | FinishStage
+    | FailRun
+)

@@ -1,0 +1,257 @@
+"""Throttles as values: what a stage needs, what was there before, and the changes that put on and take off.
+
+Lists are added to and subtracted from, never overwritten, so that an operator's own entries stay as they are.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.model.cluster import (
+    BROKER_THROTTLES,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+    TOPIC_THROTTLES,
+)
+from reconciler.model.move import Move
+from reconciler.model.plan import Plan
+from reconciler.model.stage import ReassignStage
+
+EVERYTHING = "*"
+Items = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One topic's list as this run changes it: its value before (None: not set) and the items that are ours."""
+
+    before: str | None
+    items: Items = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRecord:
+    """What this plan's runs have on the cluster: (broker, key) -> rate before, (topic, key) -> list before and ours."""
+
+    rates: Mapping[tuple[int, str], str | None] = field(default_factory=dict)
+    lists: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of ours is on the cluster."""
+        return not self.rates and not self.lists
+
+    def with_rates(self, rates: Mapping[tuple[int, str], str | None]) -> "ThrottleRecord":
+        """Return the record with these rates too; what was recorded first stays."""
+        return ThrottleRecord({**rates, **self.rates}, self.lists)
+
+    def with_lists(self, lists: Mapping[tuple[str, str], Entry]) -> "ThrottleRecord":
+        """Return the record with these lists too; values recorded first stay, items are joined."""
+        merged = dict(self.lists)
+        for key, entry in lists.items():
+            known = merged.get(key)
+            merged[key] = Entry(known.before, known.items | entry.items) if known else entry
+        return ThrottleRecord(self.rates, merged)
+
+    def before_list(self, key: tuple[str, str], entry: Entry) -> Entry:
+        """Return the entry with the value that was recorded first."""
+        known = self.lists.get(key)
+        return Entry(known.before, entry.items) if known else entry
+
+    def without_rates(self, keys: Iterable[tuple[int, str]]) -> "ThrottleRecord":
+        """Return the record less these rates."""
+        gone = set(keys)
+        return ThrottleRecord({key: value for key, value in self.rates.items() if key not in gone}, self.lists)
+
+    def without_lists(self, keys: Iterable[tuple[str, str]]) -> "ThrottleRecord":
+        """Return the record less these lists."""
+        gone = set(keys)
+        return ThrottleRecord(self.rates, {key: value for key, value in self.lists.items() if key not in gone})
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The brokers with a rate of ours."""
+        return tuple(sorted({broker for broker, _ in self.rates}))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics with entries of ours."""
+        return tuple(sorted({topic for topic, _ in self.lists}))
+
+
+def parts(value: str | None) -> tuple[str, ...]:
+    """Return a list's items as Kafka splits them: at commas, empty ones dropped, spaces kept."""
+    return tuple(item for item in (value or "").split(",") if item)
+
+
+def copying(stage: ReassignStage) -> tuple[Move, ...]:
+    """Return the moves that copy data; only these are throttled."""
+    return tuple(move for move in stage.moves if move.added)
+
+
+def wanted_rates(stage: ReassignStage) -> Mapping[int, str]:
+    """Return the rate of each broker that sends or receives in a stage; empty where the stage has no throttle."""
+    if stage.throttle_bytes_per_second is None:
+        return {}
+    rate = str(stage.throttle_bytes_per_second)
+    brokers = {broker for move in copying(stage) for broker in (*move.from_replicas, *move.added)}
+    return dict.fromkeys(sorted(brokers), rate)
+
+
+def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
+    """Return the items of each topic's lists: leader side the replicas before a move, follower side the added ones."""
+    if stage.throttle_bytes_per_second is None:
+        return {}
+    items: dict[tuple[str, str], set[str]] = {}
+    for move in copying(stage):
+        topic, number = move.topic_partition
+        leaders = {f"{number}:{broker}" for broker in move.from_replicas}
+        followers = {f"{number}:{broker}" for broker in move.added}
+        items.setdefault((topic, LEADER_THROTTLED_REPLICAS), set()).update(leaders)
+        items.setdefault((topic, FOLLOWER_THROTTLED_REPLICAS), set()).update(followers)
+    return {key: frozenset(items[key]) for key in sorted(items)}
+
+
+def rates_to_set(
+    wanted: Mapping[int, str], configs: Mapping[int, Mapping[str, str]]
+) -> Mapping[int, tuple[ConfigChange, ...]]:
+    """Return the changes that give each live broker both rates; nothing for a broker that has them."""
+    changes = {
+        broker: tuple(
+            ConfigChange(key, ConfigOperation.SET, rate) for key in BROKER_THROTTLES if configs[broker].get(key) != rate
+        )
+        for broker, rate in wanted.items()
+        if broker in configs
+    }
+    return {broker: keys for broker, keys in changes.items() if keys}
+
+
+def lists_to_extend(
+    wanted: Mapping[tuple[str, str], Items], configs: Mapping[str, Mapping[str, str]]
+) -> Mapping[tuple[str, str], Items]:
+    """Return the items that each list lacks; `*` covers all, and a topic that is gone needs none."""
+    missing: dict[tuple[str, str], Items] = {}
+    for (topic, key), items in wanted.items():
+        value = configs.get(topic, {}).get(key)
+        if topic in configs and value != EVERYTHING and items - set(parts(value)):
+            missing[topic, key] = items - set(parts(value))
+    return missing
+
+
+def appended(missing: Mapping[tuple[str, str], Items]) -> Mapping[str, tuple[ConfigChange, ...]]:
+    """Return the changes that append these items, by topic."""
+    changes: dict[str, list[ConfigChange]] = {}
+    for (topic, key), items in sorted(missing.items()):
+        changes.setdefault(topic, []).append(ConfigChange(key, ConfigOperation.APPEND, ",".join(sorted(items))))
+    return {topic: tuple(keys) for topic, keys in changes.items()}
+
+
+def rate_restored(key: str, before: str | None, value: str | None, ours: Items) -> ConfigChange | None:
+    """Return the change that brings a rate back; None where it is back, or somebody has set another since."""
+    if value == before or value not in ours:
+        return None
+    return ConfigChange(key, ConfigOperation.DELETE) if before is None else _set(key, before)
+
+
+def list_restored(key: str, entry: Entry, value: str | None) -> ConfigChange | None:
+    """Return the change that takes our items off a list; None where none is left.
+
+    What somebody else has added since stays. The key goes where it was not set before and nothing remains: Kafka
+    itself would leave an empty text. A value that Kafka would not write the same way again is set as it was.
+    """
+    if value is None or value == EVERYTHING:
+        return None
+    mine = [item for item in parts(value) if item in entry.items]
+    remains = [item for item in parts(value) if item not in entry.items]
+    if not mine and not (value == "" and entry.before is None):
+        return None
+    if entry.before is None and not remains:
+        return ConfigChange(key, ConfigOperation.DELETE)
+    if entry.before is not None and tuple(remains) == parts(entry.before) and ",".join(remains) != entry.before:
+        return _set(key, entry.before)
+    return ConfigChange(key, ConfigOperation.SUBTRACT, ",".join(mine))
+
+
+def our_rates(plan: Plan) -> Items:
+    """Return every rate that a stage of this plan sets."""
+    stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
+    return frozenset(str(s.throttle_bytes_per_second) for s in stages if s.throttle_bytes_per_second is not None)
+
+
+def leftovers(
+    plan: Plan,
+    recorded: ThrottleRecord,
+    broker_configs: Mapping[int, Mapping[str, str]],
+    topic_configs: Mapping[str, Mapping[str, str]],
+) -> ThrottleRecord:
+    """Return what an earlier run of this plan left on the cluster.
+
+    What was there before is known from the journal's record or, without one, from the plan, which keeps the throttles
+    seen when it was made. A rate is ours if it is one that this plan sets; a list's items are ours by the record or,
+    without one, if a stage of this plan adds them and they were not there when the plan was made.
+    """
+    return ThrottleRecord(
+        _rates_left(plan, recorded, broker_configs),
+        _lists_left(plan, recorded, topic_configs),
+    )
+
+
+def _rates_left(
+    plan: Plan, recorded: ThrottleRecord, configs: Mapping[int, Mapping[str, str]]
+) -> dict[tuple[int, str], str | None]:
+    ours = our_rates(plan)
+    found: dict[tuple[int, str], str | None] = {}
+    for broker in sorted(throttled_brokers(plan) & set(configs)):
+        for key in BROKER_THROTTLES:
+            value = configs[broker].get(key)
+            planned = plan.rollback.broker_throttles.get(broker, {}).get(key)
+            before = recorded.rates.get((broker, key), planned)
+            if value in ours and value != before:
+                found[broker, key] = before
+    return found
+
+
+def _lists_left(
+    plan: Plan, recorded: ThrottleRecord, configs: Mapping[str, Mapping[str, str]]
+) -> dict[tuple[str, str], Entry]:
+    found: dict[tuple[str, str], Entry] = {}
+    for (topic, key), items in sorted(throttled_lists(plan).items()):
+        value = configs.get(topic, {}).get(key)
+        entry = recorded.lists.get((topic, key)) or _planned_entry(plan, topic, key, items)
+        left = entry.items & set(parts(value))
+        if left:
+            found[topic, key] = Entry(entry.before, left)
+        elif value == "" and entry.before is None and (topic, key) in recorded.lists:
+            found[topic, key] = entry
+    return found
+
+
+def _planned_entry(plan: Plan, topic: str, key: str, items: Items) -> Entry:
+    before = plan.rollback.topic_throttles.get(topic, {}).get(key)
+    return Entry(before, items - set(parts(before)))
+
+
+def throttled_brokers(plan: Plan) -> frozenset[int]:
+    """Return the brokers that a stage of this plan throttles."""
+    stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
+    return frozenset(broker for stage in stages for broker in wanted_rates(stage))
+
+
+def throttled_lists(plan: Plan) -> Mapping[tuple[str, str], Items]:
+    """Return every item that a stage of this plan adds, by topic and key."""
+    items: dict[tuple[str, str], set[str]] = {}
+    for stage in plan.stages:
+        if isinstance(stage, ReassignStage):
+            for key, wanted in wanted_lists(stage).items():
+                items.setdefault(key, set()).update(wanted)
+    return {key: frozenset(found) for key, found in items.items()}
+
+
+def _set(key: str, value: str) -> ConfigChange:
+    return ConfigChange(key, ConfigOperation.SET, value)
+
+
+def throttle_keys(configs: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the throttle keys among these configs."""
+    keys = (*BROKER_THROTTLES, *TOPIC_THROTTLES)
+    return {key: configs[key] for key in keys if key in configs}

@@ -1,0 +1,215 @@
+"""Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from reconciler.admin.port import Answer, ConfigChange
+from reconciler.apply.crash import crash_point
+from reconciler.apply.session import (
+    TRANSIENT,
+    TRIES,
+    Session,
+    recorded_throttles,
+    refusal,
+    refused,
+    throttle_detail,
+    told_answer,
+)
+from reconciler.apply.throttles import (
+    Entry,
+    Items,
+    ThrottleRecord,
+    appended,
+    leftovers,
+    list_restored,
+    lists_to_extend,
+    our_rates,
+    rate_restored,
+    rates_to_set,
+    throttled_brokers,
+    throttled_lists,
+    wanted_lists,
+    wanted_rates,
+)
+from reconciler.model.problem import ClusterUnavailable, Problem, Severity
+from reconciler.model.run import Outcome
+from reconciler.model.stage import ReassignStage
+
+TOPICS_A_REQUEST = 500
+TOPICS, BROKERS = "topics", "brokers"
+_HINT = "the next apply, or doctor --fix throttles, puts it back"
+_LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
+"""An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
+
+
+def adopt_leftovers(session: Session) -> None:
+    """Take into the session's record what an earlier run of this plan left on the cluster."""
+    plan = session.itinerary.plan
+    recorded = recorded_throttles(session.journal.events)
+    brokers = sorted(throttled_brokers(plan) | set(recorded.brokers))
+    topics = sorted({topic for topic, _ in throttled_lists(plan)})
+    broker_configs = session.admin.broker_configs(brokers) if brokers else {}
+    topic_configs = session.admin.topic_configs(topics) if topics else {}
+    unreached = {key: before for key, before in recorded.rates.items() if key[0] not in broker_configs}
+    session.throttles = leftovers(plan, recorded, broker_configs, topic_configs).with_rates(unreached)
+
+
+def put_throttles(session: Session, stage: ReassignStage) -> bool:
+    """Put a stage's throttles on where they are missing; False where Kafka wants to be asked again."""
+    rates, lists = wanted_rates(stage), wanted_lists(stage)
+    topics = sorted({topic for topic, _ in lists})
+    broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
+    topic_configs = session.admin.topic_configs(topics) if topics else {}
+    to_set, to_append = rates_to_set(rates, broker_configs), lists_to_extend(lists, topic_configs)
+    if not to_set and not to_append:
+        return True
+    rates_before = {(b, change.key): broker_configs[b].get(change.key) for b, keys in to_set.items() for change in keys}
+    lists_before = {(t, key): Entry(topic_configs[t].get(key), items) for (t, key), items in to_append.items()}
+    # What an earlier stage found is what was there before; what this one finds may be ours.
+    added = ThrottleRecord(
+        {key: session.throttles.rates.get(key, before) for key, before in rates_before.items()},
+        {key: session.throttles.before_list(key, entry) for key, entry in lists_before.items()},
+    )
+    crash_point("intent.before")
+    # The record goes before the deed: after a crash in between, there is merely nothing to take off.
+    session.tell("throttle", Outcome.STARTED, **throttle_detail(added))
+    session.throttles = session.throttles.with_rates(added.rates).with_lists(added.lists)
+    crash_point("intent.written")
+    is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
+    session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
+    return is_settled
+
+
+def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]]) -> bool:
+    answers: dict[int, Answer] = {}
+    for broker, changes in to_set.items():
+        answers[broker] = session.write(lambda b=broker, c=changes: session.admin.alter_broker_configs(b, c))  # type: ignore[misc]
+        crash_point("throttle.broker")
+    final = refused(answers)
+    if final:
+        raise refusal("the throttle of brokers", final)
+    return all(answer.is_ok for answer in answers.values())
+
+
+def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) -> bool:
+    answers = _alter_topics(session, appended(to_append), "throttle.topic")
+    final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
+    if final:
+        raise refusal("the throttle lists of topics", final)
+    return all(answer.is_ok for answer in answers.values())
+
+
+def _alter_topics(session: Session, changes: Mapping[str, tuple[ConfigChange, ...]], point: str) -> dict[str, Answer]:
+    answers: dict[str, Answer] = {}
+    topics = sorted(changes)
+    for start in range(0, len(topics), TOPICS_A_REQUEST):
+        batch = {topic: changes[topic] for topic in topics[start : start + TOPICS_A_REQUEST]}
+        answers.update(session.write(lambda b=batch: session.admin.alter_topic_configs(b)))  # type: ignore[misc]
+        crash_point(point)
+    return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A throttle that could not be taken off; `is_passing`: another try may succeed."""
+
+    problem: Problem
+    is_passing: bool
+
+
+def take_all_off(session: Session) -> None:
+    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised."""
+    owed: list[Owed] = []
+    for attempt in range(TRIES):
+        owed = [*_tried(session, take_lists_off, TOPICS), *_tried(session, take_rates_off, BROKERS)]
+        if not any(one.is_passing for one in owed):
+            break
+        session.pause(attempt)
+    session.debts = [one.problem for one in owed]
+
+
+def _tried(session: Session, take_off: Callable[[Session], list[Owed]], what: str) -> list[Owed]:
+    try:
+        return take_off(session)
+    except ClusterUnavailable as error:
+        record = session.throttles
+        if what == TOPICS:
+            return [_topic_owed(topic, str(error), is_passing=True) for topic in record.topics]
+        return [_broker_owed(broker, str(error), is_passing=True) for broker in record.brokers]
+
+
+def take_lists_off(session: Session) -> list[Owed]:
+    """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
+    if not session.throttles.lists:
+        return []
+    configs = session.admin.topic_configs(session.throttles.topics)
+    changes: dict[str, list[ConfigChange]] = {}
+    for (topic, key), entry in sorted(session.throttles.lists.items()):
+        change = list_restored(key, entry, configs.get(topic, {}).get(key))
+        if change is not None:
+            changes.setdefault(topic, []).append(change)
+    answers = _alter_topics(session, {topic: tuple(keys) for topic, keys in changes.items()}, "unthrottle.topic")
+    failed = {topic: answer for topic, answer in answers.items() if _is_still_there(answer)}
+    _forget(session, ThrottleRecord(lists={k: e for k, e in session.throttles.lists.items() if k[0] not in failed}))
+    return [_topic_owed(t, told_answer(a), is_passing=a.error in TRANSIENT) for t, a in sorted(failed.items())]
+
+
+def _is_still_there(answer: Answer) -> bool:
+    return not answer.is_ok and answer.error != "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def take_rates_off(session: Session) -> list[Owed]:
+    """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
+    if not session.throttles.rates:
+        return []
+    configs = session.admin.broker_configs(session.throttles.brokers)
+    owed: list[Owed] = []
+    restored: dict[tuple[int, str], str | None] = {}
+    for broker in session.throttles.brokers:
+        keys = {key: before for (b, key), before in session.throttles.rates.items() if b == broker}
+        trouble = _restore_rates(session, broker, keys, configs.get(broker))
+        if trouble is not None:
+            owed.append(trouble)
+        else:
+            restored.update({(broker, key): before for key, before in keys.items()})
+    _forget(session, ThrottleRecord(rates=restored))
+    return owed
+
+
+def _restore_rates(
+    session: Session, broker: int, keys: Mapping[str, str | None], config: Mapping[str, str] | None
+) -> Owed | None:
+    """Bring one broker's rates back; return what is owed if that failed."""
+    if config is None:
+        return _broker_owed(broker, "it is not alive", is_passing=False)
+    ours = our_rates(session.itinerary.plan)
+    changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
+    needed = tuple(change for change in changes if change is not None)
+    if not needed:
+        return None
+    try:
+        answer = session.write(lambda: session.admin.alter_broker_configs(broker, needed))
+    except ClusterUnavailable as error:
+        return _broker_owed(broker, str(error), is_passing=True)
+    crash_point("unthrottle.broker")
+    if answer.is_ok:
+        return None
+    return _broker_owed(broker, told_answer(answer), is_passing=answer.error in TRANSIENT)
+
+
+def _forget(session: Session, gone: ThrottleRecord) -> None:
+    if gone.is_empty:
+        return
+    crash_point("unthrottle.sent")
+    session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
+    session.throttles = session.throttles.without_lists(gone.lists).without_rates(gone.rates)
+
+
+def _topic_owed(topic: str, why: str, *, is_passing: bool) -> Owed:
+    text = f"topic {topic} keeps throttled replicas of this run: {why}; {_HINT}"
+    return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)
+
+
+def _broker_owed(broker: int, why: str, *, is_passing: bool) -> Owed:
+    text = f"broker {broker} keeps the replication throttle of this run: {why}; {_HINT}"
+    return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)

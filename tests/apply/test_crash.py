@@ -1,0 +1,193 @@
+"""A run that dies at any boundary, and is started again, ends as one that never died."""
+
+from collections.abc import Callable
+
+import pytest
+from helpers.end_state import in_flight, shortcomings, throttles
+from helpers.small_runs import admin_of, cluster, whole_plan
+
+from reconciler.admin.port import Answer
+from reconciler.admin.simulated import Moment, SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
+from reconciler.apply.crash import CRASH_POINTS, Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.run import run_plan
+from reconciler.model.problem import ClusterUnavailable, StoppedEarly
+from reconciler.model.run import RunState
+
+Journals = Callable[[MemoryJournal], MemoryJournal]
+
+
+def kept(journal: MemoryJournal) -> MemoryJournal:
+    """Return the journal as it is read again on the same machine."""
+    return MemoryJournal([*journal.events, *journal.appended])
+
+
+def lost(_journal: MemoryJournal) -> MemoryJournal:
+    """Return the journal of another machine."""
+    return MemoryJournal()
+
+
+class Bomb:
+    """Kills the process at the n-th boundary it passes, and counts them."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at = at
+        self.passed: list[str] = []
+
+    def __call__(self, name: str) -> None:
+        self.passed.append(name)
+        if len(self.passed) == self.at:
+            raise Killed(name)
+
+
+def boundaries() -> list[str]:
+    """Return every boundary that a whole run passes, in order."""
+    before = cluster()
+    bomb = Bomb()
+    with planted(bomb):
+        run_plan(whole_plan(before), admin_of(before), MemoryJournal())
+    return bomb.passed
+
+
+def killed(admin: SimulatedAdmin, journal: MemoryJournal, at: int) -> None:
+    """Run until the process is killed."""
+    with planted(Bomb(at)), pytest.raises(Killed):
+        run_plan(whole_plan(cluster()), admin, journal)
+
+
+def test_a_whole_run_passes_known_boundaries_only() -> None:
+    assert set(boundaries()) <= set(CRASH_POINTS)
+
+
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals) -> None:
+    for at, name in enumerate(boundaries(), start=1):
+        before = cluster()
+        admin, journal = admin_of(before), MemoryJournal()
+        killed(admin, journal, at)
+        result = run_plan(whole_plan(before), admin, next_journal(journal))
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {name}"
+        assert result.state is RunState.DONE
+        writes = admin.writes
+        run_plan(whole_plan(before), admin, next_journal(journal))
+        assert admin.writes == writes, f"killed at {at}: {name}"
+
+
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_killed_again_while_it_resumes_it_ends_the_same(next_journal: Journals) -> None:
+    names = boundaries()
+    for at in range(5, len(names), 7):
+        before = cluster()
+        admin, journal = admin_of(before), MemoryJournal()
+        killed(admin, journal, at)
+        for again in (1, 3):
+            journal = next_journal(journal)
+            try:
+                with planted(Bomb(again)):
+                    run_plan(whole_plan(before), admin, journal)
+            except Killed:
+                continue
+        run_plan(whole_plan(before), admin, next_journal(journal))
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {names[at - 1]}"
+
+
+class LostAnswer:
+    """Loses the n-th write's answer, or the write itself, and goes on or kills the process."""
+
+    def __init__(self, at: int, moment: Moment, error: BaseException) -> None:
+        self.at = at
+        self.moment = moment
+        self.error = error
+        self.seen = 0
+
+    def __call__(self, name: str, moment: Moment) -> Answer | None:
+        is_write = name.startswith(("alter_", "create_", "delete_", "elect_", "reassign")) and name != "reassignments"
+        if is_write and moment is self.moment:
+            self.seen += 1
+            if self.seen == self.at:
+                raise self.error
+        return None
+
+
+def writes_of_a_run() -> int:
+    """Return how many requests a whole run sends."""
+    before = cluster()
+    admin = admin_of(before)
+    run_plan(whole_plan(before), admin, MemoryJournal())
+    return admin.writes
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_killed_around_each_request_and_started_again_it_ends_the_same(moment: Moment, next_journal: Journals) -> None:
+    for at in range(1, writes_of_a_run() + 1):
+        before = cluster()
+        admin, journal = admin_of(before), MemoryJournal()
+        admin.fault = LostAnswer(at, moment, Killed("request"))
+        with pytest.raises(Killed):
+            run_plan(whole_plan(before), admin, journal)
+        admin.fault = None
+        run_plan(whole_plan(before), admin, next_journal(journal))
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"request {at}"
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(moment: Moment) -> None:
+    for at in range(1, writes_of_a_run() + 1):
+        before = cluster()
+        admin = admin_of(before)
+        admin.fault = LostAnswer(at, moment, ClusterUnavailable("no answer"))
+        result = run_plan(whole_plan(before), admin, MemoryJournal())
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"request {at}"
+        assert result.debts == ()
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+def test_a_refusal_that_passes_is_tried_again(moment: Moment) -> None:
+    class Once(LostAnswer):
+        def __call__(self, name: str, moment: Moment) -> Answer | None:
+            try:
+                return super().__call__(name, moment)
+            except ClusterUnavailable:
+                return Answer("NOT_CONTROLLER", "This is not the correct controller for this cluster.")
+
+    for at in range(1, writes_of_a_run() + 1):
+        before = cluster()
+        admin = admin_of(before)
+        admin.fault = Once(at, moment, ClusterUnavailable("no answer"))
+        run_plan(whole_plan(before), admin, MemoryJournal())
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"request {at}"
+
+
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_killed_at_each_boundary_and_cancelled_nothing_is_left_behind(next_journal: Journals) -> None:
+    for at, name in enumerate(boundaries(), start=1):
+        before = cluster()
+        admin, journal = admin_of(before), MemoryJournal()
+        killed(admin, journal, at)
+        cancel_run(whole_plan(before), admin, next_journal(journal))
+        assert in_flight(admin.cluster) == [], f"killed at {at}: {name}"
+        wanted = throttles(before)
+        assert throttles(admin.cluster) == wanted, f"killed at {at}: {name}"
+        run_plan(whole_plan(before), admin, next_journal(journal))
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {name}"
+
+
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_stopped_in_each_turn_it_takes_its_moves_back_and_goes_on_later(next_journal: Journals) -> None:
+    for turn in range(1, 40, 2):
+        before = cluster()
+        admin, journal = admin_of(before), MemoryJournal()
+        asked = iter(range(1, 1000))
+
+        def should_stop(turn: int = turn, asked: "object" = asked) -> str | None:
+            return "SIGTERM" if next(asked) >= turn else None  # type: ignore[call-overload]
+
+        with pytest.raises(StoppedEarly) as stopped:
+            run_plan(whole_plan(before), admin, journal, should_stop=should_stop)
+        assert in_flight(admin.cluster) == []
+        assert throttles(admin.cluster) == throttles(before)
+        assert stopped.value.code == "KR713"
+        run_plan(whole_plan(before), admin, next_journal(journal))
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"stopped in turn {turn}"
