@@ -16,6 +16,7 @@ from reconciler.simulate.brokers import fence, register, unfence, unregister
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
 from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
 from reconciler.simulate.progress import advance
+from reconciler.simulate.records import with_records
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
@@ -184,6 +185,10 @@ class SimulatedAdmin:
 
     def close(self) -> None:
         """Release nothing: there is no connection."""
+
+    def produce(self, topic_partition: TopicPartition, *, size: int, records: int = 1) -> None:
+        """Let a producer write that many bytes."""
+        self._become(with_records(self.cluster, topic_partition, size=size, records=records))
 
     def kill_broker(self, broker_id: int) -> None:
         """Let a broker die, and the controller notice."""

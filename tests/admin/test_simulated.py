@@ -142,6 +142,20 @@ def test_a_partition_whose_brokers_are_all_dead_has_neither_sizes_nor_an_end_off
     assert (partition.leader, partition.sizes, partition.log_dirs, partition.end_offset) == (None, (), (), None)
 
 
+def test_what_is_produced_while_a_replica_copies_is_copied_too() -> None:
+    admin = SimulatedAdmin(small_cluster(f"orders-0: 1,2,3 size {50 * MIB}"))
+    throttled(admin, 10 * MIB)
+    admin.reassign({ORDERS: (1, 2, 4)})
+    admin.clock.sleep(4)
+    admin.produce(ORDERS, size=20 * MIB, records=7)
+    assert admin.observe().topics["orders"].partitions[0].sizes == (70 * MIB, 70 * MIB, 40 * MIB, 70 * MIB)
+    admin.clock.sleep(2.5)
+    assert ORDERS in admin.reassignments()
+    admin.clock.sleep(1)
+    partition = admin.observe().topics["orders"].partitions[0]
+    assert (partition.replicas, partition.sizes, partition.end_offset) == ((1, 2, 4), (70 * MIB,) * 3, 7)
+
+
 def test_a_returned_broker_catches_up_and_joins_again() -> None:
     admin = SimulatedAdmin(small_cluster("orders-0: 1,2,3 size 100"))
     admin.kill_broker(1)
