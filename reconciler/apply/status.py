@@ -1,11 +1,10 @@
 """Where a run stands now, as the cluster tells it; the journal only adds when bytes were last counted."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Reassignment
+from reconciler.admin.port import Admin
 from reconciler.apply.checks import MIN_ISR, is_stage_done, min_isr_of
 from reconciler.apply.course import Itinerary, itinerary
 from reconciler.apply.observed import Observed
@@ -13,54 +12,12 @@ from reconciler.apply.progress import copied_bytes
 from reconciler.apply.throttles import throttle_keys
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.cluster import Cluster
-from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEvent
+from reconciler.model.status import MoveStatus, Status
 from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K", int, str)
-
-
-@dataclass(frozen=True, slots=True)
-class MoveStatus:
-    """A move in flight and how much of it is copied."""
-
-    move: Move
-    copied_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A cluster as seen beside a plan.
-
-    `stage`: the first that is not done, None where all are, or there is no plan. `blocking`: for each broker that is
-    not safe to stop, the partitions that would go under min ISR without it. `last_event`: the journal's last line.
-    """
-
-    time: datetime
-    plan_id: str | None
-    stage: int | None
-    stages: int
-    stages_done: int
-    moves: tuple[MoveStatus, ...] = ()
-    bytes_per_second: float | None = None
-    eta_seconds: float | None = None
-    broker_throttles: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    topic_throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    foreign: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
-    safe_to_stop: tuple[int, ...] = ()
-    blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    last_event: RunEvent | None = None
-
-    @property
-    def copied_bytes(self) -> int:
-        """Bytes copied by the moves in flight."""
-        return sum(move.copied_bytes for move in self.moves)
-
-    @property
-    def total_bytes(self) -> int:
-        """Bytes that the moves in flight copy in all."""
-        return sum(status.move.bytes for status in self.moves)
 
 
 def run_status(
@@ -95,7 +52,7 @@ def run_status(
         eta_seconds=max(0, left) / rate if rate else None,
         broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
         topic_throttles=_set_now({name: topic.configs for name, topic in cluster.topics.items()}),
-        foreign={key: one for key, one in sorted(observed.reassignments.items()) if key not in ours},
+        foreign={key: one.target_replicas for key, one in sorted(observed.reassignments.items()) if key not in ours},
         safe_to_stop=tuple(b for b in sorted(cluster.brokers) if cluster.is_alive(b) and b not in blocking),
         blocking=blocking,
         last_event=journal_events[-1] if journal_events else None,
