@@ -125,9 +125,10 @@ def _slot(
         return Slot(topic_partition, rules, replicas, explicit, 0, size)
     if rules.is_managed:
         return Slot(topic_partition, rules, replicas, (), rules.target_factor(replicas), size)
-    staying = tuple(replica for replica in replicas if desired.cluster.broker(replica).state not in LEAVING)
-    if len(staying) == len(replicas):
+    if not any(desired.cluster.broker(replica).state in LEAVING for replica in replicas):
         return None
+    # A dead replica goes as well: a reassignment never ends while its target holds one.
+    staying = tuple(replica for replica in replicas if replica in rules.keepable)
     return Slot(topic_partition, rules, replicas, staying, len(replicas) - len(staying), size)
 
 
