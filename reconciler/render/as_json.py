@@ -14,6 +14,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.problem import Location, Problem
 from reconciler.model.run import RunResult
+from reconciler.model.status import Status
 from reconciler.render.escape import MASK, config_value
 
 
@@ -78,6 +79,44 @@ def result(ended: RunResult) -> str:
             "messages": list(ended.messages),
             "debts": [problem_object(debt) for debt in ended.debts],
             "left": [{"topic": left.topic, "partition": left.partition} for left in ended.left],
+        }
+    )
+
+
+def status(seen: Status, cluster_name: str) -> str:
+    """Return where a run stands."""
+    event = seen.last_event
+    return document(
+        {
+            "cluster": cluster_name,
+            "time": seen.time.isoformat(),
+            "planId": seen.plan_id,
+            "stage": seen.stage,
+            "stages": seen.stages,
+            "stagesDone": seen.stages_done,
+            "moves": [
+                {
+                    "topic": each.move.topic_partition.topic,
+                    "partition": each.move.topic_partition.partition,
+                    "from": list(each.move.from_replicas),
+                    "to": list(each.move.to_replicas),
+                    "copiedBytes": each.copied_bytes,
+                    "bytes": each.move.bytes,
+                }
+                for each in seen.moves
+            ],
+            "bytesPerSecond": seen.bytes_per_second,
+            "etaSeconds": seen.eta_seconds,
+            "brokerThrottles": {str(owner): dict(keys) for owner, keys in seen.broker_throttles.items()},
+            "topicThrottles": {owner: dict(keys) for owner, keys in seen.topic_throttles.items()},
+            "foreign": [
+                {"topic": key.topic, "partition": key.partition, "to": list(to)} for key, to in seen.foreign.items()
+            ],
+            "safeToStop": list(seen.safe_to_stop),
+            "blocking": {str(owner): [str(key) for key in keys] for owner, keys in seen.blocking.items()},
+            "lastEvent": {"time": event.time.isoformat(), "step": event.step, "outcome": event.outcome.value}
+            if event
+            else None,
         }
     )
 

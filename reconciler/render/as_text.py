@@ -1,12 +1,13 @@
 """Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.status import MoveStatus, Status
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     balance_ranges,
@@ -19,7 +20,7 @@ from reconciler.render.facts import (
     throttle,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
-from reconciler.render.units import counted, duration, size
+from reconciler.render.units import counted, duration, rate, size
 
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
@@ -33,16 +34,24 @@ _STATES = {
 
 
 def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
-    """Return the plan: one line a change, totals, what is known of its safety, warnings and violations."""
-    lines: list[str] = []
+    """Return the plan: one line a change, totals, what is known of its safety, violations and warnings."""
     if reviewed.is_empty:
-        lines.append(NO_CHANGES)
-    else:
-        lines += _table([_cells(row, root) for row in plan_rows(reviewed)])
-        lines += _stages(reviewed, root) if has_stages else []
-        lines += [totals(reviewed), *_balance(reviewed)]
-    lines += problems([*reviewed.violations, *reviewed.warnings], root=root)
+        return "\n".join([NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
+    lines = _table([_cells(row, root) for row in plan_rows(reviewed)])
+    lines += _stages(reviewed, root) if has_stages else []
+    lines += [totals(reviewed), *_balance(reviewed), *findings(reviewed, root=root)]
     return "\n".join(lines) + "\n"
+
+
+def no_changes(reviewed: Plan, topics: int, partitions: int, *, root: str = "") -> str:
+    """Return that nothing is to be done, and how much was looked at."""
+    matched = f"{NO_CHANGES} {counted(topics, 'topic')}, {counted(partitions, 'partition')} match."
+    return "\n".join([matched, *findings(reviewed, root=root)]) + "\n"
+
+
+def findings(reviewed: Plan, *, root: str = "") -> list[str]:
+    """Return the plan's violations and warnings, one a line."""
+    return problems([*reviewed.violations, *reviewed.warnings], root=root)
 
 
 def totals(reviewed: Plan) -> str:
@@ -100,6 +109,44 @@ def result(ended: RunResult) -> str:
         lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {_some(map(str, ended.left))}")
     lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.debts]
     return "\n".join(lines) + "\n"
+
+
+def status(seen: Status, cluster_name: str) -> str:
+    """Return where a run stands, what is throttled, what somebody else moves, and which brokers are safe to stop."""
+    lines = [_run_line(seen, cluster_name)]
+    lines += _table([_moving_cells(each) for each in seen.moves])
+    lines += [_throttle_line(f"broker {owner}", keys) for owner, keys in seen.broker_throttles.items()]
+    lines += [_throttle_line(f"topic {visible(owner)}", keys) for owner, keys in seen.topic_throttles.items()]
+    lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
+    lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
+    lines += [
+        f"not safe to stop: {broker_id} ({_some(map(str, keys))})" for broker_id, keys in sorted(seen.blocking.items())
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _run_line(seen: Status, cluster_name: str) -> str:
+    if seen.plan_id is None:
+        return f"{visible(cluster_name)}: no run is known here."
+    run = f"{visible(cluster_name)}: run {seen.plan_id}"
+    if seen.stage is None:
+        return f"{run}, done: {counted(seen.stages, 'stage')}."
+    parts = [f"{run}, stage {seen.stage}/{seen.stages}: {counted(len(seen.moves), 'move')} in flight"]
+    if seen.total_bytes:
+        parts.append(f"{size(seen.copied_bytes)} of {size(seen.total_bytes)} copied")
+    parts += [rate(seen.bytes_per_second)] if seen.bytes_per_second else []
+    parts += [f"about {duration(seen.eta_seconds)} left"] if seen.eta_seconds else []
+    return f"{', '.join(parts)}."
+
+
+def _moving_cells(moving: MoveStatus) -> tuple[str, ...]:
+    move = moving.move
+    lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
+    return "~", str(move.topic_partition), lists, "", f"{size(moving.copied_bytes)} of {size(move.bytes)}"
+
+
+def _throttle_line(owner: str, keys: Mapping[str, str]) -> str:
+    return f"throttle on {owner}: {', '.join(f'{key}={visible(value)}' for key, value in sorted(keys.items()))}"
 
 
 def _cells(row: Row, root: str) -> tuple[str, ...]:

@@ -1,0 +1,5 @@
+"""`python -m reconciler` is `reconciler`."""
+
+from reconciler.cli.main import run
+
+run()

@@ -1,0 +1,92 @@
+"""`reconciler apply`."""
+
+from datetime import timedelta
+
+import click
+
+from reconciler.cli.durations import DURATION
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.cli.stopping import stopping
+from reconciler.cli.terminal import is_interactive, tell, write
+from reconciler.model.plan import Plan
+from reconciler.model.problem import RunEnded
+from reconciler.model.run import RunResult
+
+EXAMPLES = """\b
+Examples:
+  reconciler apply plan.json
+  reconciler apply plan.json --dry-run
+  reconciler apply plan.json --yes --max-duration 4h
+
+"""
+
+
+@click.command("apply", epilog=EXAMPLES + EPILOG)
+@click.argument("plan_path", metavar="PLAN")
+@click.option("--yes", is_flag=True, show_envvar=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--dry-run", is_flag=True, show_envvar=True, help="Check everything and list the steps; change nothing.")
+@click.option("--max-duration", type=DURATION, metavar="TIME", show_envvar=True, help="Begin no stage after that long.")
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context, plan_path: str, max_duration: timedelta | None, *, yes: bool, dry_run: bool) -> int:
+    """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
+    asked = asked_for(context)
+    refuse_state(asked, "apply")
+    from reconciler.cli.progress import running
+    from reconciler.workflow.apply import apply_plan, plan_to_apply
+
+    plan = plan_to_apply(plan_path)
+    if not (yes or dry_run) and not _is_confirmed(plan, asked):
+        tell("Nothing has been changed.")
+        return Exit.STOPPED
+    with stopping() as stop, running(plan.cluster_name) as progress:
+        try:
+            ended = apply_plan(
+                asked.inputs,
+                plan,
+                is_dry_run=dry_run,
+                max_duration=max_duration,
+                should_stop=stop.reason,
+                progress=progress,
+            )
+        except (RunEnded, KeyboardInterrupt) as error:
+            if stop.exit is None:
+                raise
+            tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
+            return stop.exit
+    _tell_result(ended, asked, is_dry_run=dry_run)
+    if not dry_run:
+        _tell_what_is_left(plan, asked)
+    return Exit.DONE
+
+
+def _is_confirmed(plan: Plan, asked: Asked) -> bool:
+    from reconciler.render import as_text
+
+    if plan.is_empty:
+        return True
+    if not is_interactive():
+        raise click.UsageError("nobody can be asked here: review the plan with show, then give --yes.")
+    tell(as_text.plan(plan, root=asked.inputs.root), asked.color)
+    return click.confirm(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?", err=True)
+
+
+def _tell_result(ended: RunResult, asked: Asked, *, is_dry_run: bool) -> None:
+    from reconciler.render import as_json, as_text
+
+    if asked.is_json:
+        write(as_json.result(ended))
+    elif is_dry_run:
+        write("\n".join([*ended.messages, "Dry run: nothing has been changed."]))
+    else:
+        write(as_text.result(ended), asked.color)
+
+
+def _tell_what_is_left(plan: Plan, asked: Asked) -> None:
+    from reconciler.render import as_text
+    from reconciler.workflow.apply import plan_again
+
+    again = plan_again(asked.inputs, plan)
+    if again is not None:
+        tell("Planning again: no changes." if again.is_empty else f"Planning again: {as_text.totals(again)}")

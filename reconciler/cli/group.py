@@ -1,0 +1,57 @@
+"""The program as a list of verbs, each loaded from its own module when it is called."""
+
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+VERBS = {
+    "init": "Write a commented layout, or with --demo a simulated cluster to play with.",
+    "validate": "Check the files alone: syntax, schema, meaning.",
+    "snapshot": "Write the observed state of a live cluster.",
+    "diff": "Show what differs from the desired state, old -> new.",
+    "plan": "Make the plan with the least movement; nothing is changed.",
+    "show": "Show a saved plan in any form.",
+    "apply": "Run a saved plan, move for move; run again to resume.",
+    "status": "Show the run in progress, its moves, bytes, rate and time left.",
+    "cancel": "Stop a run on a legal state.",
+}
+
+
+class VerbGroup(click.Group):
+    """A group that knows its verbs by name, and loads one only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which they are used."""
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return that verb, None for an unknown one."""
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"reconciler.cli.{cmd_name}").command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that the arguments name; for an unknown one, name the nearest."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            _refuse_verb(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without loading any."""
+        del ctx
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _refuse_verb(ctx: click.Context, name: str) -> NoReturn:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, VERBS, n=1)
+    hint = f" Did you mean {near[0]}?" if near else f" Verbs: {', '.join(VERBS)}."
+    ctx.fail(f"There is no verb {name!r}.{hint}")

@@ -1,0 +1,50 @@
+"""`reconciler init`."""
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+EXAMPLES = """\b
+Examples:
+  reconciler init --demo
+  reconciler init --cluster prod-eu
+
+"""
+
+
+@click.command("init", epilog=EXAMPLES + EPILOG)
+@click.argument("folder", metavar="[DIR]", required=False)
+@click.option("--demo", is_flag=True, show_envvar=True, help="Write a simulated cluster with its desired state.")
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context, folder: str | None, *, demo: bool) -> int:
+    """Write a commented layout into DIR, by default the root (-C); nothing is ever overwritten."""
+    asked = asked_for(context)
+    from reconciler.render import as_json
+    from reconciler.workflow.init import write_demo, write_layout
+
+    root = folder or asked.inputs.root
+    written = (write_demo if demo else write_layout)(root, asked.inputs.cluster)
+    if asked.is_json:
+        write(as_json.document({"folder": written.folder, "cluster": written.name, "files": list(written.files)}))
+    elif written.cluster is None:
+        tell(f"Wrote {written.folder}: {', '.join(written.files)}. Put in how to reach your cluster, then:")
+        tell(f"  {_again('plan', root, written.name)}")
+    else:
+        seen = written.cluster
+        racks = len({broker.rack for broker in seen.brokers.values()})
+        partitions = sum(len(topic.partitions) for topic in seen.topics.values())
+        tell(
+            f"Wrote {written.folder}: {len(seen.brokers)} simulated brokers, {racks} racks, {len(seen.topics)} topics, "
+            f"{partitions} partitions. Some things are wrong on purpose:  {_again('plan', root, written.name)}"
+        )
+    return Exit.DONE
+
+
+def _again(verb: str, root: str, name: str) -> str:
+    from reconciler.workflow.inputs import DEFAULT_ROOT
+
+    where = "" if root == DEFAULT_ROOT else f" -C {root}"
+    return f"reconciler {verb}{where} --cluster {name}"

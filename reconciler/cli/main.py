@@ -1,0 +1,75 @@
+"""The program's entry: reads the shared options, runs one verb, and ends with its exit code."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit, Terminated, exit_of
+from reconciler.cli.group import VerbGroup
+from reconciler.cli.options import Asked, group_options
+from reconciler.cli.report import tell_error, tell_internal_error, tell_usage_error
+from reconciler.model.problem import ReconcilerError
+
+EXAMPLES = """\b
+Examples:
+  reconciler init --demo
+  reconciler plan --cluster demo --out plan.json
+  reconciler show plan.json -o markdown
+  reconciler apply plan.json
+  reconciler plan --cluster prod-eu --detailed-exitcode
+
+"""
+
+
+@click.command(
+    cls=VerbGroup,
+    subcommand_metavar="VERB ...",
+    epilog=EXAMPLES + EPILOG,
+    context_settings={"auto_envvar_prefix": "RECONCILER", "help_option_names": ["-h", "--help"]},
+)
+@group_options
+def reconciler() -> None:
+    """Bring Kafka topics and partition assignments to what YAML files declare.
+
+    A plan is made, reviewed, and then applied exactly, or refused. The shared options stand before or after the verb.
+    """
+
+
+def run() -> NoReturn:
+    """Run the program on the command line's arguments."""
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the program on these arguments and return its exit code; every error ends here, as a sentence."""
+    asked = Asked()
+    try:
+        code = reconciler.main(args=list(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
+    except click.UsageError as error:
+        tell_usage_error(error)
+        return Exit.USAGE
+    except ReconcilerError as error:
+        code = exit_of(error)
+        tell_error(error, code, is_json=asked.is_json)
+    except click.ClickException as error:
+        tell_error(ReconcilerError(error.format_message()), Exit.ERROR, is_json=asked.is_json)
+        return Exit.ERROR
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return Exit.INTERRUPTED
+    except Terminated:
+        click.echo("Terminated.", err=True)
+        return Exit.TERMINATED
+    except Exception as error:  # noqa: BLE001 - whatever is left is our own fault, told without a traceback
+        tell_internal_error(error, is_traceback_shown=asked.verbosity > 0)
+        return Exit.ERROR
+    return int(code or Exit.DONE)
+
+
+def _on_sigterm(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated

@@ -1,0 +1,125 @@
+"""The options that all verbs share, accepted before and after the verb, and what they come to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import click
+
+from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+TEXT, JSON, MARKDOWN, KAFKA_JSON = "text", "json", "markdown", "kafka-json"
+OUTPUTS = (TEXT, JSON, MARKDOWN, KAFKA_JSON)
+COLORS = ("auto", "always", "never")
+
+
+@dataclass(slots=True)
+class Asked:
+    """What was asked for so far: filled while the command line is read, the verb's own options last."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    verbosity: int = 0
+
+    @property
+    def output(self) -> str:
+        """The form of output."""
+        return self.values.get("output", TEXT)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether a program reads the output, errors included."""
+        return self.output == JSON
+
+    @property
+    def color(self) -> str:
+        """When to colour: auto, always or never."""
+        return self.values.get("color", "auto")
+
+    @property
+    def inputs(self) -> Inputs:
+        """Where to read from."""
+        return Inputs(
+            root=self.values.get("root", DEFAULT_ROOT),
+            cluster=self.values.get("cluster"),
+            state=self.values.get("state"),
+            client=self.values.get("client"),
+            bootstrap_server=self.values.get("bootstrap_server"),
+            journal=self.values.get("journal"),
+        )
+
+
+class _VerbOption(click.Option):
+    """A shared option after the verb.
+
+    It shows its variable, but leaves reading it to the program's own option: an option before the verb would otherwise
+    lose against the variable.
+    """
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        del ctx
+        return None
+
+
+def group_options(command: Command) -> Command:
+    """Give the program its shared options; these read the variables."""
+    return _with_options(command, click.Option, OUTPUTS)
+
+
+def verb_options(*outputs: str) -> Callable[[Command], Command]:
+    """Give a verb the shared options; `outputs` are the forms that it has."""
+    return lambda command: _with_options(command, _VerbOption, outputs)
+
+
+def asked_for(context: click.Context) -> Asked:
+    """Return what was asked for, once the verb's own options are read; a form that the verb has not is refused."""
+    asked = context.find_root().obj
+    if not isinstance(asked, Asked):
+        raise TypeError("the program was started without a place for its options")
+    parameter = next(each for each in context.command.params if each.name == "output")
+    choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
+    if asked.output not in choices:
+        raise click.UsageError(f"{context.info_name} has no output {asked.output}; it has {', '.join(choices)}.")
+    return asked
+
+
+def refuse_state(asked: Asked, verb: str) -> None:
+    """Refuse a snapshot where only a cluster makes sense."""
+    if asked.inputs.state:
+        raise click.UsageError(f"{verb} works on a cluster, not on a snapshot: leave --state (RECONCILER_STATE) out.")
+
+
+def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[str]) -> Command:
+    rows = (
+        (("-C", "--root"), "DIR", f"Folder of the desired state [default: {DEFAULT_ROOT}].", None),
+        (("--cluster",), "NAME", "The cluster, a folder of the root; not needed where there is one only.", None),
+        (("--state",), "FILE", "Observed state from a snapshot (- for stdin) instead of the cluster.", None),
+        (("--client",), "FILE", "Kafka client properties to reach the cluster with.", None),
+        (("--bootstrap-server",), "HOST:PORT", "Brokers to reach the cluster at.", None),
+        (("-o", "--output"), None, "Form of the output [default: text].", click.Choice(outputs)),
+        (("--journal",), "FILE", "The run journal [default: runs/CLUSTER/PLAN-ID.jsonl].", None),
+        (("--color",), None, "When to colour [default: auto].", click.Choice(COLORS)),
+    )
+    for names, metavar, text, type_ in reversed(rows):
+        variable = "RECONCILER_" + names[-1].lstrip("-").replace("-", "_").upper()
+        command = click.option(
+            *names, metavar=metavar, help=text, type=type_, cls=kind, envvar=variable, show_envvar=True,
+            expose_value=False, callback=_remember,
+        )(command)  # fmt: skip
+    return click.option(
+        "-v", "--verbose", count=True, help="Say more; twice for the client's own log.", cls=kind,
+        expose_value=False, callback=_remember_verbosity,
+    )(command)  # fmt: skip
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    asked = context.find_root().obj
+    if value is not None and parameter.name is not None and isinstance(asked, Asked):
+        asked.values[parameter.name] = value
+
+
+def _remember_verbosity(context: click.Context, _parameter: click.Parameter, value: int) -> None:
+    asked = context.find_root().obj
+    if isinstance(asked, Asked):
+        asked.verbosity += value

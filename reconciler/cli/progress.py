@@ -1,0 +1,81 @@
+"""Progress on stderr: a bar where somebody watches, a line a stage where not."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from reconciler.admin.port import ProgressHook
+from reconciler.cli.terminal import tell
+from reconciler.model.run import RunProgress
+from reconciler.render.units import duration, number, rate, size
+
+
+@contextmanager
+def reading() -> Iterator[ProgressHook | None]:
+    """Yield a hook that shows what is read of a cluster; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("reading {task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("the cluster", total=None)
+
+        def told(what: str, done: int, total: int) -> None:
+            shown.update(task, description=what, completed=done, total=total)
+
+        yield told
+
+
+@contextmanager
+def running(cluster_name: str) -> Iterator[Callable[[RunProgress], None]]:
+    """Yield a hook that shows where a run stands: bytes, rate, time left."""
+    if not sys.stderr.isatty():
+        yield _told_by_stage(cluster_name)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        tasks = {}
+
+        def told(seen: RunProgress) -> None:
+            if seen.stage not in tasks:
+                title = f"{cluster_name}  stage {seen.stage}/{seen.stages}"
+                tasks[seen.stage] = shown.add_task(title, total=None, told="")
+            by_bytes = seen.total_bytes > 0
+            shown.update(
+                tasks[seen.stage],
+                completed=seen.copied_bytes if by_bytes else seen.done_moves,
+                total=seen.total_bytes if by_bytes else seen.moves,
+                told=progress_text(seen),
+            )
+
+        yield told
+
+
+def progress_text(seen: RunProgress) -> str:
+    """Return where a stage stands: `8/12   16.0 of 24.0 GiB   48MiB/s   about 3 min left`."""
+    parts = [f"{number(seen.done_moves)}/{number(seen.moves)}"]
+    if seen.total_bytes:
+        parts.append(f"{size(seen.copied_bytes)} of {size(seen.total_bytes)}")
+    if seen.bytes_per_second and seen.done_moves < seen.moves:
+        parts.append(rate(seen.bytes_per_second))
+    if seen.eta_seconds and seen.done_moves < seen.moves:
+        parts.append(f"about {duration(seen.eta_seconds)} left")
+    return "   ".join(parts)
+
+
+def _told_by_stage(cluster_name: str) -> Callable[[RunProgress], None]:
+    told: set[tuple[int, bool]] = set()
+
+    def hook(seen: RunProgress) -> None:
+        key = (seen.stage, seen.done_moves == seen.moves)
+        if key not in told:
+            told.add(key)
+            tell(f"{cluster_name}  stage {seen.stage}/{seen.stages}  {progress_text(seen)}")
+
+    return hook

@@ -1,0 +1,50 @@
+"""Errors as a person, or a program, reads them; never a traceback unless one was asked for."""
+
+import click
+
+from reconciler.cli.terminal import tell
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, ReconcilerError
+from reconciler.render.escape import visible
+
+USAGE_CODE = "KR002"
+INTERNAL_CODE = "KR003"
+
+
+def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool) -> None:
+    """Tell an error on stderr: every problem on its own line, with its stable code."""
+    from reconciler.render import as_json
+    from reconciler.render.as_text import input_problem
+
+    problems = problems_of(error)
+    if is_json:
+        tell(as_json.error(error.code, str(error), exit_code, problems))
+    elif problems:
+        tell("\n".join(f"error: {input_problem(problem)}" for problem in problems), "auto")
+    else:
+        first, *more = (visible(line) for line in str(error).split("\n"))
+        tell("\n".join([f"error: {first} ({error.code})", *more]), "auto")
+
+
+def tell_usage_error(error: click.UsageError) -> None:
+    """Tell what is wrong with the command line, and where its help is."""
+    context = error.ctx
+    lines = [f"error: {visible(error.format_message())} ({USAGE_CODE})"]
+    if context is not None:
+        lines = [context.get_usage(), *lines, f"Help: {context.command_path} --help"]
+    tell("\n".join(lines), "auto")
+
+
+def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
+    """Tell that the fault is ours; the traceback is for the report, so only with -v."""
+    if is_traceback_shown:
+        import traceback
+
+        tell("".join(traceback.format_exception(error)))
+    what = visible(f"{type(error).__name__}: {error}".partition("\n")[0])
+    hint = "" if is_traceback_shown else " Run it again with -v to see the traceback."
+    tell(f"error: internal error, please report it: {what} ({INTERNAL_CODE}).{hint}", "auto")
+
+
+def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:
+    """Return the problems that an error carries."""
+    return error.problems if isinstance(error, InvalidInput | PlacementInfeasible) else ()

@@ -1,0 +1,46 @@
+"""`reconciler show`."""
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+EXAMPLES = """\b
+Examples:
+  reconciler show plan.json
+  reconciler show plan.json -o markdown
+  reconciler show plan.json -o kafka-json --out kafka-files
+
+"""
+
+
+@click.command("show", epilog=EXAMPLES + EPILOG)
+@click.argument("plan_path", metavar="PLAN")
+@click.option("--out", metavar="DIR", show_envvar=True, help="Where -o kafka-json writes its files.")
+@verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
+@click.pass_context
+def command(context: click.Context, plan_path: str, out: str | None) -> int:
+    """Show a saved plan (- for stdin), stage by stage, in any form.
+
+    With -o kafka-json, files for kafka-reassign-partitions, its rollback, and kafka-leader-election, one a stage.
+    """
+    asked = asked_for(context)
+    if (asked.output == KAFKA_JSON) != (out is not None):
+        raise click.UsageError("-o kafka-json writes several files: it needs --out DIR, and --out needs it.")
+    from reconciler.render import as_markdown, as_text
+    from reconciler.workflow.show import plan_json, saved_plan, write_kafka_files
+
+    plan = saved_plan(plan_path)
+    if out is not None:
+        names = write_kafka_files(plan, out)
+        tell(f"Wrote {len(names)} files to {out}.")
+        if plan.topic_changes:
+            tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")
+    elif asked.is_json:
+        write(plan_json(plan))
+    elif asked.output == MARKDOWN:
+        write(as_markdown.plan(plan))
+    else:
+        write(as_text.plan(plan, has_stages=True), asked.color)
+    return Exit.DONE

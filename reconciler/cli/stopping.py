@@ -1,0 +1,47 @@
+"""SIGINT and SIGTERM while something runs: the first asks it to end in order, the second ends the waiting."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.terminal import tell
+
+_EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+@dataclass(slots=True)
+class Stopping:
+    """Which signal came, if any."""
+
+    came: signal.Signals | None = None
+
+    def reason(self) -> str | None:
+        """Return why to stop, None for no reason."""
+        return f"{self.came.name} came" if self.came is not None else None
+
+    @property
+    def exit(self) -> Exit | None:
+        """The exit code of that signal."""
+        return _EXITS[self.came] if self.came is not None else None
+
+
+@contextmanager
+def stopping() -> Iterator[Stopping]:
+    """Yield what tells of a signal; the handlers that were there come back at the end."""
+    seen = Stopping()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if seen.came is not None:
+            raise KeyboardInterrupt
+        seen.came = signal.Signals(number)
+        tell(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.")
+
+    before = {each: signal.signal(each, handle) for each in _EXITS}
+    try:
+        yield seen
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

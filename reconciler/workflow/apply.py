@@ -1,0 +1,60 @@
+"""`apply`: a saved plan, run on its cluster, move for move, or refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from reconciler.apply.run import run_plan
+from reconciler.files.plan_file import read_plan
+from reconciler.model.plan import Plan
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.run import RunProgress, RunResult
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.plan import make_plan
+from reconciler.workflow.runs import keep_plan, run_journal
+from reconciler.workflow.sources import cluster_admin, declared
+
+
+def plan_to_apply(path: str) -> Plan:
+    """Return the plan in that file; raises InvalidInput where it was changed or cut short."""
+    return read_plan(path)
+
+
+def apply_plan(
+    inputs: Inputs,
+    plan: Plan,
+    *,
+    is_dry_run: bool = False,
+    max_duration: timedelta | None = None,
+    should_stop: Callable[[], str | None] = lambda: None,
+    progress: Callable[[RunProgress], None] | None = None,
+) -> RunResult:
+    """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given."""
+    desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
+    with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
+        if not is_dry_run:
+            keep_plan(inputs, plan)
+        return run_plan(
+            plan,
+            admin,
+            run_journal(inputs, plan),
+            progress=progress,
+            deadline=admin.clock.now() + max_duration if max_duration is not None else None,
+            should_stop=should_stop,
+            windows=desired.cluster.windows if desired else (),
+            is_dry_run=is_dry_run,
+        )
+
+
+def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:
+    """Return what a new plan would do, None where the desired state is no longer, or not here, what the plan came from.
+
+    Nothing of it is kept; it tells whether the run reached what was asked for.
+    """
+    try:
+        desired = declared(inputs, applied.cluster_name)
+        if desired is None or desired.digest != applied.source.desired_digest:
+            return None
+        return make_plan(replace(inputs, cluster=applied.cluster_name, state=None)).plan
+    except ReconcilerError:
+        return None

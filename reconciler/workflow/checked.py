@@ -1,0 +1,58 @@
+"""A plan walked through on the simulated controller before anybody sees it: every stage must run, and stay safe."""
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.diff.rules import TopicRules
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.desired import Spread
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Problem, ReconcilerError
+from reconciler.model.stage import Stage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.reach import check_stage, reach
+
+MIN_ISR = "min.insync.replicas"
+
+
+class UnsafePlan(ReconcilerError):
+    """A plan of ours has a stage that Kafka would refuse, or that is not safe: our fault, told before it is saved."""
+
+    code = "KR399"
+
+
+def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> None:
+    """Raise UnsafePlan unless each stage in turn can run and breaks no rack rule and no min ISR that held before it."""
+    before = observed
+    for stage in plan.stages:
+        after = reach(before, stage, plan.topic_changes)
+        found = [*check_stage(before, stage, plan.topic_changes), *_broken(before, after, rules)]
+        if found:
+            raise UnsafePlan(_told(stage, found))
+        before = after
+
+
+def _broken(before: Cluster, after: Cluster, rules: Mapping[str, TopicRules]) -> Iterator[Problem]:
+    for name, topic in after.topics.items():
+        old = before.topics.get(name)
+        if old is None or old is topic:
+            continue
+        for was, now in zip(old.partitions, topic.partitions, strict=False):
+            if was is not now:
+                yield from _worse(TopicPartition(name, now.partition), was, now, before, rules)
+
+
+def _worse(
+    key: TopicPartition, was: Partition, now: Partition, before: Cluster, rules: Mapping[str, TopicRules]
+) -> Iterator[Problem]:
+    rule = rules[key.topic]
+    if rule.spread is Spread.STRICT and not rule.rack_excess(was.target_replicas) and rule.rack_excess(now.replicas):
+        yield Problem("KR391", f"{key} would break its rack rule on brokers {list(now.replicas)}")
+    wanted = before.topics[key.topic].configs.get(MIN_ISR, "1")
+    least = min(int(wanted) if wanted.isdigit() else 1, len(was.isr), len(now.replicas))
+    if len(now.isr) < least:
+        yield Problem("KR392", f"{key} would have {len(now.isr)} replicas in sync, fewer than {least}")
+
+
+def _told(stage: Stage, found: list[Problem]) -> str:
+    told = "; ".join(problem.message for problem in found[:3])
+    return f"internal error, please report it: stage {stage.number} of the plan made is not safe: {told}"

@@ -1,0 +1,54 @@
+"""What was said of where to read from: the root, the cluster's name, and what stands in for the cluster."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.model.problem import ReconcilerError
+
+DEFAULT_ROOT = "desired-state"
+CLUSTER_FILE = "cluster.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What all verbs share: the root and the cluster's name, and what stands in for the cluster they describe."""
+
+    root: str = DEFAULT_ROOT
+    cluster: str | None = None
+    state: str | None = None
+    client: str | None = None
+    bootstrap_server: str | None = None
+    journal: str | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def is_client_given(self) -> bool:
+        """Whether the cluster is reached by what the caller gave, whatever its files say."""
+        return bool(self.client or self.bootstrap_server)
+
+
+class NotNamed(ReconcilerError):
+    """Which cluster, or how to reach it, was not said."""
+
+    code = "KR004"
+
+
+def cluster_names(root: str) -> tuple[str, ...]:
+    """Return the clusters of that root: its folders that hold a cluster.yaml."""
+    return tuple(sorted(file.parent.name for file in Path(root).glob(f"*/{CLUSTER_FILE}")))
+
+
+def cluster_name(inputs: Inputs) -> str:
+    """Return the cluster that is named, or the only one there is."""
+    if inputs.cluster:
+        return inputs.cluster
+    names = cluster_names(inputs.root)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise NotNamed(f"{inputs.root} describes {len(names)} clusters: name one with --cluster: {', '.join(names)}")
+    raise NotNamed(
+        f"{inputs.root} holds no NAME/{CLUSTER_FILE}: name the right folder with -C, or begin with: reconciler init"
+    )

@@ -1,0 +1,105 @@
+"""`plan`: desired and observed state in, the plan out; nothing in the cluster is changed."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from reconciler.admin.port import ProgressHook
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
+from reconciler.model.change import Changes
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Plan, Source
+from reconciler.model.problem import InvalidInput, Problem
+from reconciler.workflow.checked import refuse_unsafe
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.source_commit import source_commit
+from reconciler.workflow.sources import desired_state, observed_state
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and how much was looked at for it."""
+
+    plan: Plan
+    topics: int
+    partitions: int
+
+
+def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> Planned:
+    """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
+
+    Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict.
+    """
+    desired = desired_state(inputs)
+    observed = observed_state(inputs, desired, progress)
+    plan = plan_of(desired, observed, commit=source_commit(Path(inputs.root)), only=only)
+    partitions = sum(len(topic.partitions) for topic in observed.topics.values())
+    return Planned(plan, len(observed.topics), partitions)
+
+
+def plan_of(desired: Desired, observed: Cluster, *, commit: str | None = None, only: Sequence[str] = ()) -> Plan:
+    """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
+    from reconciler.files.plan_file import with_id
+    from reconciler.planner.place import plan_placement
+    from reconciler.staging.assembly import assemble
+    from reconciler.staging.stages import stage_moves
+
+    names = _matching(desired, observed, only) if only else None
+    rules = topic_rules(desired, observed)
+    changes = _of_topics(compare(desired, observed, rules), names)
+    placed = plan_placement(desired, observed, rules, changes, names)
+    staged = stage_moves(
+        placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
+    )
+    plan = assemble(
+        staged,
+        observed=observed,
+        desired=desired,
+        source=Source(desired.digest, observed.observed_at, commit),
+        proof=placed.proof,
+        balance_before=placed.balance_before,
+        balance_after=placed.balance_after,
+        warnings=(*changes.drift, *placed.warnings),
+    )
+    refuse_unsafe(plan, observed, rules)
+    return with_id(plan)
+
+
+def save_plan(plan: Plan, path: str) -> None:
+    """Write the plan's file."""
+    from reconciler.files.plan_file import write_plan
+
+    write_plan(plan, path)
+
+
+def plan_json(plan: Plan) -> str:
+    """Return the plan's file as text."""
+    from reconciler.files.plan_file import plan_text
+
+    return plan_text(plan)
+
+
+def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> frozenset[str]:
+    known = {*observed.topics, *desired.topics}
+    problems = [
+        Problem("KR303", f"--only {pattern}: no topic, observed or declared, has such a name; check the pattern")
+        for pattern in patterns
+        if not any(fnmatchcase(name, pattern) for name in known)
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return frozenset(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
+    if names is None:
+        return changes
+    return replace(
+        changes,
+        topic_changes=tuple(change for change in changes.topic_changes if change.topic in names),
+        broken_rules=tuple(rule for rule in changes.broken_rules if rule.topic_partition.topic in names),
+        elections=tuple(each for each in changes.elections if each.topic_partition.topic in names),
+    )

@@ -1,0 +1,49 @@
+"""A run's own files: its journal, and beside it the plan that it runs, so that `status` and `cancel` can find it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reconciler.files.journal import RunJournal, journal_path, read_journal
+from reconciler.files.plan_file import read_plan, write_plan
+from reconciler.model.plan import Plan
+from reconciler.workflow.inputs import Inputs
+
+_PLAN_SUFFIX = ".plan.json"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:
+    """Return the journal of that plan's runs."""
+    return RunJournal(_journal_path(inputs, plan))
+
+
+def keep_plan(inputs: Inputs, plan: Plan) -> None:
+    """Write the plan beside its journal."""
+    write_plan(plan, _plan_beside(_journal_path(inputs, plan)))
+
+
+def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
+    """Return the plan of the run that was last heard of on that cluster, None where none is known here."""
+    if inputs.journal:
+        path = _plan_beside(Path(inputs.journal))
+        return read_plan(path) if path.exists() else None
+    found = sorted(_runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}"), key=_last_heard_of)
+    return read_plan(found[-1]) if found else None
+
+
+def _journal_path(inputs: Inputs, plan: Plan) -> Path:
+    return Path(inputs.journal) if inputs.journal else journal_path(Path(), plan.cluster_name, plan.id)
+
+
+def _runs_folder(cluster: str) -> Path:
+    return journal_path(Path(), cluster, "any").parent
+
+
+def _plan_beside(journal: Path) -> Path:
+    return journal.with_name(journal.name.removesuffix(".jsonl") + _PLAN_SUFFIX)
+
+
+def _last_heard_of(plan_path: Path) -> tuple[datetime, str]:
+    journal = plan_path.with_name(plan_path.name.removesuffix(_PLAN_SUFFIX) + ".jsonl")
+    events = read_journal(journal) if journal.exists() else ()
+    return (events[-1].time if events else _LONG_AGO, plan_path.name)

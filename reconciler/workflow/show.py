@@ -1,0 +1,28 @@
+"""`show`: a saved plan, read back and checked against its id."""
+
+from pathlib import Path
+
+from reconciler.files.plan_file import plan_text, read_plan
+from reconciler.files.raw import write_atomically
+from reconciler.model.plan import Plan
+from reconciler.render import as_kafka_json
+
+NOT_WRITTEN = "KR216"
+
+
+def saved_plan(path: str) -> Plan:
+    """Return the plan in that file; raises InvalidInput where it was changed or cut short."""
+    return read_plan(path)
+
+
+def plan_json(plan: Plan) -> str:
+    """Return the plan's file as text."""
+    return plan_text(plan)
+
+
+def write_kafka_files(plan: Plan, folder: str) -> tuple[str, ...]:
+    """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use."""
+    files = as_kafka_json.plan_files(plan)
+    for name, text in files.items():
+        write_atomically(Path(folder) / name, text.encode(), "file for Kafka's tools", NOT_WRITTEN)
+    return tuple(files)

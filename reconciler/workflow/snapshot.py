@@ -1,0 +1,24 @@
+"""`snapshot`: the observed state of a cluster, as a file or as text."""
+
+from reconciler.admin.port import ProgressHook
+from reconciler.files.snapshot import snapshot_text, write_snapshot
+from reconciler.model.cluster import Cluster
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import cluster_admin, desired_state
+
+
+def take_snapshot(inputs: Inputs, *, progress: ProgressHook | None = None) -> Cluster:
+    """Return what the cluster shows now, consumer groups included; no cluster.yaml is needed with a client given."""
+    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
+    with cluster_admin(inputs, desired) as admin:
+        return admin.observe(has_groups=True, progress=progress)
+
+
+def save_snapshot(cluster: Cluster, path: str) -> None:
+    """Write the snapshot's file."""
+    write_snapshot(cluster, path)
+
+
+def snapshot_json(cluster: Cluster) -> str:
+    """Return the snapshot's file as text."""
+    return snapshot_text(cluster)

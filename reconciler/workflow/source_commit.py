@@ -1,0 +1,25 @@
+"""The commit that the desired state was read at, where it stands in a Git repository and is committed."""
+
+import subprocess
+from pathlib import Path
+
+_SECONDS = 10
+_YAML = ("*.yaml", "*.yml")
+
+
+def source_commit(root: Path) -> str | None:
+    """Return the commit, None without Git or a repository, or where YAML files differ from what is committed."""
+    changed = _git(root, "status", "--porcelain", "--", *_YAML)
+    if changed is None or changed:
+        return None
+    return _git(root, "rev-parse", "--verify", "HEAD")
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    # A repository may name a program of its own as fsmonitor; reading a commit must not run it.
+    command = ("git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments)
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words and a path, no shell
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return ended.stdout.strip() if ended.returncode == 0 else None

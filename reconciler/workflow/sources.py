@@ -1,0 +1,78 @@
+"""Where a verb reads from: the desired state of one cluster, and that cluster itself or a snapshot of it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from reconciler.admin.port import Admin, ProgressHook
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired
+from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
+
+BOOTSTRAP = "bootstrap.servers"
+
+
+def desired_state(inputs: Inputs) -> Desired:
+    """Return all that is declared for the cluster; raises InvalidInput with every problem in every file."""
+    from reconciler.files.load import load_desired
+
+    return load_desired(Path(inputs.root), cluster_name(inputs), inputs.environ)
+
+
+def declared(inputs: Inputs, name: str) -> Desired | None:
+    """Return what is declared for that cluster, None where the root does not know it."""
+    if name not in cluster_names(inputs.root):
+        return None
+    return desired_state(replace(inputs, cluster=name))
+
+
+def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHook | None = None) -> Cluster:
+    """Return the snapshot that is named, else what the cluster shows now."""
+    if inputs.state:
+        from reconciler.files.snapshot import read_snapshot
+
+        return read_snapshot(inputs.state)
+    with cluster_admin(inputs, desired) as admin:
+        return admin.observe(progress=progress)
+
+
+@contextmanager
+def cluster_admin(inputs: Inputs, desired: Desired | None) -> Iterator[Admin]:
+    """Yield the cluster, to be closed at the end: what the caller gave, else what its files say."""
+    admin = _open(inputs, desired)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def _open(inputs: Inputs, desired: Desired | None) -> Admin:
+    if not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None:
+        return _simulated(Path(inputs.root) / desired.cluster.name / desired.cluster.simulation)
+    from reconciler.admin.client import connect
+
+    return connect(_properties(inputs, desired))
+
+
+def _simulated(path: Path) -> Admin:
+    from reconciler.admin.simulated import SimulatedAdmin
+    from reconciler.files.snapshot import read_snapshot, write_snapshot
+
+    return SimulatedAdmin(read_snapshot(path), save=lambda cluster: write_snapshot(cluster, path))
+
+
+def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
+    """Return the client properties: of `--client` or else the cluster's file, with `--bootstrap-server` on top."""
+    given: Mapping[str, str] = {}
+    if inputs.client:
+        from reconciler.files.properties import read_properties
+
+        given = read_properties(Path(inputs.client), inputs.environ)
+    elif desired is not None and desired.cluster.client is not None:
+        given = desired.cluster.client
+    if inputs.bootstrap_server:
+        return {**given, BOOTSTRAP: inputs.bootstrap_server}
+    if not given:
+        raise NotNamed("no cluster to talk to: name one with --cluster, --client FILE or --bootstrap-server HOST:PORT")
+    return given

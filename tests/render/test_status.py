@@ -1,0 +1,57 @@
+import json
+from datetime import UTC, datetime
+
+from reconciler.model.move import Move, Reason
+from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.status import MoveStatus, Status
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.render import as_json, as_text
+
+GIB = 1024**3
+NOW = datetime(2026, 11, 21, 14, 2, 11, tzinfo=UTC)
+MOVE = Move(TopicPartition("t", 0), (1, 2), (1, 3), 4 * GIB, Reason.BALANCE)
+UNDER_WAY = Status(
+    time=NOW,
+    plan_id="51d0c2aa",
+    stage=7,
+    stages=13,
+    stages_done=6,
+    moves=(MoveStatus(MOVE, GIB),),
+    bytes_per_second=50.0 * 1024**2,
+    eta_seconds=61.0,
+    broker_throttles={1: {"leader.replication.throttled.rate": "1"}},
+    topic_throttles={"t": {"leader.replication.throttled.replicas": "0:1\x1b"}},
+    foreign={TopicPartition("u", 1): (4, 5)},
+    safe_to_stop=(3,),
+    blocking={1: (TopicPartition("t", 0),)},
+    last_event=RunEvent(NOW, 7, "reassign", Outcome.STARTED),
+)
+
+
+def test_a_run_under_way_tells_all_that_it_does() -> None:
+    assert as_text.status(UNDER_WAY, "prod") == (
+        "prod: run 51d0c2aa, stage 7/13: 1 move in flight, 1.0 GiB of 4.0 GiB copied, 50MiB/s, about 1 min left.\n"
+        "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB\n"
+        "throttle on broker 1: leader.replication.throttled.rate=1\n"
+        "throttle on topic t: leader.replication.throttled.replicas=0:1\\u001b\n"
+        "not ours: u-1 is being reassigned to [4, 5]\n"
+        "safe to stop, one at a time: 3\n"
+        "not safe to stop: 1 (t-0)\n"
+    )
+
+
+def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
+    idle = Status(NOW, None, None, 0, 0, safe_to_stop=(1, 2))
+    assert as_text.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
+    done = Status(NOW, "51d0c2aa", None, 13, 13)
+    assert as_text.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
+
+
+def test_json_has_units_in_its_keys() -> None:
+    value = json.loads(as_json.status(UNDER_WAY, "prod"))
+    assert (value["planId"], value["bytesPerSecond"], value["etaSeconds"]) == ("51d0c2aa", 50.0 * 1024**2, 61.0)
+    assert value["moves"] == [
+        {"topic": "t", "partition": 0, "from": [1, 2], "to": [1, 3], "copiedBytes": GIB, "bytes": 4 * GIB}
+    ]
+    assert value["lastEvent"]["step"] == "reassign"
+    assert json.loads(as_json.status(Status(NOW, None, None, 0, 0), "prod"))["lastEvent"] is None

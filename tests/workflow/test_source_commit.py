@@ -1,0 +1,53 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reconciler.workflow.source_commit import source_commit
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false")
+    command = ("git", *identity, "-C", str(folder), *arguments)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a desired-state folder, committed."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text("a: 1\n")
+    (folder / "snapshot.json").write_text("{}\n")
+    _git(tmp_path, "init", "-q")
+    _git(tmp_path, "add", ".")
+    _git(tmp_path, "commit", "-q", "-m", "state")
+    return folder
+
+
+def test_committed_files_have_their_commit(root: Path) -> None:
+    assert source_commit(root) == _git(root, "rev-parse", "HEAD")
+
+
+def test_a_changed_or_new_yaml_file_has_no_commit(root: Path) -> None:
+    (root / "cluster.yaml").write_text("a: 2\n")
+    assert source_commit(root) is None
+    _git(root, "checkout", "-q", "--", "cluster.yaml")
+    (root / "new.yaml").write_text("a: 1\n")
+    assert source_commit(root) is None
+
+
+def test_other_files_do_not_matter(root: Path) -> None:
+    (root / "snapshot.json").write_text("{ }\n")
+    assert source_commit(root) is not None
+
+
+def test_outside_a_repository_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert source_commit(tmp_path) is None
+    assert source_commit(tmp_path / "missing") is None
+
+
+def test_without_git_there_is_none(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(root))
+    assert source_commit(root) is None
