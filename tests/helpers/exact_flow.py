@@ -146,11 +146,20 @@ def _distances(state: _State, row: int, brokers: Sequence[int]) -> tuple[dict[in
     return cost, via
 
 
+def is_for_flow(problem: Problem) -> bool:
+    """Whether the flow speaks of this problem: no leader racks, no undeclared topic to drain, sizes known, brokers."""
+    free = [demand for demand in problem.demands if demand.settled is None]
+    return (
+        bool(problem.capacity)
+        and problem.is_size_known
+        and all(demand.leader_racks is None and not demand.must_hold for demand in free)
+    )
+
+
 def flow_placement(problem: Problem, target: BalanceTarget) -> dict[TopicPartition, frozenset[int]]:
-    """Return a best placement. Leader racks and undeclared topics on leaving brokers are not for this oracle."""
+    """Return a best placement of a problem that `is_for_flow`."""
     free = [demand for demand in problem.demands if demand.settled is None]
     settled = {d.topic_partition: frozenset(d.settled) for d in problem.demands if d.settled is not None}
-    assert all(demand.leader_racks is None and not demand.must_hold for demand in free)
     weights = _Weights.of(problem)
     rows = [
         Row(

@@ -38,8 +38,8 @@ class Demand:
     """One partition as the rules see it: what it has, what it must have, who may hold and lead it.
 
     `settled` is its final replicas, ordered, where nothing is left to decide. `bounds` are the fewest and most
-    replicas of each rack; where `is_yielding`, the least excess over them is legal too. `is_contradicted`: the files
-    give an assignment to a partition that they forbid to move.
+    replicas of each rack, `counted_racks` those that the rule counts; where `is_yielding`, the least excess over them
+    is legal too. `is_contradicted`: the files give an assignment to a partition that they forbid to move.
     """
 
     topic_partition: TopicPartition
@@ -49,6 +49,7 @@ class Demand:
     allowed: frozenset[int]
     must_hold: frozenset[int]
     bounds: Mapping[str, tuple[int, int]]
+    counted_racks: frozenset[str]
     is_yielding: bool
     leader_racks: frozenset[str] | None
     leading: frozenset[int]
@@ -216,6 +217,7 @@ def _demand(
         allowed=getting | (keeping & frozenset(current)) | must_hold,
         must_hold=must_hold,
         bounds=_rack_bounds(placement.racks_spread, need, {rack[b] for b in counted}, rack, current),
+        counted_racks=frozenset(rack[b] for b in counted),
         is_yielding=placement.racks_spread is not Spread.STRICT,
         leader_racks=placement.racks_leader,
         leading=frozenset(b for b in leading_at_need if _state(desired, b) is not BrokerState.MAINTENANCE),

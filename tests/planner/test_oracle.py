@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 from helpers.closed_form import one_replica_a_rack
-from helpers.exact_flow import flow_leaders, flow_placement
+from helpers.exact_flow import flow_leaders, flow_placement, is_for_flow
 from helpers.flat_clusters import CASE_A, CASE_B, CASE_C, FlatCase, kafka_placement
 from helpers.oracle import (
     Problem,
@@ -29,7 +29,7 @@ def _feasible(seeds: range, size: Size) -> Iterator[tuple[Problem, BalanceTarget
     for seed in seeds:
         desired, observed = random_cluster(seed, size)
         problem = problem_of(desired, observed)
-        if problem.capacity and is_feasible(problem):
+        if is_feasible(problem):
             yield problem, desired.cluster.balance.replicas, desired.cluster.balance.leaders
 
 
@@ -62,8 +62,7 @@ def test_the_counting_oracle_finds_the_leaders_that_trying_every_order_finds() -
 def test_the_flow_oracle_agrees_with_the_counting_one() -> None:
     tried = 0
     for problem, target, of_leaders in _feasible(range(250), Size()):
-        free = [demand for demand in problem.demands if demand.settled is None]
-        if not problem.is_size_known or any(d.leader_racks is not None or d.must_hold for d in free):
+        if not is_for_flow(problem):
             continue
         placed = flow_placement(problem, target)
         least = least_placement(problem, target)

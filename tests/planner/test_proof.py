@@ -5,8 +5,20 @@ from collections.abc import Mapping
 
 import pytest
 from helpers.flat_clusters import CASES
-from helpers.oracle import Problem, problem_of
+from helpers.oracle import Problem, is_feasible, lagrangian_bound, problem_of
 from helpers.planning import planned
+from helpers.random_clusters import random_cluster
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 100) for start in range(0, 400, 100)], ids=str)
+def test_the_prices_alone_prove_the_value(seeds: range) -> None:
+    for seed in seeds:
+        desired, observed = random_cluster(seed)
+        problem = problem_of(desired, observed)
+        if is_feasible(problem):
+            proof = planned(desired, observed).proof
+            target, is_in_bytes = desired.cluster.balance.replicas, proof.objective == "bytes"
+            assert lagrangian_bound(problem, target, proof.prices, is_in_bytes=is_in_bytes) == proof.value, seed
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c", "d"])
