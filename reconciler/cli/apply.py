@@ -1,6 +1,8 @@
 """`reconciler apply`."""
 
+import time
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from reconciler.cli.terminal import is_interactive, tell, write
 from reconciler.model.plan import Plan
 from reconciler.model.problem import RunEnded
 from reconciler.model.run import RunResult
+
+if TYPE_CHECKING:
+    from reconciler.workflow.apply import Applied
 
 EXAMPLES = """\b
 Examples:
@@ -40,9 +45,10 @@ def command(context: click.Context, plan_path: str, max_duration: timedelta | No
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED
+    started = time.monotonic()
     with stopping() as stop, running(plan.cluster_name) as progress:
         try:
-            ended = apply_plan(
+            applied = apply_plan(
                 asked.inputs,
                 plan,
                 is_dry_run=dry_run,
@@ -55,9 +61,11 @@ def command(context: click.Context, plan_path: str, max_duration: timedelta | No
                 raise
             tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
             return stop.exit
-    _tell_result(ended, asked, is_dry_run=dry_run)
-    if not dry_run:
-        _tell_what_is_left(plan, asked)
+    if dry_run:
+        _tell_steps(applied.result, asked)
+        return Exit.DONE
+    _tell_result(applied, asked, time.monotonic() - started)
+    _tell_what_is_left(plan, asked)
     return Exit.DONE
 
 
@@ -72,15 +80,21 @@ def _is_confirmed(plan: Plan, asked: Asked) -> bool:
     return click.confirm(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?", err=True)
 
 
-def _tell_result(ended: RunResult, asked: Asked, *, is_dry_run: bool) -> None:
+def _tell_steps(ended: RunResult, asked: Asked) -> None:
+    from reconciler.render import as_json
+
+    write(as_json.result(ended) if asked.is_json else "\n".join(ended.messages) or "Nothing is left to do.")
+    tell("Dry run: nothing has been changed.")
+
+
+def _tell_result(applied: "Applied", asked: Asked, seconds: float) -> None:
     from reconciler.render import as_json, as_text
 
     if asked.is_json:
-        write(as_json.result(ended))
-    elif is_dry_run:
-        write("\n".join([*ended.messages, "Dry run: nothing has been changed."]))
+        write(as_json.result(applied.result))
     else:
-        write(as_text.result(ended), asked.color)
+        simulated_in = seconds if applied.is_simulated else None
+        write(as_text.result(applied.result, simulated_in=simulated_in), asked.color)
 
 
 def _tell_what_is_left(plan: Plan, asked: Asked) -> None:

@@ -9,6 +9,7 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
+    KEPT_AT_EVERY_STAGE,
     action_count,
     balance_ranges,
     by_weight,
@@ -96,7 +97,7 @@ def _row_line(row: Row) -> str:
 
 
 def _facts(reviewed: Plan) -> list[str]:
-    facts = [_claim(reviewed), *balance_ranges(reviewed, arrow=ARROW)]
+    facts = [_claim(reviewed), KEPT_AT_EVERY_STAGE, *balance_ranges(reviewed, arrow=ARROW)]
     text = " · ".join(filter(None, facts))
     return [text[0].upper() + text[1:]] if text and not reviewed.is_empty else []
 

@@ -10,6 +10,7 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.status import MoveStatus, Status
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
+    KEPT_AT_EVERY_STAGE,
     balance_ranges,
     by_weight,
     estimate,
@@ -100,9 +101,11 @@ def input_problem(problem: Problem, *, root: str = "") -> str:
     return f"{visible(where)}{visible(problem.message)} ({problem.code})"
 
 
-def result(ended: RunResult) -> str:
-    """Return how a run, or a cancel, ended, and what it still owes."""
-    spent = duration(ended.seconds) if ended.seconds >= 1 else "under 1 s"
+def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
+    """Return how a run, or a cancel, ended, and what it still owes; a simulated one took so many real seconds."""
+    spent = _spent(ended.seconds)
+    if simulated_in is not None:
+        spent = f"{_spent(simulated_in)} (simulated {spent})"
     lines = [f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}."]
     lines += [visible(message) for message in ended.messages]
     if ended.left:
@@ -123,6 +126,10 @@ def status(seen: Status, cluster_name: str) -> str:
         f"not safe to stop: {broker_id} ({_some(map(str, keys))})" for broker_id, keys in sorted(seen.blocking.items())
     ]
     return "\n".join(lines) + "\n"
+
+
+def _spent(seconds: float) -> str:
+    return duration(seconds) if seconds >= 1 else "under 1 s"
 
 
 def _run_line(seen: Status, cluster_name: str) -> str:
@@ -194,7 +201,7 @@ def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...
 
 def _balance(reviewed: Plan) -> list[str]:
     ranges = balance_ranges(reviewed)
-    return [f"{'; '.join(ranges)}."] if ranges else []
+    return [f"{KEPT_AT_EVERY_STAGE[0].upper()}{KEPT_AT_EVERY_STAGE[1:]}; {'; '.join(ranges)}."] if ranges else []
 
 
 def _some(names: Iterable[str]) -> str:

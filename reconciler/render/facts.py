@@ -7,6 +7,9 @@ from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.render.units import counted, duration, number, percent, rate, size
 
+KEPT_AT_EVERY_STAGE = "racks and min ISR kept at every stage"
+"""True of every plan that is written: each stage of it was simulated first, and refused otherwise."""
+
 
 def is_size_known(plan: Plan) -> bool:
     """Whether the size of everything that the plan copies is known."""

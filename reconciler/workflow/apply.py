@@ -1,7 +1,7 @@
 """`apply`: a saved plan, run on its cluster, move for move, or refused."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.apply.run import run_plan
@@ -20,6 +20,14 @@ def plan_to_apply(path: str) -> Plan:
     return read_plan(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How a run ended, and whether its cluster, and so its time, is simulated."""
+
+    result: RunResult
+    is_simulated: bool = False
+
+
 def apply_plan(
     inputs: Inputs,
     plan: Plan,
@@ -28,13 +36,14 @@ def apply_plan(
     max_duration: timedelta | None = None,
     should_stop: Callable[[], str | None] = lambda: None,
     progress: Callable[[RunProgress], None] | None = None,
-) -> RunResult:
+) -> Applied:
     """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given."""
     desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
+    is_simulated = desired is not None and desired.cluster.simulation is not None
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
             keep_plan(inputs, plan)
-        return run_plan(
+        ended = run_plan(
             plan,
             admin,
             run_journal(inputs, plan),
@@ -44,6 +53,7 @@ def apply_plan(
             windows=desired.cluster.windows if desired else (),
             is_dry_run=is_dry_run,
         )
+        return Applied(ended, is_simulated)
 
 
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:

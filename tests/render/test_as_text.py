@@ -141,6 +141,11 @@ def test_a_result_names_what_is_owed_and_left() -> None:
     )
 
 
+def test_a_simulated_run_tells_both_times() -> None:
+    ended = RunResult(RunState.DONE, 3, 3, 7, 113.0)
+    assert as_text.result(ended, simulated_in=4.2) == "Done in 4 s (simulated 2 min): 3 of 3 stages.\n"
+
+
 def test_an_input_problem_starts_with_its_place() -> None:
     problem = Problem("KR101", "unknown key", Location("demo/web.yaml", 9, 3))
     assert as_text.input_problem(problem, root="state") == "state/demo/web.yaml:9:3: unknown key (KR101)"
