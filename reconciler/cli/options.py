@@ -81,6 +81,9 @@ def asked_for(context: click.Context) -> Asked:
     choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
     if asked.output not in choices:
         raise click.UsageError(f"{context.info_name} has no output {asked.output}; it has {', '.join(choices)}.")
+    from reconciler.cli.logs import set_up_logs
+
+    set_up_logs(asked.verbosity)
     return asked
 
 

@@ -1,0 +1,31 @@
+"""What libraries and long calls say beside the result: on stderr, as much as was asked for."""
+
+import logging
+import sys
+
+from reconciler.render.escape import visible
+
+OURS, CLIENT = "reconciler", "kafka"
+_OUR_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+class _Line(logging.Formatter):
+    """One line a record, in the form of our other warnings."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return `warning: text`; whatever a library logged cannot steer the terminal."""
+        return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {super().format(record)}".split("\n"))
+
+
+def set_up_logs(verbosity: int) -> None:
+    """Log our own warnings, more with -v, and with -vv all that the Kafka client logs; secrets are hidden there."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line("%(message)s"))
+    ours = logging.getLogger(OURS)
+    ours.handlers = [handler]
+    ours.propagate = False
+    ours.setLevel(_OUR_LEVELS[min(verbosity, len(_OUR_LEVELS) - 1)])
+    if verbosity > 1:
+        client = logging.getLogger(CLIENT)
+        client.addHandler(handler)
+        client.setLevel(logging.DEBUG)
