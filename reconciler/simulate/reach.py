@@ -14,7 +14,7 @@ from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
 from reconciler.simulate.controller import Controller, controller_of
 from reconciler.simulate.partition import reassigned, with_isr, with_preferred_leader
-from reconciler.simulate.storage import with_partitions
+from reconciler.simulate.storage import with_metadata
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 Reached = Mapping[TopicPartition, Partition | None]
@@ -22,26 +22,27 @@ Reached = Mapping[TopicPartition, Partition | None]
 
 
 def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Cluster:
-    """Return the cluster at the end of that stage; what Kafka would refuse is left as it was."""
+    """Return the cluster at the end of that stage; what Kafka would refuse is left as it was.
+
+    The log dir of a copied replica is None, and free bytes stay as they were: what is on disk takes a whole cluster to
+    tell, and a plan has hundreds of stages.
+    """
     match stage:
         case TopicsStage():
             for position in stage.changes:
                 cluster = _with_topic_change(cluster, topic_changes[position]).cluster
             return cluster
         case ReassignStage() | ElectStage():
-            return with_partitions(cluster, _reached_partitions(cluster, {}, stage, controller_of(cluster)))
+            return with_metadata(cluster, _reached_partitions(cluster, {}, stage, controller_of(cluster)))
 
 
 def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
-    """Yield, for each stage in turn, the partitions it touches as it leaves them; nothing else is copied.
-
-    The log dir of a new replica is None: only the cluster as a whole can tell where Kafka would put it.
-    """
+    """Yield, for each stage in turn, the partitions it touches as it leaves them; nothing else is copied."""
     controller = controller_of(cluster)
     touched: dict[TopicPartition, Partition | None] = {}
     for stage in plan.stages:
         if isinstance(stage, TopicsStage):
-            cluster = with_partitions(cluster, {key: one for key, one in touched.items() if one is not None})
+            cluster = with_metadata(cluster, {key: one for key, one in touched.items() if one is not None})
             after = reach(cluster, stage, plan.topic_changes)
             step = _topic_differences(cluster, after, stage, plan.topic_changes)
             cluster = after
@@ -147,7 +148,7 @@ def _topics_problems(cluster: Cluster, stage: TopicsStage, topic_changes: Sequen
         denied = outcome.answers[change.topic]
         if denied is not None:
             message = f"Kafka would refuse this change of {change.topic}: {denied.message} ({denied.error})"
-            problems.append(Problem("KR390", message, change.at))
+            problems.append(Problem("KR380", message, change.at))
         cluster = outcome.cluster
     return tuple(problems)
 
@@ -156,12 +157,12 @@ def _move_problem(cluster: Cluster, move: Move, controller: Controller) -> Probl
     key = move.topic_partition
     partition = cluster.partition(key)
     if partition is None:
-        return Problem("KR391", f"{key} is to be moved, but there is no such partition.", move.at)
+        return Problem("KR381", f"{key} is to be moved, but there is no such partition.", move.at)
     if partition.is_reassigning:
-        return Problem("KR392", f"{key} is to be moved, but a reassignment of it is in flight.", move.at)
+        return Problem("KR382", f"{key} is to be moved, but a reassignment of it is in flight.", move.at)
     if partition.replicas != move.from_replicas:
         message = f"{key} is to be moved from {list(move.from_replicas)}, but stands on {list(partition.replicas)}."
-        return Problem("KR393", message, move.at)
+        return Problem("KR383", message, move.at)
     return _destination_problem(partition, move, controller)
 
 
@@ -169,11 +170,11 @@ def _destination_problem(partition: Partition, move: Move, controller: Controlle
     changed = reassigned(partition, move.to_replicas, controller)
     if isinstance(changed, Denied):
         message = f"Kafka would refuse the move of {move.topic_partition}: {changed.message} ({changed.error})"
-        return Problem("KR394", message, move.at)
+        return Problem("KR384", message, move.at)
     dead = [str(broker_id) for broker_id in move.to_replicas if broker_id not in controller.alive]
     if dead and _moved(partition, move, controller).is_reassigning:
         message = f"The move of {move.topic_partition} would never end: broker {', '.join(dead)} is not alive."
-        return Problem("KR395", message, move.at)
+        return Problem("KR385", message, move.at)
     return None
 
 
@@ -181,9 +182,9 @@ def _election_problem(cluster: Cluster, election: Election, controller: Controll
     key = election.topic_partition
     partition = cluster.partition(key)
     if partition is None:
-        return Problem("KR391", f"{key} is to get a leader, but there is no such partition.")
+        return Problem("KR381", f"{key} is to get a leader, but there is no such partition.")
     reached = _led(partition, controller)
     if reached.leader != election.leader:
         message = f"{key} is to be led by {election.leader}, but its election would end with {reached.leader}."
-        return Problem("KR396", message)
+        return Problem("KR386", message)
     return None

@@ -15,12 +15,18 @@ def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition
     if not changed:
         return cluster
     placed = _with_log_dirs(cluster, changed)
-    by_topic: defaultdict[str, dict[int, Partition]] = defaultdict(dict)
-    for key in sorted(placed):
-        by_topic[key.topic][key.partition] = placed[key]
-    topics = {**cluster.topics, **{name: _merged(cluster.topics[name], by_topic[name]) for name in by_topic}}
     before = (found for key in placed if (found := cluster.partition(key)) is not None)
-    return replace(cluster, topics=topics, brokers=_with_usage(cluster.brokers, _usage(placed.values(), before)))
+    brokers = _with_usage(cluster.brokers, _usage(placed.values(), before))
+    return replace(with_metadata(cluster, placed), brokers=brokers)
+
+
+def with_metadata(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
+    """Return the cluster with these partitions, as they are: log dirs and free bytes are not looked after."""
+    by_topic: defaultdict[str, dict[int, Partition]] = defaultdict(dict)
+    for key in sorted(changed):
+        by_topic[key.topic][key.partition] = changed[key]
+    topics = {**cluster.topics, **{name: _merged(cluster.topics[name], by_topic[name]) for name in by_topic}}
+    return replace(cluster, topics=topics)
 
 
 def without_topic(cluster: Cluster, name: str) -> Cluster:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.admin.client import connect
 from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.change import CreateTopic
@@ -56,6 +55,8 @@ def test_random_targets_and_cancels_lead_real_and_simulated_controllers_through_
 @contextmanager
 def with_topic(kafka: "KafkaCluster", topic: str, placed: Mapping[int, Sequence[int]]) -> Iterator[Admin]:
     """Create a topic whose new replicas get no bytes, until the throttle is lifted."""
+    from reconciler.admin.client import connect
+
     admin = connect(kafka.properties)
     try:
         change = CreateTopic(topic, PARTITIONS, 3, assignment={number: tuple(placed[number]) for number in placed})
