@@ -144,7 +144,9 @@ def _existing(
         current=current,
         size=_size(partition),
         need=(declared.replication_factor if declared else None) or len(current),
-        must_hold=frozenset(current) - leaving if declared is None else frozenset(),
+        must_hold=frozenset(b for b in current if b not in leaving and observed.is_alive(b))
+        if declared is None
+        else frozenset(),
         placement=declared.placement if declared else Placement(),
         settled=settled,
         is_declared=declared is not None,
