@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         return Exit.USAGE
     except ReconcilerError as error:
         code = exit_of(error)
-        tell_error(error, code, is_json=asked.is_json)
+        tell_error(error, code, is_json=asked.is_json, root=asked.inputs.root)
     except click.ClickException as error:
         tell_error(ReconcilerError(error.format_message()), Exit.ERROR, is_json=asked.is_json)
         return Exit.ERROR

@@ -10,7 +10,7 @@ USAGE_CODE = "KR002"
 INTERNAL_CODE = "KR003"
 
 
-def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool) -> None:
+def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "") -> None:
     """Tell an error on stderr: every problem on its own line, with its stable code."""
     from reconciler.render import as_json
     from reconciler.render.as_text import input_problem
@@ -19,7 +19,7 @@ def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool) -> None
     if is_json:
         tell(as_json.error(error.code, str(error), exit_code, problems))
     elif problems:
-        tell("\n".join(f"error: {input_problem(problem)}" for problem in problems), "auto")
+        tell("\n".join(f"error: {input_problem(problem, root=root)}" for problem in problems), "auto")
     else:
         first, *more = (visible(line) for line in str(error).split("\n"))
         tell("\n".join([f"error: {first} ({error.code})", *more]), "auto")

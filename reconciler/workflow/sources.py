@@ -17,7 +17,7 @@ def desired_state(inputs: Inputs) -> Desired:
     """Return all that is declared for the cluster; raises InvalidInput with every problem in every file."""
     from reconciler.files.load import load_desired
 
-    return load_desired(Path(inputs.root), cluster_name(inputs), inputs.environ)
+    return load_desired(Path(inputs.root), cluster_name(inputs))
 
 
 def declared(inputs: Inputs, name: str) -> Desired | None:
@@ -64,13 +64,14 @@ def _simulated(path: Path) -> Admin:
 
 def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
     """Return the client properties: of `--client` or else the cluster's file, with `--bootstrap-server` on top."""
+    from reconciler.files.properties import read_properties, resolve_client
+
     given: Mapping[str, str] = {}
     if inputs.client:
-        from reconciler.files.properties import read_properties
-
         given = read_properties(Path(inputs.client), inputs.environ)
     elif desired is not None and desired.cluster.client is not None:
-        given = desired.cluster.client
+        folder = Path(inputs.root) / desired.cluster.name
+        given = resolve_client(desired.cluster.client, folder, inputs.environ)
     if inputs.bootstrap_server:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
     if not given:

@@ -76,7 +76,9 @@ def test_every_problem_stands_on_its_own_line_with_its_place(
 ) -> None:
     at = Location("demo/web.yaml", 9, 3)
     _raising(monkeypatch, InvalidInput([Problem("KR101", "unknown key", at), Problem("KR102", "no such class")]))
-    assert reconciler("plan").err == ("error: demo/web.yaml:9:3: unknown key (KR101)\nerror: no such class (KR102)\n")
+    assert reconciler("plan").err == (
+        "error: desired-state/demo/web.yaml:9:3: unknown key (KR101)\nerror: no such class (KR102)\n"
+    )
 
 
 def test_an_error_cannot_steer_the_terminal(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> None:
