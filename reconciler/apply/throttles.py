@@ -113,17 +113,25 @@ def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
 
 
 def rates_to_set(
-    wanted: Mapping[int, str], configs: Mapping[int, Mapping[str, str]]
+    wanted: Mapping[int, str], configs: Mapping[int, Mapping[str, str]], record: ThrottleRecord, ours: Items
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
-    """Return the changes that give each live broker both rates; nothing for a broker that has them."""
-    changes = {
-        broker: tuple(
-            ConfigChange(key, ConfigOperation.SET, rate) for key in BROKER_THROTTLES if configs[broker].get(key) != rate
-        )
-        for broker, rate in wanted.items()
-        if broker in configs
-    }
-    return {broker: keys for broker, keys in changes.items() if keys}
+    """Return the changes that give each live broker both rates; nothing for a broker that has them.
+
+    A rate of ours that somebody has replaced by another since is left as they want it.
+    """
+    changes: dict[int, tuple[ConfigChange, ...]] = {}
+    for broker, rate in wanted.items():
+        values = {key: configs[broker].get(key) for key in BROKER_THROTTLES} if broker in configs else {}
+        needed = {key for key, value in values.items() if value != rate}
+        taken_over = {key for key in needed if _is_taken_over(record, (broker, key), values[key], ours)}
+        if needed - taken_over:
+            keys = sorted(needed - taken_over)
+            changes[broker] = tuple(ConfigChange(key, ConfigOperation.SET, rate) for key in keys)
+    return changes
+
+
+def _is_taken_over(record: ThrottleRecord, key: tuple[int, str], value: str | None, ours: Items) -> bool:
+    return key in record.rates and value not in {None, record.rates[key]} and value not in ours
 
 
 def lists_to_extend(

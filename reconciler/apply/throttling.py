@@ -60,7 +60,8 @@ def put_throttles(session: Session, stage: ReassignStage) -> bool:
     topics = sorted({topic for topic, _ in lists})
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    to_set, to_append = rates_to_set(rates, broker_configs), lists_to_extend(lists, topic_configs)
+    to_set = rates_to_set(rates, broker_configs, session.throttles, our_rates(session.itinerary.plan))
+    to_append = lists_to_extend(lists, topic_configs)
     if not to_set and not to_append:
         return True
     rates_before = {(b, change.key): broker_configs[b].get(change.key) for b, keys in to_set.items() for change in keys}
