@@ -118,7 +118,7 @@ class Fields:
         except ValueError as error:
             raise Malformed(self.at, f"must have whole numbers as keys, not {shown(str(error))}") from None
 
-    def _required(self, key: str) -> Any:  # noqa: ANN401 - JSON is any value
+    def _required(self, key: str) -> Any:
         value = self.value.get(key, _MISSING)
         if value is _MISSING:
             raise Malformed(self.at, f"needs the field {canonical_json(key)}")

@@ -21,7 +21,7 @@ class _NotStrict(ValueError):
     """JSON that Python would take, but that does not say one thing only."""
 
 
-def parse_json(content: bytes, name: str, what: str, code: str) -> Any:  # noqa: ANN401 - JSON is any value
+def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
     """Return the JSON value; refuse duplicate keys, NaN and infinities, nesting without end and what is not UTF-8."""
     try:
         text = content.decode("utf-8-sig")

@@ -83,7 +83,7 @@ class _TopicReader:
             configs=fields.texts("configs"),
         )
 
-    def _partition(self, item: Any, parent: str, index: int) -> Partition:  # noqa: ANN401 - JSON is any value
+    def _partition(self, item: Any, parent: str, index: int) -> Partition:
         """Take one partition straight from its dict: a large cluster has hundreds of thousands of them."""
         try:
             number, leader = item["partition"], item["leader"]
@@ -109,7 +109,7 @@ class _TopicReader:
             raise _explained(item, f"{parent}/{index}")
         return Partition(number, leader, replicas, isr, adding, removing, sizes, log_dirs, end_offset)
 
-    def _ids(self, items: Any) -> _Ids:  # noqa: ANN401 - JSON is any value
+    def _ids(self, items: Any) -> _Ids:
         """Return broker ids as a kept tuple; only a list that was never seen needs a check."""
         # 1, 1.0 and True are equal keys, so only what is an int throughout may be looked up.
         for item in items:
@@ -125,7 +125,7 @@ class _TopicReader:
         return ids
 
     @staticmethod
-    def _sizes(items: Any, replicas: _Ids) -> tuple[int | None, ...]:  # noqa: ANN401 - JSON is any value
+    def _sizes(items: Any, replicas: _Ids) -> tuple[int | None, ...]:
         if not items and type(items) in {list, tuple}:
             return ()
         if type(items) is not list or len(items) != len(replicas):
@@ -135,7 +135,7 @@ class _TopicReader:
                 raise ValueError
         return tuple(items)
 
-    def _log_dirs(self, items: Any, replicas: _Ids) -> tuple[str | None, ...]:  # noqa: ANN401 - JSON is any value
+    def _log_dirs(self, items: Any, replicas: _Ids) -> tuple[str | None, ...]:
         if not items and type(items) in {list, tuple}:
             return ()
         paths = tuple(items)

@@ -1,0 +1,156 @@
+"""A cluster's files -> what is desired of it; every problem in every file at once."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from reconciler.files.cluster_document import cluster_from
+from reconciler.files.schema_check import schema_problems
+from reconciler.files.semantics import semantic_problems
+from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
+from reconciler.files.topic_document import TopicClass, merged, topic_class_from, topics_from
+from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
+from reconciler.model.problem import InvalidInput, Location, Problem
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def load_desired(root: Path, cluster: str) -> Desired:
+    """Return all that the files below `root/cluster` declare.
+
+    Client properties keep their `${env:}` and `${file:}` references: `resolve_client` reads them where they are used.
+    Raises InvalidInput with every problem in every file, by place.
+    """
+    folder = root / cluster
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    if not files:
+        raise InvalidInput([Problem("KR100", f"{folder} holds no YAML files: check -C and --cluster")])
+    found = _Found()
+    digest = hashlib.sha256()
+    for path in files:
+        content = _content(path, root, found.problems)
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+        _read(content, path.relative_to(root).as_posix(), found)
+    desired = _assembled(found, cluster, folder)
+    if found.problems:
+        raise InvalidInput(sorted(found.problems, key=_by_place))
+    return replace(desired, digest=f"sha256:{digest.hexdigest()}")
+
+
+@dataclass(slots=True)
+class _Found:
+    """The documents of all files, each with its file's name, and the problems."""
+
+    problems: list[Problem] = field(default_factory=list)
+    documents: list[tuple[str, YamlMap]] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> Iterator[tuple[str, YamlMap]]:
+        return ((name, document) for name, document in self.documents if document["kind"] == kind)
+
+
+def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
+    at = Location(path.relative_to(root).as_posix(), 1)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            problems.append(Problem("KR101", f"the file has more than {MAX_BYTES} bytes: split it", at))
+            return b""
+        return path.read_bytes()
+    except OSError as error:
+        problems.append(Problem("KR101", f"cannot be read: {error.strerror}", at))
+        return b""
+
+
+def _read(content: bytes, name: str, found: _Found) -> None:
+    read = read_yaml(content, name)
+    found.problems += read.problems
+    if read.problems:
+        return
+    for document in read.documents:
+        if document is None:
+            continue
+        wrong = list(schema_problems(document, name))
+        found.problems += wrong
+        if not wrong:
+            found.documents.append((name, document))
+
+
+def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
+    declared = _cluster(found, cluster, folder)
+    classes = _classes(found)
+    topics: dict[str, DesiredTopic] = {}
+    patterns: list[DesiredTopic] = []
+    for name, document in found.of_kind("Topic"):
+        for topic in topics_from(document, name, found.problems):
+            full = _with_class(topic, document, name, classes, found.problems)
+            if "names" in document["metadata"]:
+                patterns.append(full)
+            elif topic.name in topics:
+                first = topics[topic.name].where("")
+                found.problems.append(
+                    Problem("KR110", f"topic {topic.name} is declared twice, first at {first}", topic.where(""))
+                )
+            else:
+                topics[topic.name] = full
+    desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns))
+    found.problems += semantic_problems(desired)
+    return desired
+
+
+def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
+    documents = list(found.of_kind("Cluster"))
+    if not documents:
+        if not found.problems:
+            found.problems.append(Problem("KR111", f"{folder} declares no Cluster: write one in {folder}/cluster.yaml"))
+        return DesiredCluster(cluster)
+    name, document = documents[0]
+    for other, extra in documents[1:]:
+        message = f"a second Cluster in this folder, the first is in {name}: keep one"
+        found.problems.append(Problem("KR111", message, Location(other, *extra.at)))
+    declared = cluster_from(document, name, found.problems)
+    if declared.name != cluster:
+        metadata = document["metadata"]
+        message = f"the Cluster is called {declared.name}, but its folder {cluster}: give both one name"
+        found.problems.append(Problem("KR111", message, Location(name, *metadata.value_at["name"])))
+    return declared
+
+
+def _classes(found: _Found) -> dict[str, TopicClass]:
+    classes: dict[str, TopicClass] = {}
+    for name, document in found.of_kind("TopicClass"):
+        read = topic_class_from(document, name, found.problems)
+        if read.name in classes:
+            message = f"TopicClass {read.name} is declared twice, first at {classes[read.name].at['']}"
+            found.problems.append(Problem("KR110", message, read.at[""]))
+        else:
+            classes[read.name] = read
+    return classes
+
+
+def _with_class(
+    topic: DesiredTopic,
+    document: YamlMap,
+    name: str,
+    classes: Mapping[str, TopicClass],
+    problems: list[Problem],
+) -> DesiredTopic:
+    wanted = document["spec"].get("class")
+    if wanted is None:
+        return topic
+    if wanted in classes:
+        return merged(classes[wanted], topic)
+    close = get_close_matches(wanted, list(classes), n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"declared are: {', '.join(sorted(classes)) or 'none'}"
+    problems.append(
+        Problem(
+            "KR112", f"there is no TopicClass {wanted!r}; {hint}", Location(name, *document["spec"].value_at["class"])
+        )
+    )
+    return topic
+
+
+def _by_place(problem: Problem) -> tuple[str, int, int, str]:
+    at = problem.at or Location("", 0, 0)
+    return at.file, at.line, at.column, problem.message

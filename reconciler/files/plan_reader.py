@@ -1,0 +1,218 @@
+"""The JSON of a plan's file -> the plan, each field checked."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from reconciler.files.checked import Fields, Malformed, shown
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
+from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+
+T = TypeVar("T")
+_REASONS = {reason.value: reason for reason in Reason}
+
+
+def plan_from_json(document: object) -> Plan:
+    """Return the plan that this JSON object describes; raise Malformed at the first wrong field."""
+    fields = Fields(document, "")
+    cluster, source, run = fields.member("cluster"), fields.member("source"), fields.member("run")
+    balance = fields.member("balance")
+    topic_changes = fields.each("topicChanges", _topic_change)
+    return Plan(
+        cluster_name=cluster.text("name"),
+        cluster_id=cluster.text("clusterId"),
+        source=Source(
+            desired_digest=source.text("desiredDigest"),
+            observed_at=source.optional_text("observedAt"),
+            commit=source.optional_text("commit"),
+        ),
+        id=fields.text("id"),
+        brokers_alive=fields.member("requires").integers("brokersAlive"),
+        topic_changes=topic_changes,
+        stages=_stages(fields, len(topic_changes)),
+        rollback=_rollback(fields.member("rollback")),
+        proof=_proof(fields.member("proof")),
+        balance_before=_shares(balance.member("before")),
+        balance_after=_shares(balance.member("after")),
+        warnings=fields.each("warnings", _warning),
+        violations=fields.each("violations", _violation),
+        disk_peak=_by_number(fields.member("diskPeak"), Fields.integer),
+        election_batch=run.integer("electionBatch", 1),
+        timeout_seconds=run.integer("timeoutSeconds", 1),
+    )
+
+
+def _stages(fields: Fields, topic_changes: int) -> tuple[Stage, ...]:
+    stages = fields.each("stages", _stage)
+    for index, stage in enumerate(stages):
+        at = f"{fields.where('stages')}/{index}"
+        if stage.number != index + 1:
+            raise Malformed(f"{at}/number", f"must be {index + 1}: stages are numbered in order")
+        if isinstance(stage, TopicsStage) and any(position >= topic_changes for position in stage.changes):
+            message = f"must hold positions in topicChanges, which has {topic_changes}"
+            raise Malformed(f"{at}/topicChanges", message)
+    return stages
+
+
+def _stage(fields: Fields) -> Stage:
+    number, kind = fields.integer("number", 1), fields.text("kind")
+    if kind == "topics":
+        return TopicsStage(number, fields.integers("topicChanges"))
+    if kind == "elect":
+        return ElectStage(number, fields.each("elections", _election))
+    if kind == "reassign":
+        return ReassignStage(
+            number,
+            fields.each("moves", _move),
+            fields.optional_integer("throttleBytesPerSecond", 1),
+            fields.integer("estimatedSeconds"),
+        )
+    raise Malformed(fields.where("kind"), f"must be reassign, elect or topics, not {shown(kind)}")
+
+
+def _move(fields: Fields) -> Move:
+    reason = _REASONS.get(fields.text("reason"))
+    if reason is None:
+        raise Malformed(fields.where("reason"), f"must be one of {', '.join(sorted(_REASONS))}")
+    return Move(
+        topic_partition=_topic_partition(fields),
+        from_replicas=_replicas(fields, "from"),
+        to_replicas=_replicas(fields, "to"),
+        bytes=fields.integer("bytes"),
+        reason=reason,
+        at=_place(fields),
+        is_size_known=fields.flag("sizeKnown", default=True),
+    )
+
+
+def _topic_partition(fields: Fields) -> TopicPartition:
+    return TopicPartition(fields.text("topic"), fields.integer("partition"))
+
+
+def _replicas(fields: Fields, key: str) -> tuple[int, ...]:
+    replicas = fields.integers(key)
+    if not replicas:
+        raise Malformed(fields.where(key), "must name at least one broker")
+    return replicas
+
+
+def _election(fields: Fields) -> Election:
+    return Election(_topic_partition(fields), fields.integer("leader"))
+
+
+def _topic_change(fields: Fields) -> TopicChange:
+    kind = fields.text("kind")
+    read = _TOPIC_CHANGES.get(kind)
+    if read is None:
+        raise Malformed(fields.where("kind"), f"must be one of {', '.join(_TOPIC_CHANGES)}, not {shown(kind)}")
+    return read(fields)
+
+
+def _create_topic(fields: Fields) -> CreateTopic:
+    return CreateTopic(
+        topic=fields.text("topic"),
+        partitions=fields.integer("partitions", 1),
+        replication_factor=fields.integer("replicationFactor", 1),
+        configs=fields.texts("configs"),
+        assignment=_by_number(fields.member("assignment"), _replicas),
+        at=_place(fields),
+    )
+
+
+def _create_partitions(fields: Fields) -> CreatePartitions:
+    return CreatePartitions(
+        topic=fields.text("topic"),
+        from_count=fields.integer("fromCount"),
+        to_count=fields.integer("toCount"),
+        assignment=_by_number(fields.member("assignment"), _replicas),
+        at=_place(fields),
+    )
+
+
+def _alter_configs(fields: Fields) -> AlterConfigs:
+    before = fields.member("before")
+    return AlterConfigs(
+        topic=fields.text("topic"),
+        set=fields.texts("set"),
+        delete=fields.text_list("delete"),
+        before={key: before.optional_text(key) for key in sorted(before.value)},
+        at=_place(fields),
+    )
+
+
+def _delete_topic(fields: Fields) -> DeleteTopic:
+    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), _place(fields))
+
+
+_TOPIC_CHANGES: Mapping[str, Callable[[Fields], TopicChange]] = {
+    "createTopic": _create_topic,
+    "createPartitions": _create_partitions,
+    "alterConfigs": _alter_configs,
+    "deleteTopic": _delete_topic,
+}
+
+
+def _rollback(fields: Fields) -> Rollback:
+    throttles = fields.member("throttles")
+    topics = throttles.member("topics")
+    return Rollback(
+        assignments=fields.each("assignments", _restore),
+        topic_throttles={topic: topics.texts(topic) for topic in sorted(topics.value)},
+        broker_throttles=_by_number(throttles.member("brokers"), Fields.texts),
+    )
+
+
+def _restore(fields: Fields) -> Restore:
+    leader = fields.optional_integer("leader")
+    return Restore(_topic_partition(fields), _replicas(fields, "replicas"), leader)
+
+
+def _proof(fields: Fields) -> Proof:
+    return Proof(
+        objective=fields.text("objective"),
+        value=fields.integer("value"),
+        lower_bound=fields.integer("lowerBound"),
+        prices=_by_number(fields.member("prices"), _price),
+    )
+
+
+def _price(fields: Fields, key: str) -> int:
+    price = fields.value[key]
+    if type(price) is not int:
+        raise Malformed(fields.where(key), f"must be a whole number, not {shown(price)}")
+    return price
+
+
+def _shares(fields: Fields) -> dict[int, BrokerShare]:
+    return _by_number(fields, lambda shares, key: _share(shares.member(key)))
+
+
+def _share(fields: Fields) -> BrokerShare:
+    return BrokerShare(fields.integer("replicas"), fields.integer("leaders"), fields.optional_integer("bytes"))
+
+
+def _by_number(fields: Fields, read: Callable[[Fields, str], T]) -> dict[int, T]:
+    return {number: read(fields, key) for number, key in fields.numbered()}
+
+
+def _warning(fields: Fields) -> Problem:
+    return Problem(fields.text("code"), fields.text("message"), _place(fields), Severity.WARNING)
+
+
+def _violation(fields: Fields) -> Problem:
+    return Problem(fields.text("code"), fields.text("message"), _place(fields), Severity.VIOLATION)
+
+
+def _place(fields: Fields) -> Location | None:
+    text = fields.optional_text("at")
+    if text is None:
+        return None
+    file, colon, line = text.rpartition(":")
+    if not colon or not (line.isascii() and line.isdigit()) or len(line) > len(str(1 << 31)):
+        raise Malformed(
+            fields.where("at"), f"must be a file and a line, such as topics/orders.yaml:18, not {shown(text)}"
+        )
+    return Location(file, int(line))

@@ -1,0 +1,173 @@
+"""A plan -> the JSON of its file."""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.move import Election, Move
+from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback
+from reconciler.model.problem import Location, Problem
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+
+FORMAT_VERSION = "1.0"
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as the JSON object of contract and schema."""
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "id": plan.id,
+        "cluster": {"name": plan.cluster_name, "clusterId": plan.cluster_id},
+        "source": _source(plan),
+        "requires": {"brokersAlive": sorted(plan.brokers_alive)},
+        "run": {"electionBatch": plan.election_batch, "timeoutSeconds": plan.timeout_seconds},
+        "topicChanges": [_topic_change(change) for change in plan.topic_changes],
+        "stages": [_stage(stage) for stage in plan.stages],
+        "rollback": _rollback(plan.rollback),
+        "proof": _proof(plan.proof),
+        "balance": {"before": _shares(plan.balance_before), "after": _shares(plan.balance_after)},
+        "diskPeak": _by_broker(plan.disk_peak),
+        "warnings": [_problem(problem) for problem in plan.warnings],
+        "violations": [_problem(problem) for problem in plan.violations],
+        "summary": _summary(plan),
+    }
+
+
+def _source(plan: Plan) -> dict[str, Any]:
+    source = plan.source
+    return {"commit": source.commit, "desiredDigest": source.desired_digest, "observedAt": source.observed_at}
+
+
+def _topic_change(change: TopicChange) -> dict[str, Any]:
+    fields: dict[str, Any]
+    match change:
+        case CreateTopic():
+            fields = {
+                "kind": "createTopic",
+                "partitions": change.partitions,
+                "replicationFactor": change.replication_factor,
+                "configs": dict(change.configs),
+                "assignment": _assignment(change.assignment),
+            }
+        case CreatePartitions():
+            fields = {
+                "kind": "createPartitions",
+                "fromCount": change.from_count,
+                "toCount": change.to_count,
+                "assignment": _assignment(change.assignment),
+            }
+        case AlterConfigs():
+            fields = {
+                "kind": "alterConfigs",
+                "set": dict(change.set),
+                "delete": sorted(change.delete),
+                "before": dict(change.before),
+            }
+        case DeleteTopic():
+            fields = {"kind": "deleteTopic", "topicId": change.topic_id}
+        case _:
+            assert_never(change)
+    return _placed({"topic": change.topic, **fields}, change.at)
+
+
+def _assignment(assignment: Mapping[int, tuple[int, ...]]) -> dict[str, list[int]]:
+    return {str(partition): list(assignment[partition]) for partition in sorted(assignment)}
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    match stage:
+        case TopicsStage():
+            return {"number": stage.number, "kind": "topics", "topicChanges": list(stage.changes)}
+        case ReassignStage():
+            return {
+                "number": stage.number,
+                "kind": "reassign",
+                "throttleBytesPerSecond": stage.throttle_bytes_per_second,
+                "estimatedSeconds": stage.estimated_seconds,
+                "moves": [_move(move) for move in stage.moves],
+            }
+        case ElectStage():
+            elections = [_election(election) for election in stage.elections]
+            return {"number": stage.number, "kind": "elect", "elections": elections}
+        case _:
+            assert_never(stage)
+
+
+def _move(move: Move) -> dict[str, Any]:
+    topic, partition = move.topic_partition
+    fields: dict[str, Any] = {
+        "topic": topic,
+        "partition": partition,
+        "from": list(move.from_replicas),
+        "to": list(move.to_replicas),
+        "bytes": move.bytes,
+        "reason": move.reason.value,
+    }
+    if not move.is_size_known:
+        fields["sizeKnown"] = False
+    return _placed(fields, move.at)
+
+
+def _election(election: Election) -> dict[str, Any]:
+    topic, partition = election.topic_partition
+    return {"topic": topic, "partition": partition, "leader": election.leader}
+
+
+def _rollback(rollback: Rollback) -> dict[str, Any]:
+    return {
+        "assignments": [_restore(restore) for restore in rollback.assignments],
+        "throttles": {
+            "brokers": {str(broker): dict(keys) for broker, keys in rollback.broker_throttles.items()},
+            "topics": {topic: dict(keys) for topic, keys in rollback.topic_throttles.items()},
+        },
+    }
+
+
+def _restore(restore: Restore) -> dict[str, Any]:
+    topic, partition = restore.topic_partition
+    return {"topic": topic, "partition": partition, "replicas": list(restore.replicas), "leader": restore.leader}
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    return {
+        "objective": proof.objective,
+        "value": proof.value,
+        "lowerBound": proof.lower_bound,
+        "gapPercent": float(proof.gap_percent),
+        "prices": _by_broker(proof.prices),
+    }
+
+
+def _shares(shares: Mapping[int, BrokerShare]) -> dict[str, Any]:
+    return {
+        str(broker): {"replicas": share.replicas, "leaders": share.leaders, "bytes": share.bytes}
+        for broker, share in shares.items()
+    }
+
+
+def _by_broker(values: Mapping[int, int]) -> dict[str, int]:
+    return {str(broker): value for broker, value in values.items()}
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return _placed({"code": problem.code, "message": problem.message}, problem.at)
+
+
+def _summary(plan: Plan) -> dict[str, int]:
+    summary = plan.summary
+    return {
+        "replicaMoves": summary.replica_moves,
+        "bytes": summary.bytes,
+        "leaderChanges": summary.leader_changes,
+        "elections": summary.elections,
+        "topicChanges": summary.topic_changes,
+        "partitions": summary.partitions,
+        "stages": summary.stages,
+        "estimatedSeconds": summary.estimated_seconds,
+    }
+
+
+def _placed(fields: dict[str, Any], at: Location | None) -> dict[str, Any]:
+    if at is not None:
+        fields["at"] = str(at)
+    return fields

@@ -1,0 +1,105 @@
+"""What each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
+
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from reconciler.model.cluster import TOPIC_THROTTLES
+from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
+from reconciler.model.problem import Problem
+
+LONGEST_NAME = 249
+MIN_ISR = "min.insync.replicas"
+
+
+def semantic_problems(desired: Desired) -> Iterator[Problem]:
+    """Yield everything that cannot be meant."""
+    yield from _cluster_problems(desired.cluster)
+    yield from _colliding_names(desired)
+    for topic in [*desired.topics.values(), *desired.patterns]:
+        yield from _name_problems(topic)
+        yield from _config_problems(topic)
+        yield from _placement_problems(topic)
+        yield from _assignment_problems(topic)
+        if topic.is_absent and Protection.DELETE in topic.protect:
+            yield Problem("KR120", f"{topic.name} is to be absent, but protect names delete", topic.where("state"))
+
+
+def _cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+    if cluster.client is not None and cluster.simulation is not None:
+        yield Problem("KR121", "client and simulation exclude each other: keep one", cluster.at)
+    for window in cluster.windows:
+        if window.start == window.end:
+            yield Problem("KR122", f"the window begins and ends at {window.start}: give it some time", window.at)
+        try:
+            ZoneInfo(window.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            message = f"{window.timezone!r} is no time zone: write one such as Europe/Berlin"
+            yield Problem("KR122", message, window.at)
+
+
+def _colliding_names(desired: Desired) -> Iterator[Problem]:
+    first: dict[str, str] = {}
+    for name, topic in desired.topics.items():
+        other = first.setdefault(name.replace(".", "_"), name)
+        if other != name:
+            message = f"topic {name} collides with {other}: in metrics, Kafka takes . and _ for the same"
+            yield Problem("KR123", message, topic.where(""))
+
+
+def _name_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    if topic.name in {".", ".."} or len(topic.name) > LONGEST_NAME:
+        message = f"{topic.name[:30]!r} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
+        yield Problem("KR124", message, topic.where(""))
+
+
+def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    for key in TOPIC_THROTTLES:
+        if key in topic.config:
+            message = f"{key} belongs to a running reassignment and is never declared: use moves.throttle"
+            yield Problem("KR125", message, topic.where(f"config.{key}"))
+    wanted = topic.config.get(MIN_ISR)
+    if wanted is not None and wanted.isdigit() and topic.replication_factor is not None:
+        if int(wanted) > topic.replication_factor:
+            message = (
+                f"{MIN_ISR} {wanted} is above replicationFactor {topic.replication_factor} "
+                f"({topic.where('replicationFactor')}): no acks=all write could succeed"
+            )
+            yield Problem("KR126", message, topic.where(f"config.{MIN_ISR}"))
+        elif int(wanted) < 1:
+            yield Problem("KR126", f"{MIN_ISR} must be at least 1", topic.where(f"config.{MIN_ISR}"))
+
+
+def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    placement, factor = topic.placement, topic.replication_factor
+    if placement.brokers_only is not None:
+        left = placement.brokers_only - placement.brokers_except
+        if len(left) < (factor or 1):
+            message = f"brokers.only less brokers.except leaves {len(left)} brokers for {factor or 1} replicas"
+            yield Problem("KR127", message, topic.where("placement.brokers.only"))
+    if placement.racks_only is not None and placement.racks_leader is not None:
+        outside = sorted(placement.racks_leader - placement.racks_only)
+        if outside:
+            message = f"racks.leader names {', '.join(outside)}, which racks.only leaves out"
+            yield Problem("KR127", message, topic.where("placement.racks.leader"))
+
+
+def _assignment_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    assignment, at = topic.placement.assignment, topic.where("placement.assignment")
+    if assignment is None:
+        return
+    if topic.partitions is not None and topic.partitions != len(assignment):
+        message = f"assignment lists {len(assignment)} partitions, but partitions is {topic.partitions}"
+        yield Problem("KR128", message, at)
+    factors = sorted({len(replicas) for replicas in assignment})
+    if len(factors) > 1 or (topic.replication_factor is not None and factors != [topic.replication_factor]):
+        wanted = topic.replication_factor or factors[0]
+        message = f"assignment lists {', '.join(map(str, factors))} replicas a partition where {wanted} are wanted"
+        yield Problem("KR128", message, at)
+    placement = topic.placement
+    used = {replica for replicas in assignment for replica in replicas}
+    barred = used & placement.brokers_except
+    if placement.brokers_only is not None:
+        barred |= used - placement.brokers_only
+    if barred:
+        names = ", ".join(map(str, sorted(barred)))
+        yield Problem("KR128", f"assignment names brokers that placement.brokers does not allow: {names}", at)

@@ -1,0 +1,234 @@
+"""YAML as the contract allows it: plain data, every key and value with its line and column, nothing clever.
+
+Only `true`, `false`, `null`, integers and decimal numbers are special; everything else is text. Duplicate keys, tags,
+anchors, aliases and merge keys are errors. Depth, nodes and size are bounded.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from reconciler.model.problem import Location, Problem
+
+MAX_BYTES = 16 << 20
+MAX_DEPTH = 32
+MAX_NODES = 2_000_000
+MAX_PROBLEMS = 100
+MAX_INTEGER = 2**63 - 1
+MAX_DIGITS = 20
+LAST_ASCII = 0x7F
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_NOT_NUMBERS = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
+_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+Place = tuple[int, int]
+
+
+class YamlMap(dict[str, Any]):
+    """A mapping that knows where it, its keys and their values stand."""
+
+    __slots__ = ("at", "key_at", "value_at")
+
+    def __init__(self, at: Place) -> None:
+        super().__init__()
+        self.at = at
+        self.key_at: dict[str, Place] = {}
+        self.value_at: dict[str, Place] = {}
+
+
+class YamlList(list[Any]):
+    """A list that knows where it and its items stand."""
+
+    __slots__ = ("at", "item_at")
+
+    def __init__(self, at: Place) -> None:
+        super().__init__()
+        self.at = at
+        self.item_at: list[Place] = []
+
+
+@dataclass(slots=True)
+class Read:
+    """The documents of one file and what is wrong with it."""
+
+    documents: list[Any] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_yaml(content: bytes, name: str) -> Read:
+    """Return all documents of a file, or every problem that keeps it from being read; `name` goes into places."""
+    if len(content) > MAX_BYTES:
+        return _refused(name, (1, 1), f"the file has {len(content)} bytes; {MAX_BYTES} are allowed: split it")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        return _refused(name, (line, 1), f"byte {error.start} is not UTF-8: save the file as UTF-8")
+    reader = _Reader(name)
+    try:
+        reader.run(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        reader.problem(place, f"not YAML: {error.problem or error.context}")
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        reader.problem((line, 1), f"character U+{ord(str(error.character)[0]):04X} is not allowed in YAML")
+    except _Stop:
+        pass
+    return Read(reader.documents, reader.problems)
+
+
+def _refused(name: str, place: Place, message: str) -> Read:
+    return Read(problems=[Problem("KR101", message, Location(name, *place))])
+
+
+class _Stop(Exception):
+    """Enough problems, or a bound is passed."""
+
+
+class _Reader:
+    """Turns parser events into data, without recursion."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.documents: list[Any] = []
+        self.problems: list[Problem] = []
+        self._open: list[YamlMap | YamlList] = []
+        self._keys: list[tuple[str, Place] | None] = []
+        self._nodes = 0
+
+    def problem(self, place: Place, message: str, code: str = "KR101") -> None:
+        self.problems.append(Problem(code, message, Location(self.name, *place)))
+        if len(self.problems) >= MAX_PROBLEMS:
+            raise _Stop
+
+    def run(self, text: str) -> None:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        for event in yaml.parse(text, Loader=loader):
+            match event:
+                case yaml.ScalarEvent():
+                    self._scalar(event)
+                case yaml.MappingStartEvent():
+                    self._start(event, YamlMap(_place(event)))
+                case yaml.SequenceStartEvent():
+                    self._start(event, YamlList(_place(event)))
+                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                    self._open.pop()
+                    self._keys.pop()
+                case yaml.AliasEvent():
+                    self.problem(_place(event), f"alias *{event.anchor} is not allowed: write the value out")
+                    self._put(None, _place(event))
+                case _:
+                    pass
+
+    def _start(self, event: Any, container: YamlMap | YamlList) -> None:
+        self._check(event)
+        self._put(container, container.at, is_container=True)
+        self._open.append(container)
+        self._keys.append(None)
+        if len(self._open) > MAX_DEPTH:
+            self.problem(container.at, f"nested deeper than {MAX_DEPTH} levels")
+            raise _Stop
+
+    def _check(self, event: Any) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self.problem(_place(event), f"more than {MAX_NODES} values in one file: split it")
+            raise _Stop
+        if event.anchor:
+            self.problem(_place(event), f"anchor &{event.anchor} is not allowed: write the value out where it is used")
+        if event.tag:
+            self.problem(_place(event), f"tag {event.tag} is not allowed: write a plain value")
+
+    def _scalar(self, event: Any) -> None:
+        self._check(event)
+        place = _place(event)
+        hidden = _HIDDEN.search(event.value)
+        if hidden:
+            code_point = f"U+{ord(hidden.group()):04X}"
+            self.problem(place, f"hidden character {code_point} in a text: remove it")
+        if self._is_key():
+            self._key(event, place)
+            return
+        self._put(self._value(event, place), place)
+
+    def _is_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1], YamlMap) and self._keys[-1] is None
+
+    def _key(self, event: Any, place: Place) -> None:
+        key, mapping = event.value, self._open[-1]
+        if key == "<<" and not event.style:
+            self.problem(place, "merge key << is not allowed: write the values out")
+        elif isinstance(mapping, YamlMap) and key in mapping:
+            line, column = mapping.key_at[key]
+            self.problem(place, f"duplicate key {key!r}, first written at {line}:{column}: keep one")
+        for character in key:
+            if ord(character) > LAST_ASCII and character.isalpha():
+                self.problem(place, f"key {key!r} has the letter {character!r} (U+{ord(character):04X}): use ASCII")
+                break
+        self._keys[-1] = (key, place)
+
+    def _value(self, event: Any, place: Place) -> Any:
+        text = event.value
+        if event.style or not event.implicit[0]:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text):
+            return self._integer(text, place)
+        if _DECIMAL.fullmatch(text):
+            number = float(text)
+            if number in (float("inf"), float("-inf")):
+                self.problem(place, f"{text} is too large a number")
+            return number
+        if _NOT_NUMBERS.fullmatch(text):
+            self.problem(place, f"{text} is no number that can be meant here")
+        return text
+
+    def _integer(self, text: str, place: Place) -> int:
+        if len(text) > MAX_DIGITS or abs(int(text)) > MAX_INTEGER:
+            self.problem(place, f"{text[:24]} is beyond 64 bits")
+            return 0
+        return int(text)
+
+    def _put(self, value: Any, place: Place, *, is_container: bool = False) -> None:
+        if not self._open:
+            self.documents.append(value)
+            return
+        parent = self._open[-1]
+        if isinstance(parent, YamlList):
+            parent.append(value)
+            parent.item_at.append(place)
+            return
+        entry = self._keys[-1]
+        if entry is None:
+            self.problem(place, "a key must be a plain text" + (", not a list or mapping" if is_container else ""))
+            self._keys[-1] = ("", place)
+            return
+        key, key_place = entry
+        parent[key] = value
+        parent.key_at[key] = key_place
+        parent.value_at[key] = place
+        self._keys[-1] = None
+
+
+def _place(event: Any) -> Place:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Place:
+    """Return where the value at that path stands, or the nearest enclosing one."""
+    here, place = document, getattr(document, "at", (1, 1))
+    for step in path:
+        if isinstance(here, YamlMap) and step in here:
+            place, here = here.value_at[str(step)], here[str(step)]
+        elif isinstance(here, YamlList) and isinstance(step, int) and step < len(here):
+            place, here = here.item_at[step], here[step]
+        else:
+            break
+    return place

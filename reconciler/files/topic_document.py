@@ -1,0 +1,141 @@
+"""Topic and TopicClass documents, their form already checked, as values; and one laid over the other."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.files.strict_yaml import YamlList, YamlMap
+from reconciler.files.units import config_text
+from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
+from reconciler.model.problem import Location, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class TopicClass:
+    """What the topics of a class have in common; `at` as in DesiredTopic."""
+
+    name: str
+    replication_factor: int | None = None
+    config: Mapping[str, str | None] = field(default_factory=dict)
+    placement: Placement = field(default_factory=Placement)
+    protect: frozenset[Protection] = frozenset()
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+
+def topic_class_from(document: YamlMap, name: str, problems: list[Problem]) -> TopicClass:
+    """Return the class that the document declares."""
+    spec = document["spec"]
+    return TopicClass(
+        document["metadata"]["name"],
+        spec.get("replicationFactor"),
+        _config(spec, name, problems),
+        _placement(spec),
+        _protect(spec),
+        _places(document, name),
+    )
+
+
+def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterator[DesiredTopic]:
+    """Yield the topic that the document names, or one for each of its patterns."""
+    metadata, spec = document["metadata"], document["spec"]
+    if ("name" in metadata) == ("names" in metadata):
+        message = (
+            "metadata has both name and names: keep one" if "name" in metadata else "metadata lacks name, or names"
+        )
+        problems.append(Problem("KR113", message, Location(name, *document.value_at["metadata"])))
+        return
+    if "names" in metadata:
+        for key in spec:
+            if key not in {"class", "config", "placement"} or (key == "placement" and "assignment" in spec[key]):
+                at = Location(name, *spec.key_at[key])
+                problems.append(Problem("KR113", f"{key} cannot be written for patterns of names: name each topic", at))
+    shared = DesiredTopic(
+        "",
+        is_absent=spec.get("state") == "absent",
+        partitions=spec.get("partitions"),
+        replication_factor=spec.get("replicationFactor"),
+        config=_config(spec, name, problems),
+        placement=_placement(spec),
+        protect=_protect(spec),
+        labels=dict(metadata.get("labels", {})),
+        at=_places(document, name),
+    )
+    for wanted in metadata.get("names", [metadata.get("name")]):
+        yield replace(shared, name=wanted)
+
+
+def merged(below: TopicClass, topic: DesiredTopic) -> DesiredTopic:
+    """Return the topic with the class's fields where it writes none of its own."""
+    under, over = below.placement, topic.placement
+    at = {path: place for path, place in below.at.items() if path and path not in topic.at}
+    return replace(
+        topic,
+        replication_factor=topic.replication_factor or below.replication_factor,
+        config=dict(sorted({**below.config, **topic.config}.items())),
+        placement=Placement(
+            racks_spread=_spread_over(below, topic),
+            racks_only=over.racks_only if over.racks_only is not None else under.racks_only,
+            racks_leader=over.racks_leader if over.racks_leader is not None else under.racks_leader,
+            brokers_only=over.brokers_only if over.brokers_only is not None else under.brokers_only,
+            brokers_except=over.brokers_except or under.brokers_except,
+            assignment=over.assignment,
+        ),
+        protect=topic.protect if "protect" in topic.at else below.protect,
+        at={**topic.at, **at},
+    )
+
+
+def _spread_over(below: TopicClass, topic: DesiredTopic) -> Spread | None:
+    """Return the topic's own spread; its mere `racks:` does not undo what the class says."""
+    if "placement.racks.spread" in topic.at or below.placement.racks_spread is None:
+        return topic.placement.racks_spread
+    return below.placement.racks_spread
+
+
+def _config(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[str, str | None]:
+    found: dict[str, str | None] = {}
+    written = spec.get("config") or YamlMap((1, 1))
+    for key, value in written.items():
+        try:
+            found[key] = None if value is None else config_text(key, value)
+        except ValueError:
+            message = f"{key} is {value!r}: the unit does not fit; write Kafka's own value, or a fitting unit"
+            problems.append(Problem("KR104", message, Location(name, *written.value_at[key])))
+    return dict(sorted(found.items()))
+
+
+def _placement(spec: Mapping[str, Any]) -> Placement:
+    written = spec.get("placement") or {}
+    racks, brokers = written.get("racks"), written.get("brokers") or {}
+    assignment = written.get("assignment")
+    return Placement(
+        racks_spread=None if racks is None else Spread(racks.get("spread", "prefer")),
+        racks_only=_set(racks or {}, "only"),
+        racks_leader=_set(racks or {}, "leader"),
+        brokers_only=_set(brokers, "only"),
+        brokers_except=frozenset(brokers.get("except", ())),
+        assignment=None if assignment is None else tuple(tuple(replicas) for replicas in assignment),
+    )
+
+
+def _set(written: Mapping[str, Any], key: str) -> frozenset[Any] | None:
+    return frozenset(written[key]) if key in written else None
+
+
+def _protect(spec: Mapping[str, Any]) -> frozenset[Protection]:
+    return frozenset(Protection(word) for word in spec.get("protect", ()))
+
+
+def _places(document: YamlMap, name: str) -> Mapping[str, Location]:
+    """Return the place of each field of the spec by its path, and of the document by the empty path."""
+    places = {"": Location(name, *document.at)}
+    waiting: list[tuple[str, Any]] = [("", document["spec"])]
+    while waiting:
+        prefix, holder = waiting.pop()
+        if not isinstance(holder, YamlMap) or isinstance(holder, YamlList):
+            continue
+        for key, place in holder.key_at.items():
+            path = f"{prefix}.{key}" if prefix else key
+            places[path] = Location(name, *place)
+            waiting.append((path, holder[key]))
+    return places
