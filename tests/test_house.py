@@ -1,0 +1,105 @@
+"""The house rules, checked: format, lint, types, layers, and what no file of the repository may hold."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+DEMO_COMMAND = (
+    "python3 -m venv .venv && .venv/bin/pip install -q . "
+    "&& .venv/bin/reconciler plan --cluster demo --state desired-state/demo/snapshot.json"
+)
+TEST_COMMAND = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[all,test]' && .venv/bin/pytest"
+# Pieces, so that this file does not hold what it looks for.
+MACHINE_PATHS = re.compile(
+    "|".join(["/" + "work/", "/" + "root/", "/" + "home/", "/" + r"Users/[a-z]", r"[A-Z]:\\" + "Users"])
+)
+REGISTRY_HOSTS = re.compile(
+    "|".join(["pypi" + r"\.org", "pythonhosted" + r"\.org", "repo1?" + r"\.maven", "maven" + r"\.org"])
+)
+
+
+def _run(*command: str) -> None:
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{ended.stdout[-6000:]}\n{ended.stderr[-3000:]}"
+
+
+def _tracked_texts() -> list[tuple[str, str]]:
+    """Return every tracked text file; outside a checkout, every file that one would hold."""
+    listed = subprocess.run(("git", "ls-files", "-z"), cwd=ROOT, capture_output=True, text=True, check=False)
+    names = listed.stdout.split("\0") if listed.returncode == 0 else []
+    files = [ROOT / name for name in names if name] or [*ROOT.glob("reconciler/**/*"), *ROOT.glob("tests/**/*")]
+    texts = []
+    for file in files:
+        if file.is_file():
+            content = file.read_bytes()
+            if b"\0" not in content[:8000]:
+                texts.append((str(file.relative_to(ROOT)), content.decode("utf-8")))
+    return texts
+
+
+def test_code_is_formatted() -> None:
+    _run(str(BIN / "ruff"), "format", "--check", ".")
+
+
+def test_no_lint_rule_is_broken() -> None:
+    _run(str(BIN / "ruff"), "check", ".")
+
+
+def test_types_are_right() -> None:
+    _run(str(BIN / "mypy"))
+
+
+def test_layers_are_kept() -> None:
+    _run(str(BIN / "lint-imports"), "--no-cache")
+
+
+def test_every_package_and_module_says_why_it_exists() -> None:
+    silent = [str(file.relative_to(ROOT)) for file in ROOT.glob("reconciler/**/*.py") if not _has_docstring(file)]
+    assert silent == []
+
+
+def _has_docstring(file: Path) -> bool:
+    return file.read_text("utf-8").lstrip().startswith(('"""', 'r"""'))
+
+
+@pytest.mark.parametrize(("what", "pattern"), [("a machine's path", MACHINE_PATHS), ("a registry", REGISTRY_HOSTS)])
+def test_no_file_names_a_machine_or_a_registry(what: str, pattern: re.Pattern[str]) -> None:
+    found = [(name, match[0]) for name, text in _tracked_texts() for match in pattern.finditer(text)]
+    assert found == [], f"these files hold {what}"
+
+
+def test_the_readme_holds_the_two_commands_one_line_each() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").split("\n")
+    assert lines.count(DEMO_COMMAND) == 1
+    assert lines.count(TEST_COMMAND) == 1
+
+
+def test_ci_runs_the_readmes_second_command() -> None:
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert f'\n{TEST_COMMAND} "$@"\n' in script
+    assert "set -euo pipefail" in script
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_workflows_pin_actions_by_commit_and_hold_no_rights_at_the_top() -> None:
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = file.read_text("utf-8")
+        assert "\npermissions: {}\n" in text, file
+        used = re.findall(r"uses:\s*(\S+)", text)
+        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in used), file
+
+
+def test_every_decision_says_context_choice_and_what_was_refused() -> None:
+    files = sorted((ROOT / ".github" / "decisions").glob("*.md"))
+    assert files
+    for file in files:
+        text = file.read_text("utf-8")
+        number = re.match(r"(\d{4})-[a-z0-9-]+\.md", file.name)
+        assert number, file
+        assert text.startswith(f"# {int(number[1])}. "), file
+        assert [part for part in ("**Context.**", "**Choice.**", "**Refused.**") if part not in text] == [], file
