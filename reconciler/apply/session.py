@@ -40,12 +40,17 @@ LONGEST_PAUSE = 30.0
 
 @dataclass(slots=True)
 class Session:
-    """What a run holds while it works. `throttles`: what is on the cluster because of this plan."""
+    """What a run holds while it works.
+
+    `throttles`: what is on the cluster because of this plan. `first_lists`: the throttle lists as this run first saw
+    them.
+    """
 
     admin: Admin
     journal: Journal
     itinerary: Itinerary
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0
     stages_done: int = 0

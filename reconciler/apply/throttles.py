@@ -53,11 +53,6 @@ class ThrottleRecord:
             merged[key] = Entry(known.before, known.items | entry.items) if known else entry
         return ThrottleRecord(self.rates, merged)
 
-    def before_list(self, key: tuple[str, str], entry: Entry) -> Entry:
-        """Return the entry with the value that was recorded first."""
-        known = self.lists.get(key)
-        return Entry(known.before, entry.items) if known else entry
-
     def without_rates(self, keys: Iterable[tuple[int, str]]) -> "ThrottleRecord":
         """Return the record less these rates."""
         gone = set(keys)
@@ -135,14 +130,23 @@ def _is_taken_over(record: ThrottleRecord, key: tuple[int, str], value: str | No
 
 
 def lists_to_extend(
-    wanted: Mapping[tuple[str, str], Items], configs: Mapping[str, Mapping[str, str]]
+    wanted: Mapping[tuple[str, str], Items],
+    configs: Mapping[str, Mapping[str, str]],
+    record: ThrottleRecord,
+    first_values: Mapping[tuple[str, str], str | None],
 ) -> Mapping[tuple[str, str], Items]:
-    """Return the items that each list lacks; `*` covers all, and a topic that is gone needs none."""
+    """Return the items that each list lacks; `*` covers all, and a topic that is gone needs none.
+
+    A list that this run has changed before, and put back, is compared with its first value: what is read now may
+    still show entries that are gone.
+    """
     missing: dict[tuple[str, str], Items] = {}
     for (topic, key), items in wanted.items():
         value = configs.get(topic, {}).get(key)
-        if topic in configs and value != EVERYTHING and items - set(parts(value)):
-            missing[topic, key] = items - set(parts(value))
+        is_on = (topic, key) in record.lists
+        there = parts(value if is_on else first_values.get((topic, key), value))
+        if topic in configs and value != EVERYTHING and items - set(there):
+            missing[topic, key] = items - set(there)
     return missing
 
 
@@ -155,29 +159,35 @@ def appended(missing: Mapping[tuple[str, str], Items]) -> Mapping[str, tuple[Con
 
 
 def rate_restored(key: str, before: str | None, value: str | None, ours: Items) -> ConfigChange | None:
-    """Return the change that brings a rate back; None where it is back, or somebody has set another since."""
-    if value == before or value not in ours:
+    """Return the change that brings a rate back; None where somebody has set another since.
+
+    It is sent even if the rate seems to be back: what is read may be older than what was written.
+    """
+    if value not in ours and value not in {None, before}:
         return None
     return ConfigChange(key, ConfigOperation.DELETE) if before is None else _set(key, before)
 
 
 def list_restored(key: str, entry: Entry, value: str | None) -> ConfigChange | None:
-    """Return the change that takes our items off a list; None where none is left.
+    """Return the change that takes our items off a list; None where somebody made it cover everything since.
 
     What somebody else has added since stays. The key goes where it was not set before and nothing remains: Kafka
-    itself would leave an empty text. A value that Kafka would not write the same way again is set as it was.
+    itself would leave an empty text. A value that Kafka would not write the same way again is set as it was. As with
+    rates, items that do not show are taken off all the same.
     """
-    if value is None or value == EVERYTHING:
+    if value == EVERYTHING:
         return None
-    mine = [item for item in parts(value) if item in entry.items]
-    remains = [item for item in parts(value) if item not in entry.items]
-    if not mine and not (value == "" and entry.before is None):
-        return None
-    if entry.before is None and not remains:
-        return ConfigChange(key, ConfigOperation.DELETE)
-    if entry.before is not None and tuple(remains) == parts(entry.before) and ",".join(remains) != entry.before:
+    remains = tuple(item for item in parts(value) if item not in entry.items)
+    if entry.before is None:
+        is_ours_alone = not remains
+        return ConfigChange(key, ConfigOperation.DELETE) if is_ours_alone else _subtract(key, entry.items)
+    if value is None or (remains == parts(entry.before) and ",".join(remains) != entry.before):
         return _set(key, entry.before)
-    return ConfigChange(key, ConfigOperation.SUBTRACT, ",".join(mine))
+    return _subtract(key, entry.items)
+
+
+def _subtract(key: str, items: Items) -> ConfigChange:
+    return ConfigChange(key, ConfigOperation.SUBTRACT, ",".join(sorted(items)))
 
 
 def our_rates(plan: Plan) -> Items:
@@ -194,49 +204,35 @@ def leftovers(
 ) -> ThrottleRecord:
     """Return what an earlier run of this plan left on the cluster.
 
-    What was there before is known from the journal's record or, without one, from the plan, which keeps the throttles
-    seen when it was made. A rate is ours if it is one that this plan sets; a list's items are ours by the record or,
-    without one, if a stage of this plan adds them and they were not there when the plan was made.
+    That is what the journal's record has and, without one, what looks like it: rates that this plan sets, and list
+    items that a stage of it adds, unless they were there when the plan was made, which keeps the throttles seen then.
     """
     return ThrottleRecord(
-        _rates_left(plan, recorded, broker_configs),
-        _lists_left(plan, recorded, topic_configs),
+        {**_rates_left(plan, broker_configs), **recorded.rates},
+        {**_lists_left(plan, topic_configs), **recorded.lists},
     )
 
 
-def _rates_left(
-    plan: Plan, recorded: ThrottleRecord, configs: Mapping[int, Mapping[str, str]]
-) -> dict[tuple[int, str], str | None]:
+def _rates_left(plan: Plan, configs: Mapping[int, Mapping[str, str]]) -> dict[tuple[int, str], str | None]:
     ours = our_rates(plan)
     found: dict[tuple[int, str], str | None] = {}
     for broker in sorted(throttled_brokers(plan) & set(configs)):
         for key in BROKER_THROTTLES:
             value = configs[broker].get(key)
-            planned = plan.rollback.broker_throttles.get(broker, {}).get(key)
-            before = recorded.rates.get((broker, key), planned)
+            before = plan.rollback.broker_throttles.get(broker, {}).get(key)
             if value in ours and value != before:
                 found[broker, key] = before
     return found
 
 
-def _lists_left(
-    plan: Plan, recorded: ThrottleRecord, configs: Mapping[str, Mapping[str, str]]
-) -> dict[tuple[str, str], Entry]:
+def _lists_left(plan: Plan, configs: Mapping[str, Mapping[str, str]]) -> dict[tuple[str, str], Entry]:
     found: dict[tuple[str, str], Entry] = {}
     for (topic, key), items in sorted(throttled_lists(plan).items()):
-        value = configs.get(topic, {}).get(key)
-        entry = recorded.lists.get((topic, key)) or _planned_entry(plan, topic, key, items)
-        left = entry.items & set(parts(value))
+        before = plan.rollback.topic_throttles.get(topic, {}).get(key)
+        left = (items - set(parts(before))) & set(parts(configs.get(topic, {}).get(key)))
         if left:
-            found[topic, key] = Entry(entry.before, left)
-        elif value == "" and entry.before is None and (topic, key) in recorded.lists:
-            found[topic, key] = entry
+            found[topic, key] = Entry(before, left)
     return found
-
-
-def _planned_entry(plan: Plan, topic: str, key: str, items: Items) -> Entry:
-    before = plan.rollback.topic_throttles.get(topic, {}).get(key)
-    return Entry(before, items - set(parts(before)))
 
 
 def throttled_brokers(plan: Plan) -> frozenset[int]:

@@ -46,12 +46,12 @@ def adopt_leftovers(session: Session) -> None:
     """Take into the session's record what an earlier run of this plan left on the cluster."""
     plan = session.itinerary.plan
     recorded = recorded_throttles(session.journal.events)
-    brokers = sorted(throttled_brokers(plan) | set(recorded.brokers))
+    brokers = sorted(throttled_brokers(plan))
     topics = sorted({topic for topic, _ in throttled_lists(plan)})
     broker_configs = session.admin.broker_configs(brokers) if brokers else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    unreached = {key: before for key, before in recorded.rates.items() if key[0] not in broker_configs}
-    session.throttles = leftovers(plan, recorded, broker_configs, topic_configs).with_rates(unreached)
+    session.throttles = leftovers(plan, recorded, broker_configs, topic_configs)
+    session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> bool:
@@ -61,15 +61,16 @@ def put_throttles(session: Session, stage: ReassignStage) -> bool:
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
     to_set = rates_to_set(rates, broker_configs, session.throttles, our_rates(session.itinerary.plan))
-    to_append = lists_to_extend(lists, topic_configs)
+    to_append = lists_to_extend(lists, topic_configs, session.throttles, session.first_lists)
     if not to_set and not to_append:
         return True
     rates_before = {(b, change.key): broker_configs[b].get(change.key) for b, keys in to_set.items() for change in keys}
-    lists_before = {(t, key): Entry(topic_configs[t].get(key), items) for (t, key), items in to_append.items()}
+    for topic, key in to_append:
+        session.first_lists.setdefault((topic, key), topic_configs[topic].get(key))
     # What an earlier stage found is what was there before; what this one finds may be ours.
     added = ThrottleRecord(
         {key: session.throttles.rates.get(key, before) for key, before in rates_before.items()},
-        {key: session.throttles.before_list(key, entry) for key, entry in lists_before.items()},
+        {key: Entry(session.first_lists[key], items) for key, items in to_append.items()},
     )
     crash_point("intent.before")
     # The record goes before the deed: after a crash in between, there is merely nothing to take off.
@@ -147,7 +148,7 @@ def take_lists_off(session: Session) -> list[Owed]:
     changes: dict[str, list[ConfigChange]] = {}
     for (topic, key), entry in sorted(session.throttles.lists.items()):
         change = list_restored(key, entry, configs.get(topic, {}).get(key))
-        if change is not None:
+        if change is not None and topic in configs:
             changes.setdefault(topic, []).append(change)
     answers = _alter_topics(session, {topic: tuple(keys) for topic, keys in changes.items()}, "unthrottle.topic")
     failed = {topic: answer for topic, answer in answers.items() if _is_still_there(answer)}

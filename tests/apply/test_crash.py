@@ -66,7 +66,8 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         killed(admin, journal, at)
-        result = run_plan(whole_plan(before), admin, next_journal(journal))
+        journal = next_journal(journal)
+        result = run_plan(whole_plan(before), admin, journal)
         assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {name}"
         assert result.state is RunState.DONE
         writes = admin.writes
