@@ -1,0 +1,48 @@
+"""Prints the table of benchmarks: `python -m pytest tests/benchmarks -m benchmark -s`; no assertion is about time.
+
+The variable BENCHMARK_CASES names others than `2000,a,b,c,d,200000`: `e` has 200,000 partitions on 100 + 4
+brokers, and a number stands for case d with so many partitions.
+"""
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.flat_clusters import CASES, FlatCase, growing
+from helpers.measure import Figures, figures_of, start_cost
+
+DEFAULT = "2000,a,b,c,d,200000"
+STARTS = {"--help": ["--help"], "a wrong flag": ["plan", "--no-such-flag"], "plan --help": ["plan", "--help"]}
+USAGE = 64
+
+pytestmark = pytest.mark.benchmark
+
+
+def _cases() -> list[FlatCase]:
+    names = os.environ.get("BENCHMARK_CASES", DEFAULT).split(",")
+    return [growing(int(name)) if name.isdigit() else CASES[name] for name in names]
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def test_plans_of_the_flat_clusters(tmp_path: Path) -> None:
+    _tell(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n\n{Figures.HEADER}")
+    for case in _cases():
+        folder = tmp_path / case.name
+        folder.mkdir()
+        figures = figures_of(case, folder)
+        _tell(str(figures))
+        assert figures.ratio == 1, f"{case.name} copies {figures.ratio} times the least"
+
+
+def test_starting_the_program() -> None:
+    _tell("\n| start | CPU s | MB |\n|---|---|---|")
+    for name, arguments in STARTS.items():
+        cost = start_cost(arguments)
+        _tell(f"| {name} | {cost.cpu_seconds:.3f} | {cost.peak_megabytes:.0f} |")
+        assert cost.exit_code == (USAGE if "flag" in name else 0)
