@@ -11,6 +11,8 @@ from helpers.kafka_jars import DEFAULT_VERSION
 if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster
 
+pytest.register_assert_rewrite("admin.contract", "helpers")
+
 SLOW_MARKS = ("brokers", "spark", "benchmark")
 
 

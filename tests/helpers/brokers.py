@@ -198,7 +198,7 @@ class KafkaCluster:
             time.sleep(0.1)
 
     def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:
-        """Write about `size` bytes of random (incompressible) records with acks=all."""
+        """Write at least `size` bytes of random (incompressible) records with acks=all."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5, "log_level": 0})
         failed: list[object] = []
 
@@ -206,7 +206,7 @@ class KafkaCluster:
             if error is not None:
                 failed.append(error)
 
-        for _ in range(max(1, size // record_bytes)):
+        for _ in range(-(-size // record_bytes)):
             producer.produce(topic, value=os.urandom(record_bytes), partition=partition, on_delivery=note)
             producer.poll(0)
             while len(producer) > 1_000:

@@ -1,7 +1,7 @@
 """Consumer groups as they are: members, assignments, committed offsets."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,9 +37,9 @@ class _Listed:
     coordinator: int
 
 
-def groups(wire: Wire) -> tuple[Group, ...]:
+def groups(wire: Wire, alive: Collection[int]) -> tuple[Group, ...]:
     """Return every group this user may see; members of KIP-848 groups are not told, their state and offsets are."""
-    listed = _list(wire)
+    listed = _list(wire, alive)
     found: list[Group] = []
     for coordinator in sorted({group.coordinator for group in listed}):
         of_one = [group for group in listed if group.coordinator == coordinator]
@@ -50,9 +50,9 @@ def groups(wire: Wire) -> tuple[Group, ...]:
     return tuple(sorted(found, key=lambda group: group.group_id))
 
 
-def _list(wire: Wire) -> list[_Listed]:
+def _list(wire: Wire, alive: Collection[int]) -> list[_Listed]:
     """Ask every broker: each lists the groups that it coordinates."""
-    answers = wire.read_each(dict.fromkeys(wire.brokers(), ListGroupsRequest))
+    answers = wire.read_each(dict.fromkeys(sorted(alive), ListGroupsRequest))
     return [_listed(told, broker) for broker, answer in answers.items() for told in answer.groups]
 
 

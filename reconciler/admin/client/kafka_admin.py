@@ -50,7 +50,7 @@ class KafkaAdmin:
         cluster_id, brokers = observe.cluster_id_and_brokers(self.wire)
         alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
         with _step(tell, "topics"):
-            topics = observe.topics(self.wire, None)
+            topics = observe.topics_with_reassignments(self.wire)
         with _step(tell, "log dirs"):
             disks = observe.disks(self.wire, alive)
             observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replicas))
@@ -61,7 +61,7 @@ class KafkaAdmin:
         with _step(tell, "broker configs"):
             broker_configs = observe.broker_configs(self.wire, alive)
         with _step(tell, "groups"):
-            found_groups = groups.groups(self.wire) if has_groups else ()
+            found_groups = groups.groups(self.wire, alive) if has_groups else ()
         return Cluster(
             cluster_id=cluster_id,
             brokers={
@@ -102,7 +102,8 @@ class KafkaAdmin:
         """Return the bytes on disk of each replica that a live broker tells of."""
         if not topic_partitions:
             return {}
-        found = observe.disks(self.wire, self.wire.brokers(), topic_partitions).replicas
+        alive = [broker.id for broker in self.brokers().values() if not broker.is_fenced]
+        found = observe.disks(self.wire, alive, topic_partitions).replicas
         return {key: size for key, (size, _) in sorted(found.items())}
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
@@ -149,7 +150,7 @@ class KafkaAdmin:
         return requests.alter_topic_configs(self.wire, changes)
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
-        """Change a broker's dynamic configs; BROKER_NOT_AVAILABLE where it is down."""
+        """Change a broker's dynamic configs; ClusterUnavailable where it is down."""
         return requests.alter_broker_configs(self.wire, broker_id, changes)
 
     def close(self) -> None:

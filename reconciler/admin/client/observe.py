@@ -117,19 +117,25 @@ def reassignments(wire: Wire) -> dict[TopicPartition, Reassignment]:
 
 
 def topics(wire: Wire, names: Collection[str] | None) -> dict[str, Topic]:
-    """Return these topics, or all, without configs and sizes, with what is in flight.
+    """Return these topics, or all, as metadata shows them: no configs, no sizes, and in flight only the union."""
+    if names is not None and not names:
+        return {}
+    wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_A_REQUEST * 4)
+    responses = wire.read_many([_metadata(some) for some in wanted])
+    found = sorted((topic for response in responses for topic in _topics_of(response)), key=lambda topic: topic.name)
+    return {topic.name: topic for topic in found}
+
+
+def topics_with_reassignments(wire: Wire) -> dict[str, Topic]:
+    """Return all topics, without configs and sizes, with what is in flight.
 
     Reassignments are listed before and after the topics: one that starts or ends in between counts as in flight, so
     that Kafka's union of old and new replicas is never taken for an assignment at rest.
     """
-    if names is not None and not names:
-        return {}
     before = reassignments(wire)
-    wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_A_REQUEST * 4)
-    responses = wire.read_many([_metadata(some) for some in wanted])
+    found = topics(wire, None)
     after = reassignments(wire)
-    found = sorted((topic for response in responses for topic in _topics_of(response)), key=lambda topic: topic.name)
-    return {topic.name: _with_reassignments(topic, before, after) for topic in found}
+    return {name: _with_reassignments(topic, before, after) for name, topic in found.items()}
 
 
 def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) -> dict[str, dict[str, str]]:

@@ -148,7 +148,10 @@ class _Reader:
 
     def general(self) -> dict[str, object]:
         """Return everything but login and encryption."""
-        options: dict[str, object] = {"client_id": self.given.get("client.id", "kafka-reconciler")}
+        options: dict[str, object] = {
+            "client_id": self.given.get("client.id", "kafka-reconciler"),
+            "reconnect_backoff_max_ms": 1000,  # as in Java; the library's own 30 s hide a broker that has come back
+        }
         for name, option in sorted({**MILLISECONDS, **BYTES}.items()):
             if name in self.given:
                 options[option] = self._number(name)

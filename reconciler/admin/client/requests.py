@@ -28,7 +28,7 @@ from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
 from reconciler.admin.client.wire import NotSent, Wire, batches
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.problem import OutcomeUnknown
+from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -158,13 +158,14 @@ def alter_topic_configs(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]
 
 
 def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
-    """Change one broker's dynamic configs; a broker that is down, or does not answer, is an answer, too."""
+    """Change one broker's dynamic configs; only that broker can answer, so its silence is told as its own."""
     try:
         response = wire.write_to(broker_id, partial(_alteration, BROKER_RESOURCE, {str(broker_id): changes}))
-    except OutcomeUnknown as error:
-        return Answer("REQUEST_TIMED_OUT", str(error))
     except NotSent as error:
-        return Answer("BROKER_NOT_AVAILABLE", f"broker {broker_id} cannot be reached ({error})")
+        raise ClusterUnavailable(
+            f"Broker {broker_id} does not answer ({error}), and only it can change its own configs. "
+            "Start it, then try again."
+        ) from None
     told = next(iter(response.responses), None)
     if told is None:
         return _untold()

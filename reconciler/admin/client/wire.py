@@ -32,6 +32,8 @@ Item = TypeVar("Item")
 
 BOOTSTRAP_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
+# One that is frozen takes a request and never answers: the first try is short, another broker gets the second.
+FIRST_TRY_SECONDS = 10.0
 RETRY_SECONDS = 15.0
 ONE_BROKER_SECONDS = 2.0
 PAUSE_SECONDS = 0.2
@@ -76,9 +78,10 @@ class Wire:
     def read(self, build: Build, node_id: int | None = None) -> "ApiMessage":
         """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
         deadline = time.monotonic() + self.retry_seconds
+        seconds = min(FIRST_TRY_SECONDS, self.request_seconds)
         while True:
             try:
-                response = self._exchange(build, node_id)
+                response = self._exchange(build, node_id, seconds)
                 reason = _retriable_error(response)
                 if reason is None:
                     return response
@@ -86,6 +89,7 @@ class Wire:
                 reason = str(error)
             if time.monotonic() + PAUSE_SECONDS > deadline:
                 raise self._unavailable(reason)
+            seconds = self.request_seconds
             time.sleep(PAUSE_SECONDS)
 
     def write(self, build: Build) -> "ApiMessage":
@@ -107,7 +111,7 @@ class Wire:
     def read_each(self, builds: Mapping[int, Build]) -> "dict[int, ApiMessage]":
         """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone."""
         with ThreadPoolExecutor(max(1, len(builds))) as pool:
-            answers = list(pool.map(self._read_once_or_none, builds.values(), builds))
+            answers = list(pool.map(self._read_or_none, builds.values(), builds))
         return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
 
     def brokers(self) -> list[int]:
@@ -127,7 +131,7 @@ class Wire:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                response = self._exchange(build, node_id)
+                response = self._exchange(build, node_id, self.request_seconds)
                 code = getattr(response, "error_code", NONE)
                 if code == REQUEST_TIMED_OUT:
                     raise self._unknown(name_of(code))
@@ -142,17 +146,25 @@ class Wire:
                 raise NotSent(reason)
             time.sleep(PAUSE_SECONDS)
 
-    def _read_once_or_none(self, build: Build, node_id: int) -> "ApiMessage | None":
-        try:
-            response = self._exchange(build, node_id)
-        except (NotSent, NoAnswer):
-            return None
-        return response if _retriable_error(response) is None else None
+    def _read_or_none(self, build: Build, node_id: int) -> "ApiMessage | None":
+        deadline = time.monotonic() + ONE_BROKER_SECONDS
+        while True:
+            try:
+                response = self._exchange(build, node_id, self.request_seconds)
+                return response if _retriable_error(response) is None else None
+            except NoAnswer:
+                return None
+            except NotSent:
+                if time.monotonic() + PAUSE_SECONDS > deadline:
+                    return None
+                time.sleep(PAUSE_SECONDS)
 
-    def _exchange(self, build: Build, node_id: int | None) -> "ApiMessage":
+    def _exchange(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         node = self._choose() if node_id is None else node_id
         try:
-            response = self.manager.run(_exchange, self.manager, build(), node)
+            if self.manager.cluster.broker_metadata(node) is None:
+                self.manager.run(_look_for_brokers, self.manager, self._choose())
+            response = self.manager.run(_exchange, self.manager, build(), node, int(seconds * 1000))
         except kafka.errors.IncompatibleBrokerVersion as error:
             raise ClusterUnavailable(
                 f"Broker {node} is too old for this: {error}. The reconciler needs Kafka 3.5 or later."
@@ -214,7 +226,17 @@ def open_wire(connection: Connection) -> Wire:
     return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds))
 
 
-async def _exchange(manager: "KafkaConnectionManager", request: "ApiMessage", node_id: int) -> "ApiMessage":
+async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> None:
+    """Learn of brokers that came, or came back: the library asks for them every five minutes only."""
+    try:
+        await manager.cluster.refresh_metadata(guide)
+    except (kafka.errors.KafkaError, OSError) as error:
+        raise NotSent(f"broker {guide}: {_said(error)}") from None
+
+
+async def _exchange(
+    manager: "KafkaConnectionManager", request: "ApiMessage", node_id: int, timeout_ms: int
+) -> "ApiMessage":
     """Send and await the answer, telling apart what was certainly not sent."""
     try:
         connection = manager.get_connection(node_id)
@@ -224,7 +246,7 @@ async def _exchange(manager: "KafkaConnectionManager", request: "ApiMessage", no
     if not connection.connected:
         raise NotSent(f"broker {node_id}: connection closed")
     try:
-        return await connection.send_request(request)
+        return await connection.send_request(request, request_timeout_ms=timeout_ms)
     except kafka.errors.IncompatibleBrokerVersion:
         raise
     except kafka.errors.NodeNotReadyError as error:
