@@ -28,20 +28,20 @@ apiVersion: reconciler/v1
 kind: Cluster
 metadata: {{name: demo, labels: {{environment: demo}}}}
 spec:
-  clusterId: {CLUSTER_ID}  # any other cluster is refused
-  simulation: snapshot.json          # a real cluster has `client:` with its Kafka client properties instead
-  # brokers:                         # try this: what would it cost to empty broker 5?
+  clusterId: {CLUSTER_ID}   # any other cluster is refused
+  simulation: snapshot.json           # a real cluster has `client:` with its Kafka client properties instead
+  # brokers:                          # try this: what would it cost to empty broker 5?
   #   - {{id: 5, state: draining, reason: host retirement}}
   topics:
-    managed: listed                  # a topic that no file names is left alone
+    managed: listed                   # a topic that no file names is left alone
     delete: never
   balance:
-    replicas: even                   # replicas per broker, as even as the rules allow
-    leaders: even                    # preferred leaders per broker; reached by order alone, copies nothing
+    replicas: even                    # replicas per broker, as even as the rules allow
+    leaders: even                     # preferred leaders per broker; reached by order alone, copies nothing
   moves:
-    throttle: 50MiB/s                # per broker and direction, while replicas move
-    perBroker: 10                    # replicas arriving at, and leaving, one broker in one stage
-  limits:                            # over one of these the plan is shown, but not applied
+    throttle: 50MiB/s                 # per broker and direction, while replicas move
+    perBroker: 10                     # replicas arriving at, and leaving, one broker in one stage
+  limits:                             # over one of these the plan is shown, but not applied
     changedPartitions: 60%
     movedBytes: 250GiB
     diskUse: 80%

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.files.load import load_desired
 from reconciler.files.snapshot import read_snapshot
+from reconciler.model.desired import Even, Spread
 from reconciler.workflow.demo import demo_cluster, demo_files
 from reconciler.workflow.layout import layout_files
 
@@ -73,3 +75,39 @@ def test_schema_lines_stand_first_or_nowhere(schemas: str | None) -> None:
 def test_the_layout_names_the_cluster() -> None:
     assert "metadata: {name: prod-eu}" in layout_files("prod-eu")["cluster.yaml"]
     assert "${env:KAFKA_USERNAME}" in layout_files("prod-eu")["cluster.yaml"]
+
+
+def test_the_demo_is_read_without_a_problem_and_asks_for_what_its_comments_say() -> None:
+    desired = load_desired(SHOWN.parent, "demo")
+    assert desired.cluster.simulation == "snapshot.json"
+    assert desired.cluster.cluster_id == demo_cluster().cluster_id
+    assert (desired.cluster.balance.replicas, desired.cluster.balance.leaders) == (Even(), Even())
+    assert [pattern.name for pattern in desired.patterns] == ["metrics.*"]
+    undeclared = {name for name in demo_cluster().topics if not name.startswith("metrics.")} - set(desired.topics)
+    assert not undeclared
+    assert set(desired.topics) - set(demo_cluster().topics) == {"wishlists"}
+    assert desired.topics["clicks"].replication_factor == 3
+    assert str(desired.topics["clicks"].where("replicationFactor")) == "demo/web.yaml:9"
+    assert str(desired.topics["sessions"].where("placement.racks.spread")) == "demo/classes.yaml:7"
+    assert desired.topics["pageviews"].partitions == 18
+    assert desired.topics["orders.events"].config["retention.ms"] == "604800000"
+
+
+def test_what_the_demo_does_not_want_changed_is_as_it_is() -> None:
+    desired, observed = load_desired(SHOWN.parent, "demo"), demo_cluster()
+    wanted = {"clicks", "orders.events", "pageviews", "wishlists"}
+    for name in desired.topics.keys() - wanted:
+        topic = observed.topics[name]
+        assert desired.topics[name].partitions == len(topic.partitions)
+        assert desired.topics[name].config == topic.configs
+        assert desired.topics[name].replication_factor == 3
+
+
+def test_a_new_layout_is_read_without_a_problem(tmp_path: Path) -> None:
+    for name, text in layout_files("prod-eu").items():
+        path = tmp_path / "prod-eu" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    desired = load_desired(tmp_path, "prod-eu")
+    assert desired.cluster.client == {"bootstrap.servers": "localhost:9092"}
+    assert desired.topics["example"].placement.racks_spread is Spread.PREFER
