@@ -1,0 +1,89 @@
+"""Everything a plan holds but its id, put together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster
+from reconciler.model.desired import Desired
+from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
+from reconciler.model.problem import Problem
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.replay import served_moves
+from reconciler.staging.stages import Staging
+
+Key = TypeVar("Key", str, int)
+
+
+def assemble(
+    staging: Staging,
+    *,
+    observed: Cluster,
+    desired: Desired,
+    source: Source,
+    proof: Proof,
+    balance_before: Mapping[int, BrokerShare],
+    balance_after: Mapping[int, BrokerShare],
+    warnings: Sequence[Problem] = (),
+    violations: Sequence[Problem] = (),
+) -> Plan:
+    """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
+    return Plan(
+        cluster_name=desired.cluster.name,
+        cluster_id=observed.cluster_id,
+        source=source,
+        brokers_alive=_brokers_needed(staging.stages, observed),
+        topic_changes=staging.topic_changes,
+        stages=staging.stages,
+        rollback=_rollback(staging.stages, observed),
+        proof=proof,
+        balance_before=balance_before,
+        balance_after=balance_after,
+        warnings=(*warnings, *staging.warnings),
+        violations=(*violations, *staging.violations),
+        disk_peak=staging.disk_peak,
+        election_batch=desired.cluster.moves.election_batch,
+        timeout_seconds=desired.cluster.moves.timeout_seconds,
+    )
+
+
+def _brokers_needed(stages: Sequence[Stage], observed: Cluster) -> tuple[int, ...]:
+    """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
+    needed: set[int] = set()
+    for move, source in served_moves(stages, observed):
+        if move.added:
+            needed.update(move.to_replicas)
+            needed.update(() if source is None else (source,))
+    return tuple(sorted(needed))
+
+
+def _rollback(stages: Sequence[Stage], observed: Cluster) -> Rollback:
+    touched = sorted(set(_touched(stages)))
+    topics = sorted({topic_partition.topic for topic_partition in touched})
+    found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
+    return Rollback(
+        assignments=tuple(_restores(touched, observed)),
+        topic_throttles=_only_set(found, TOPIC_THROTTLES),
+        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_THROTTLES),
+    )
+
+
+def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
+    for stage in stages:
+        if isinstance(stage, ReassignStage):
+            yield from (move.topic_partition for move in stage.moves)
+        elif isinstance(stage, ElectStage):
+            yield from (election.topic_partition for election in stage.elections)
+
+
+def _restores(touched: Sequence[TopicPartition], observed: Cluster) -> Iterator[Restore]:
+    for topic_partition in touched:
+        partition = observed.partition(topic_partition)
+        if partition is not None:
+            yield Restore(topic_partition, partition.target_replicas, partition.leader)
+
+
+def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) -> Mapping[Key, Mapping[str, str]]:
+    """Return those of the named configs that are set, by owner."""
+    kept = {owner: {name: given[name] for name in names if name in given} for owner, given in sorted(configs.items())}
+    return {owner: given for owner, given in kept.items() if given}

@@ -1,0 +1,245 @@
+"""A whole move -> the chain of steps that carries it out with a few replicas at a time, every state on the way safe."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from reconciler.diff.rules import TopicRules
+from reconciler.model.desired import Spread
+from reconciler.model.move import Move
+from reconciler.staging.situation import Situation
+from reconciler.staging.step import URGENCY_OF, Step, Urgency
+
+MOST_IN_SYNC = 899
+_NOBODY: frozenset[int] = frozenset()
+
+
+def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
+    """Return the move's steps; each starts where the one before it ended, the last ends at `to_replicas`.
+
+    A step copies at most `per_partition` replicas. One exception: dead replicas are all replaced in the first step,
+    however many, because Kafka ends a reassignment only when every target replica is in sync, and a dead one that
+    stays in the target never is.
+
+    The replicas of a step's end never break the rack rule by more than those of its start, and are never fewer than
+    the live ones of its start or the number wanted. The leader stays first until it is removed; one on a broker that
+    must not lead hands over, before its data goes, to an in-sync replica elsewhere, if there is one.
+    """
+    walk = _Walk.of(move, situation)
+    if walk.heir is None and len(walk.added) <= situation.per_partition:
+        return (_step(walk, move.from_replicas, move.to_replicas, walk.leader, move.bytes),)
+    steps: list[Step] = []
+    current, leader, rest = move.from_replicas, walk.leader, move.bytes
+    for target in _targets(walk):
+        step = _step(walk, current, target, leader, rest)
+        steps.append(step)
+        leader = step.elected if step.elected is not None else _leader_after(leader, target)
+        current, rest = target, rest - step.move.bytes
+    return tuple(steps)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One partition on its way."""
+
+    move: Move
+    situation: Situation
+    rules: TopicRules | None
+    leader: int | None
+    heir: int | None
+    added: tuple[int, ...]
+    dead: frozenset[int]
+    in_sync: int
+    size: int
+
+    @classmethod
+    def of(cls, move: Move, situation: Situation) -> "_Walk":
+        partition = situation.partition(move.topic_partition)
+        before, alive = move.from_replicas, situation.alive
+        isr = [replica for replica in partition.isr if replica in before and replica in alive]
+        leader = situation.leader(move.topic_partition, partition)
+        rules = situation.rules.get(move.topic_partition.topic)
+        added = move.added
+        return cls(
+            move=move,
+            situation=situation,
+            rules=rules,
+            leader=leader,
+            heir=_heir(move, leader, isr, situation, rules),
+            added=added,
+            dead=_NOBODY if alive.issuperset(before) else frozenset(before).difference(alive, move.to_replicas),
+            in_sync=len(isr),
+            size=move.bytes // len(added) if added else 0,
+        )
+
+
+def _heir(
+    move: Move, leader: int | None, isr: Sequence[int], situation: Situation, rules: TopicRules | None
+) -> int | None:
+    """Return who takes over from a leader that must go before its data; None where nobody has to, or can."""
+    if leader in move.to_replicas or leader not in situation.unfit_leaders:
+        return None
+    if leader not in isr or any(replica not in situation.alive for replica in move.to_replicas):
+        return None
+    fit = [replica for replica in isr if replica not in situation.unfit_leaders]
+    staying = [replica for replica in move.to_replicas if replica in fit]
+    candidates = staying + [replica for replica in move.from_replicas if replica in fit and replica not in staying]
+    leadable = rules.leadable if rules else frozenset(candidates)
+    return min(candidates, key=lambda replica: (replica not in leadable, candidates.index(replica)), default=None)
+
+
+def _targets(walk: _Walk) -> Iterator[tuple[int, ...]]:
+    """Yield the ordered replicas at which each step ends."""
+    current, leader = walk.move.from_replicas, walk.leader
+    handed_over = _handed_over(walk, current)
+    if handed_over is not None:
+        current, leader = handed_over, walk.heir
+        yield current
+    while current != walk.move.to_replicas:
+        current = _next_target(walk, current, leader)
+        leader = _leader_after(leader, current)
+        yield current
+
+
+def _handed_over(walk: _Walk, current: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return a target with the heir in front, for which nothing is copied but what replaces dead replicas.
+
+    None where nobody takes over, or where only breaking the rack rule would let them: then leadership and data leave
+    together, which Kafka does as one.
+    """
+    heir = walk.heir
+    if heir is None:
+        return None
+    if not walk.dead:
+        return (heir, *(replica for replica in current if replica != heir))
+    going = [replica for replica in _going(walk, current, heir) if replica not in (walk.leader, heir)]
+    reached = _least_excess(walk, _options(walk, current, going, copies=0), current)
+    return _ordered(walk, current, reached, heir) if _excess(walk, reached) <= _excess(walk, current) else None
+
+
+def _next_target(walk: _Walk, current: tuple[int, ...], leader: int | None) -> tuple[int, ...]:
+    goal = walk.move.to_replicas
+    missing = sum(replica not in current for replica in goal)
+    copies = walk.situation.per_partition
+    if missing <= copies:
+        return goal
+    reached = _least_excess(walk, _options(walk, current, _going(walk, current, leader), copies=copies), current)
+    if reached == frozenset(goal):
+        return goal
+    return _ordered(walk, current, reached, _head(walk, current, reached, leader))
+
+
+def _options(walk: _Walk, current: Sequence[int], going: Sequence[int], *, copies: int) -> Iterator[frozenset[int]]:
+    """Yield the sets that a step may end at: dead replicas out, the factor between now and wanted, the best first.
+
+    So many copies are better than more, which only dead replicas allow, more replicas better than fewer, and the
+    first of `going` goes first. Between two sets that balance the racks there is always one that does too: they are
+    the bases of a matroid.
+    """
+    missing = [replica for replica in walk.move.to_replicas if replica not in current]
+    dead = [replica for replica in current if replica in walk.dead]
+    staying = frozenset(current).difference(dead)
+    least, most = sorted((len(current), len(walk.move.to_replicas)))
+    for count in range(copies, 1 + min(len(missing), max(copies, walk.situation.per_partition, len(dead)))):
+        for size in range(min(most, len(staying) + count), least - 1, -1):
+            for removed in combinations(going, len(staying) + count - size):
+                for added in combinations(missing, count):
+                    yield staying.union(added).difference(removed)
+
+
+def _going(walk: _Walk, current: Sequence[int], leader: int | None) -> list[int]:
+    """Return the living replicas that are to go, in the order in which they best do."""
+    goal = walk.move.to_replicas
+    living = (replica for replica in current if replica not in goal and replica not in walk.dead)
+    return sorted(living, key=lambda replica: _order_of_leaving(walk, current, replica, leader))
+
+
+def _order_of_leaving(walk: _Walk, current: Sequence[int], replica: int, leader: int | None) -> tuple[int, int, int]:
+    """Sort by: brokers that must empty first; a leader last, unless it must not lead and nobody could take over."""
+    haste = 1 if replica != leader else 0 if replica in walk.situation.unfit_leaders else 2
+    return (replica not in walk.situation.leaving, haste, current.index(replica))
+
+
+def _least_excess(walk: _Walk, options: Iterator[frozenset[int]], current: Sequence[int]) -> frozenset[int]:
+    """Return the first option that is no worse than now, else the first of the least excess."""
+    best = next(options)
+    least = _excess(walk, best)
+    if least == 0 or least <= (bound := _excess(walk, current)):
+        return best
+    for option in options:
+        excess = _excess(walk, option)
+        if excess < least:
+            best, least = option, excess
+            if least <= bound:
+                break
+    return best
+
+
+def _excess(walk: _Walk, replicas: Collection[int]) -> int:
+    if walk.rules is None or walk.rules.spread is Spread.IGNORE:
+        return 0
+    return walk.rules.rack_excess(tuple(replicas))
+
+
+def _head(walk: _Walk, current: Sequence[int], reached: frozenset[int], leader: int | None) -> int:
+    """Return the preferred leader on the way: the present one if it may be, so that nothing is elected twice."""
+    leadable = (walk.rules.leadable if walk.rules else reached) - walk.situation.unfit_leaders
+    if _must_hand_over(walk, leader) and not reached.isdisjoint(leadable):
+        return next(replica for replica in (*walk.move.to_replicas, *current) if replica in reached & leadable)
+    if leader is not None and leader in reached and (leader in leadable or current[0] not in leadable):
+        return leader
+    if current[0] in reached:
+        return current[0]
+    order = [replica for replica in (*walk.move.to_replicas, *current) if replica in reached]
+    return next((replica for replica in order if replica in leadable), order[0])
+
+
+def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head: int) -> tuple[int, ...]:
+    goal = walk.move.to_replicas
+    final = [replica for replica in goal if replica in reached and replica != head]
+    other = [replica for replica in current if replica in reached and replica not in goal and replica != head]
+    return (head, *final, *other)
+
+
+def _must_hand_over(walk: _Walk, leader: int | None) -> bool:
+    """Whether the leadership has to leave its broker before the data does."""
+    return leader in walk.situation.unfit_leaders and leader not in walk.move.to_replicas
+
+
+def _leader_after(leader: int | None, target: Sequence[int]) -> int:
+    """Return who leads once all of the target is in sync: Kafka takes the first if the leader is not among them."""
+    return leader if leader is not None and leader in target else target[0]
+
+
+def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None, rest: int) -> Step:
+    added = tuple(replica for replica in target if replica not in current)
+    removed = tuple(replica for replica in current if replica not in target)
+    whole = walk.move
+    is_whole = current == whole.from_replicas and target == whole.to_replicas
+    move = whole if is_whole else _part(whole, current, target, walk.size * len(added))
+    is_handover = not added and not removed and _must_hand_over(walk, leader)
+    is_to_elect = target == whole.to_replicas or _must_hand_over(walk, leader)
+    elected = target[0] if is_to_elect and target[0] != _leader_after(leader, target) else None
+    return Step(
+        move=move,
+        added=added,
+        removed=removed,
+        load=walk.size if added else 0,
+        source=leader,
+        urgency=Urgency.DRAINING if is_handover else _urgency(walk, removed),
+        rest=rest,
+        elected=elected if elected in walk.situation.alive else None,
+        is_handover=is_handover,
+    )
+
+
+def _part(whole: Move, current: tuple[int, ...], target: tuple[int, ...], copied: int) -> Move:
+    return Move(whole.topic_partition, current, target, copied, whole.reason, whole.at, whole.is_size_known)
+
+
+def _urgency(walk: _Walk, removed: Sequence[int]) -> int:
+    if not walk.dead.isdisjoint(removed):
+        return Urgency.REPAIR + min(walk.in_sync, MOST_IN_SYNC)
+    if not walk.situation.leaving.isdisjoint(removed):
+        return Urgency.DRAINING
+    return URGENCY_OF[walk.move.reason]

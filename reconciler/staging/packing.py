@@ -1,0 +1,231 @@
+"""Chains of steps -> stages: greedy, the busiest broker first, no stage longer than that broker needs."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+from reconciler.model.desired import MovePolicy
+from reconciler.staging.disk import DiskUse
+from reconciler.staging.step import Step, Urgency
+from reconciler.staging.work import Caps, Load, Weights, Work, caps
+
+# How many steps of a lane are tried before the lane is closed for a stage: keeps packing linear in practice.
+TRIES = 16
+# Up to so many steps every pace is tried and the shortest run kept; beyond, one alone, which is seldom worse.
+MOST_TRIED_AT_EVERY_PACE = 6000
+
+Lane = list[int]
+"""A heap of the ranks of ready steps with the same added and the same removed brokers."""
+
+
+class Pace(Enum):
+    """How long a stage may be, if it can hold the largest step that is ready.
+
+    CHUNKS: as long as the busiest broker needs for its largest steps, as many as each stage must take of it.
+    INTAKE: the same, but what brokers give out is left aside.
+    EVEN: the busiest broker's bytes over the number of stages, where it need not take all it may in each.
+    """
+
+    CHUNKS = "chunks"
+    INTAKE = "intake"
+    EVEN = "even"
+
+
+@dataclass(frozen=True, slots=True)
+class PackedStage:
+    """Steps that run at once, by partition. `longest`: the bytes of its busiest broker, in its busier direction."""
+
+    steps: tuple[Step, ...]
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The stages, and the disks after the run."""
+
+    stages: tuple[PackedStage, ...]
+    disk: DiskUse
+
+    @property
+    def rating(self) -> tuple[int, int, int]:
+        """What makes one packing better than another, the less the better: disks overfilled, time, stages."""
+        return self.disk.excess, sum(stage.longest for stage in self.stages), len(self.stages)
+
+
+def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Packed:
+    """Return the stages: each respects the policy's limits and, where it can be, the disks.
+
+    The chains' steps keep their order, in different stages. The more urgent steps go first; others fill what is left.
+    Leaders that must leave their brokers do so in stages of their own, unless there is something to repair.
+    """
+    is_small = sum(len(chain) for chain in chains) <= MOST_TRIED_AT_EVERY_PACE
+    paces = tuple(Pace) if is_small else (Pace.EVEN,)
+    tried = [_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces]
+    return min(tried, key=lambda packed: packed.rating)
+
+
+class _Packer:
+    """One attempt; a stage is filled, ended, and what it freed and made ready goes into the next."""
+
+    def __init__(self, chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse, pace: Pace) -> None:
+        self._steps, self._next, firsts = _ranked(chains)
+        self._policy = policy
+        self._disk = disk
+        self._pace = pace
+        self._work = Work(self._steps)
+        self._load = Load()
+        self._lanes: dict[tuple[tuple[int, ...], tuple[int, ...]], Lane] = {}
+        self._is_ready = [False] * len(self._steps)
+        self._waiting = _by_broker(self._steps)
+        for rank in firsts:
+            self._make_ready(rank)
+
+    def packed(self) -> Packed:
+        return Packed(tuple(self._stages()), self._disk)
+
+    def _stages(self) -> Iterator[PackedStage]:
+        if not any(step.urgency < Urgency.REPAIRED for step in self._steps[:1]):
+            yield from self._handovers()
+        while self._work.steps:
+            self._fill()
+            if not self._load.placed:
+                self._force()
+                self._fill()
+            yield self._end_stage()
+
+    def _handovers(self) -> Iterator[PackedStage]:
+        """Yield stages that only take leaderships off brokers that must lose them."""
+        lane = self._lanes.pop(((), ()), [])
+        ready = sorted(rank for rank in lane if self._steps[rank].is_handover)
+        others = sorted(rank for rank in lane if not self._steps[rank].is_handover)
+        if others:
+            self._lanes[(), ()] = others
+        for start in range(0, len(ready), self._policy.per_stage):
+            for rank in ready[start : start + self._policy.per_stage]:
+                self._load.place(rank, self._steps[rank])
+            yield self._end_stage()
+
+    def _end_stage(self) -> PackedStage:
+        placed = self._load.placed
+        steps = [self._steps[rank] for rank in placed]
+        for rank, step in zip(placed, steps, strict=True):
+            self._is_ready[rank] = False
+            self._work.finish(step)
+        self._disk.end(steps)
+        for rank in placed:
+            following = self._next[rank]
+            if following is not None:
+                self._make_ready(following)
+        longest, self._load = self._load.longest, Load()
+        return PackedStage(tuple(sorted(steps, key=lambda step: step.move.topic_partition)), longest)
+
+    def _make_ready(self, rank: int) -> None:
+        step = self._steps[rank]
+        self._is_ready[rank] = True
+        heappush(self._lanes.setdefault((step.added, step.removed), []), rank)
+
+    def _fill(self) -> None:
+        """Place what fits, class by class; a lane whose next step is less urgent comes again with that class.
+
+        First each broker gets its even share of what waits for it, so that none falls behind; then what room is left.
+        """
+        weights = Weights(self._work)
+        stages = self._work.stages(self._policy)
+        shares = caps(self._work, self._policy.per_broker, stages)
+        limits = caps(self._work, self._policy.per_broker, 1)
+        waiting = list(self._lanes.values())
+        while waiting and len(self._load.placed) < self._policy.per_stage:
+            urgency = self._steps[min(lane[0] for lane in waiting)].urgency
+            end = bisect_right(self._steps, urgency, key=lambda step: step.urgency)
+            lanes = self._in_order([lane for lane in waiting if lane[0] < end], weights)
+            if self._load.budget is None:
+                self._load.budget = self._budget(lanes, end, stages)
+            for most in (shares, limits):
+                self._rounds([lane for lane in lanes if lane and lane[0] < end], end, most)
+            waiting = [lane for lane in waiting if lane and lane[0] >= end]
+        self._lanes = {key: lane for key, lane in self._lanes.items() if lane}
+
+    def _in_order(self, lanes: Sequence[Lane], weights: Weights) -> list[Lane]:
+        """Return the lanes, those of the busiest brokers first, then by rank."""
+        weight_of, steps = weights.of, self._steps
+        keyed = sorted((-weight_of(steps[lane[0]]), lane[0], lane) for lane in lanes)
+        return [lane for _, _, lane in keyed]
+
+    def _budget(self, lanes: Sequence[Lane], end: int, stages: int) -> int:
+        """Return the bytes in a row that the stage may take."""
+        largest = max(self._steps[lane[0]].move.bytes for lane in lanes)
+        size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace is Pace.INTAKE)
+        counts = self._work.serving if is_out else self._work.arriving
+        share = -(-counts[broker_id] // stages)
+        if self._pace is Pace.EVEN and share < self._policy.per_broker:
+            return max(largest, -(-size // stages))
+        waiting = self._waiting.get((broker_id, is_out), ())
+        ready = (self._steps[rank] for rank in waiting if self._is_ready[rank] and rank < end)
+        return max(largest, sum(step.move.bytes if is_out else step.load for step in islice(ready, share)))
+
+    def _rounds(self, lanes: list[Lane], end: int, most: Caps) -> None:
+        """Take one step of each lane in turn, so that no pair of brokers uses up what all could share."""
+        while lanes:
+            still_open: list[Lane] = []
+            for lane in lanes:
+                if len(self._load.placed) >= self._policy.per_stage:
+                    return
+                if self._take(lane, end, most) and lane and lane[0] < end:
+                    still_open.append(lane)
+            lanes = still_open
+
+    def _take(self, lane: Lane, end: int, most: Caps) -> bool:
+        """Place the lane's first step that fits, if one of the first few does."""
+        if not self._load.has_room_for(self._steps[lane[0]], most):
+            return False
+        passed_over: list[int] = []
+        is_placed = False
+        while not is_placed and len(passed_over) < TRIES and lane and lane[0] < end:
+            rank = heappop(lane)
+            step = self._steps[rank]
+            is_placed = self._load.is_short_with(step) and not self._disk.shortfall(step)
+            if is_placed:
+                self._place(rank)
+            else:
+                passed_over.append(rank)
+        for rank in passed_over:
+            heappush(lane, rank)
+        return is_placed
+
+    def _place(self, rank: int) -> None:
+        self._load.place(rank, self._steps[rank])
+        self._disk.begin(self._steps[rank])
+
+    def _force(self) -> None:
+        """Place the step that overfills a broker the least: nothing that is left fits, so something has to."""
+        waiting = [(rank, lane) for lane in self._lanes.values() for rank in lane]
+        rank, lane = min(waiting, key=lambda item: (self._disk.shortfall(self._steps[item[0]]), item[0]))
+        lane.remove(rank)
+        heapify(lane)
+        self._lanes = {key: kept for key, kept in self._lanes.items() if kept}
+        self._disk.yield_to(self._steps[rank])
+        self._place(rank)
+
+
+def _ranked(chains: Sequence[Sequence[Step]]) -> tuple[list[Step], list[int | None], list[int]]:
+    """Return all steps by urgency, the longest chain first, partition; each one's successor; each chain's first."""
+    flat = [(step, chain, number) for chain, steps in enumerate(chains) for number, step in enumerate(steps)]
+    flat.sort(key=lambda item: (item[0].urgency, -item[0].rest, item[0].move.topic_partition, item[2]))
+    rank_of = {(chain, number): rank for rank, (_, chain, number) in enumerate(flat)}
+    following = [rank_of.get((chain, number + 1)) for _, chain, number in flat]
+    return [step for step, _, _ in flat], following, [rank_of[chain, 0] for chain in range(len(chains))]
+
+
+def _by_broker(steps: Sequence[Step]) -> dict[tuple[int, bool], list[int]]:
+    """Return the steps whose bytes go in (False) or out (True) of each broker, by rank."""
+    found: defaultdict[tuple[int, bool], list[int]] = defaultdict(list)
+    for rank, step in enumerate(steps):
+        for broker_id in step.added:
+            found[broker_id, False].append(rank)
+        if step.added and step.source is not None:
+            found[step.source, True].append(rank)
+    return dict(found)

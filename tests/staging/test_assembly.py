@@ -1,0 +1,80 @@
+from helpers.staging_cases import cluster, desired, key, move, rules_of
+
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.desired import BrokerState, MovePolicy
+from reconciler.model.move import Election, Reason
+from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Source
+from reconciler.model.problem import Problem
+from reconciler.staging.assembly import assemble
+from reconciler.staging.stages import stage_moves
+
+
+def plan_of(observed: Cluster) -> Plan:
+    wanted = desired(
+        {1: BrokerState.DRAINING}, MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9)
+    )
+    staging = stage_moves(
+        [move("t-0: 1,2,3 -> 4,2,3", Reason.DRAINING, size=5), move("t-1: 5,2,6 -> 2,6,5", Reason.LEADERS)],
+        (),
+        [Election(key("u-0"), 2)],
+        observed=observed,
+        desired=wanted,
+        rules=rules_of(observed, observed.topics, None, leaving=[1], unfit=[1]),
+    )
+    return assemble(
+        staging,
+        observed=observed,
+        desired=wanted,
+        source=Source("sha256:0"),
+        proof=Proof(value=5, lower_bound=5),
+        balance_before={1: BrokerShare(1, 1)},
+        balance_after={1: BrokerShare(0, 0)},
+        warnings=[Problem("KR801", "first")],
+        violations=[Problem("KR401", "over")],
+    )
+
+
+OBSERVED = cluster(
+    "1a 2b 3c 4a 5b 6c", "t-0: 1,2,3 size 5", "t-1: 5,2,6 size 5", "u-0: 2,5 leader 5", "other-0: 6,5 size 5"
+)
+
+
+def test_rollback_names_every_touched_partition_as_it_was() -> None:
+    assert plan_of(OBSERVED).rollback.assignments == (
+        Restore(key("t-0"), (1, 2, 3), 1),
+        Restore(key("t-1"), (5, 2, 6), 5),
+        Restore(key("u-0"), (2, 5), 5),
+    )
+
+
+def test_the_brokers_needed_are_those_that_copies_end_on_or_come_from() -> None:
+    assert plan_of(OBSERVED).brokers_alive == (2, 3, 4)
+
+
+def test_throttles_that_were_set_are_kept_for_touched_topics_and_for_brokers() -> None:
+    throttle = "leader.replication.throttled.replicas"
+    rate = {"leader.replication.throttled.rate": "9", "message.max.bytes": "1"}
+    topics = {
+        "t": Topic("t", OBSERVED.topics["t"].partitions, configs={throttle: "*", "retention.ms": "1"}),
+        "u": OBSERVED.topics["u"],
+        "other": Topic("other", (Partition(0, 6, (6, 5), (6, 5)),), configs={throttle: "0:6"}),
+    }
+    brokers = {**OBSERVED.brokers, 6: Broker(6, rack="c", configs=rate)}
+    rollback = plan_of(Cluster("test", brokers=brokers, topics=topics)).rollback
+    assert rollback.topic_throttles == {"t": {throttle: "*"}}
+    assert rollback.broker_throttles == {6: {"leader.replication.throttled.rate": "9"}}
+
+
+def test_a_plan_carries_what_it_was_given() -> None:
+    plan = plan_of(OBSERVED)
+    assert (plan.cluster_name, plan.cluster_id, plan.id) == ("test", "test", "")
+    assert (plan.election_batch, plan.timeout_seconds) == (7, 9)
+    assert (plan.proof.value, plan.balance_before, plan.balance_after) == (
+        5,
+        {1: BrokerShare(1, 1)},
+        {1: BrokerShare(0, 0)},
+    )
+    assert [problem.code for problem in plan.warnings] == ["KR801", "KR814"]
+    assert [problem.code for problem in plan.violations] == ["KR401"]
+    assert (plan.summary.replica_moves, plan.summary.bytes, plan.summary.leader_changes) == (1, 5, 2)
+    assert plan.disk_peak == {1: 5, 3: 5, 4: 5, 6: 10}

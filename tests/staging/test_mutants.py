@@ -1,0 +1,114 @@
+"""Faults planted in staging on purpose: the laws' own little cluster must see each of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from helpers.staging_cases import run
+from helpers.staging_laws import LAWS, make_case
+
+from reconciler.model.move import Election
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.staging import chain, stages
+from reconciler.staging.situation import Situation, situation
+from reconciler.staging.step import Step
+from reconciler.staging.work import Load
+
+SEEDS = range(150)
+
+
+def is_caught() -> bool:
+    """Whether some law sees a fault in some case."""
+    for seed in SEEDS:
+        case = make_case(seed)
+        for check in LAWS:
+            try:
+                check(case)
+            except AssertionError:
+                return True
+    return False
+
+
+def _no_heir(*_: object) -> None:
+    return None
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
+def _no_elections(_: object) -> list[Election]:
+    return []
+
+
+def _no_excess(*_: object) -> int:
+    return 0
+
+
+def _elect_always(steps: list[Step]) -> list[Election]:
+    return [Election(step.move.topic_partition, step.move.to_replicas[0]) for step in steps]
+
+
+def _in_great_haste(*args: Any) -> Situation:  # noqa: ANN401 - passed on as they are
+    return replace(situation(*args), per_partition=9)
+
+
+def _blind_to_the_dead(*args: Any) -> Situation:  # noqa: ANN401 - passed on as they are
+    right = situation(*args)
+    return replace(right, alive=frozenset(right.observed.brokers))
+
+
+MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
+    ("leaders of draining brokers are left to go with their data", chain, "_heir", _no_heir),
+    ("limits per broker are ignored", Load, "has_room_for", _always),
+    ("elections are forgotten", stages, "_elections", _no_elections),
+    ("leaders are elected that lead already", stages, "_elections", _elect_always),
+    ("racks are ignored on the way", chain, "_excess", _no_excess),
+    ("too many replicas of a partition are copied at once", stages, "situation", _in_great_haste),
+    ("dead replicas stay beside copies", stages, "situation", _blind_to_the_dead),
+]
+
+
+def test_without_a_fault_nothing_is_caught() -> None:
+    assert not is_caught()
+
+
+@pytest.mark.parametrize(("target", "name", "mutant"), [row[1:] for row in MUTANTS], ids=[row[0] for row in MUTANTS])
+def test_a_planted_fault_is_caught(
+    monkeypatch: pytest.MonkeyPatch, target: object, name: str, mutant: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(target, name, mutant)
+    assert is_caught()
+
+
+def _without_the_last(found: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    return found[:-1]
+
+
+def _backwards(found: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    return found[::-1]
+
+
+def _without_elections(found: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    return tuple(stage for stage in found if not isinstance(stage, ElectStage))
+
+
+@pytest.mark.parametrize("spoil", [_without_the_last, _backwards, _without_elections])
+def test_the_little_cluster_tells_spoiled_stages_from_good_ones(
+    spoil: Callable[[tuple[Stage, ...]], tuple[Stage, ...]],
+) -> None:
+    spoiled = 0
+    for seed in SEEDS:
+        case = make_case(seed)
+        good = case.staged().stages
+        if len([stage for stage in good if isinstance(stage, ReassignStage)]) < 2 or spoil(good) == good:
+            continue
+        end = run(case.observed, good)
+        try:
+            seen = run(case.observed, spoil(good))
+        except AssertionError:
+            spoiled += 1
+        else:
+            spoiled += (seen.replicas, seen.leaders) != (end.replicas, end.leaders)
+    assert spoiled > 10

@@ -1,0 +1,310 @@
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from helpers.staging_cases import cluster, desired, key, move, rules_of, run
+
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import BrokerState, Limits, MovePolicy
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.problem import Location, Severity
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.staging.bound import busiest_broker_seconds, lower_bound_seconds
+from reconciler.staging.stages import Staging, stage_moves
+
+BROKERS = "1a 2b 3c 4a 5b 6c"
+FAST = MovePolicy(throttle_bytes_per_second=1)
+
+
+def staged(
+    observed: Cluster,
+    moves: Sequence[Move] = (),
+    changes: Sequence[TopicChange] = (),
+    elections: Sequence[Election] = (),
+    *,
+    states: dict[int, BrokerState] | None = None,
+    policy: MovePolicy = FAST,
+    limits: Limits | None = None,
+) -> Staging:
+    return stage_moves(
+        moves,
+        changes,
+        elections,
+        observed=observed,
+        desired=desired(states, policy, limits),
+        rules=rules_of(observed, observed.topics, None, leaving=states or (), unfit=states or ()),
+    )
+
+
+def outline(stages: Sequence[Stage]) -> list[str]:
+    """Return one line a stage: `move t-0 t-1`, `elect t-0=2`, `topics 0 1`."""
+    lines = []
+    for stage in stages:
+        match stage:
+            case ReassignStage():
+                lines.append("move " + " ".join(str(one.topic_partition) for one in stage.moves))
+            case ElectStage():
+                lines.append("elect " + " ".join(f"{one.topic_partition}={one.leader}" for one in stage.elections))
+            case TopicsStage():
+                lines.append("topics " + " ".join(map(str, stage.changes)))
+    return lines
+
+
+def test_nothing_to_do_is_no_stage() -> None:
+    found = staged(cluster(BROKERS, "t-0: 1,2"), [move("t-0: 1,2 -> 1,2")])
+    assert (found.stages, found.topic_changes, found.warnings, found.violations) == ((), (), (), ())
+
+
+def test_repairs_go_first_and_among_them_the_fewest_in_sync() -> None:
+    observed = cluster(
+        "1a 2b 3c! 4a 5b 6c",
+        "t-0: 1,2 size 9",
+        "t-1: 1,2,3 isr 1,2 size 9",
+        "t-2: 1,2,3 isr 1 size 1",
+        "t-3: 5,2 size 9",
+    )
+    moves = [
+        move("t-0: 1,2 -> 1,6", size=9),
+        move("t-1: 1,2,3 -> 1,2,6", Reason.DEAD_BROKER, size=9),
+        move("t-2: 1,2,3 -> 1,2,6", Reason.DEAD_BROKER, size=1),
+        move("t-3: 5,2 -> 6,2", Reason.DRAINING, size=9),
+    ]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=1)
+    found = staged(observed, moves, states={5: BrokerState.DRAINING}, policy=policy)
+    assert outline(found.stages) == [
+        "move t-2 t-3",
+        "elect t-3=2",
+        "move t-1",
+        "move t-3",
+        "elect t-3=6",
+        "move t-0",
+    ]
+
+
+def test_less_urgent_moves_fill_what_the_urgent_ones_leave() -> None:
+    observed = cluster("1a 2b 3c! 4a 5b 6c", "t-0: 1,2,3 isr 1,2 size 9", "t-1: 4,5 size 9")
+    moves = [
+        move("t-0: 1,2,3 -> 1,2,6", Reason.DEAD_BROKER, size=9),
+        move("t-1: 4,5 -> 4,2", Reason.BALANCE, size=9),
+    ]
+    assert outline(staged(observed, moves).stages) == ["move t-0 t-1"]
+
+
+def test_leaderships_leave_a_draining_broker_before_any_data_moves() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 1,3 size 5", "t-2: 5,6 size 5")
+    moves = [
+        move("t-0: 1,2 -> 4,2", Reason.DRAINING, size=5),
+        move("t-1: 1,3 -> 3,4", Reason.DRAINING, size=5),
+        move("t-2: 5,6 -> 5,3", size=5),
+    ]
+    found = staged(observed, moves, states={1: BrokerState.DRAINING})
+    assert outline(found.stages) == ["move t-0 t-1", "elect t-0=2 t-1=3", "move t-0 t-1 t-2", "elect t-0=4"]
+    assert isinstance(found.stages[0], ReassignStage)
+    assert (found.stages[0].bytes, found.stages[0].estimated_seconds) == (0, 0)
+    assert found.stages[0].throttle_bytes_per_second is None
+
+
+def test_reorders_ride_along_with_data() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 1,3 size 5")
+    moves = [move("t-0: 1,2 -> 1,5", size=5), move("t-1: 1,3 -> 3,1", Reason.LEADERS)]
+    assert outline(staged(observed, moves).stages) == ["move t-0 t-1", "elect t-1=3"]
+
+
+def test_elections_that_are_due_come_before_moves_in_batches_over_the_brokers() -> None:
+    lines = [f"t-{number}: {1 if number < 3 else 2},3 leader 3" for number in range(5)]
+    elections = [Election(key(f"t-{number}"), 1 if number < 3 else 2) for number in range(5)]
+    policy = MovePolicy(throttle_bytes_per_second=1, election_batch=2)
+    moves = [move("t-0: 1,3 -> 1,6", size=1)]
+    found = staged(cluster(BROKERS, *lines), moves, elections=elections, policy=policy)
+    assert outline(found.stages) == ["elect t-0=1 t-3=2", "elect t-1=1 t-4=2", "elect t-2=1", "move t-0"]
+    assert [problem.code for problem in found.warnings] == ["KR814"]
+
+
+def test_an_election_that_a_move_undoes_is_left_out() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 leader 2")
+    found = staged(observed, [move("t-0: 1,2 -> 4,2")], elections=[Election(key("t-0"), 1)])
+    assert outline(found.stages) == ["move t-0", "elect t-0=4"]
+
+
+def test_a_preferred_leader_out_of_sync_is_told_and_not_elected() -> None:
+    found = staged(cluster(BROKERS, "t-0: 1,2 leader 2 isr 2"), elections=[Election(key("t-0"), 1)])
+    assert found.stages == ()
+    assert [(problem.code, problem.severity) for problem in found.warnings] == [("KR815", Severity.WARNING)]
+    assert "t-0" in found.warnings[0].message
+
+
+def test_topics_are_made_first_and_deleted_last() -> None:
+    observed = cluster(BROKERS, "a-0: 1,2 size 5", "b-0: 1,2")
+    changes: list[TopicChange] = [
+        DeleteTopic("b"),
+        CreatePartitions("a", 1, 2, {1: (1, 2)}),
+        AlterConfigs("a", set={"retention.ms": "1"}, before={"retention.ms": None}),
+        CreateTopic("c", 1, 2, assignment={0: (1, 2)}),
+    ]
+    found = staged(observed, [move("a-0: 1,2 -> 1,5", size=5)], changes)
+    assert outline(found.stages) == ["topics 0 1 2", "move a-0", "topics 3"]
+    assert [type(change) for change in found.topic_changes] == [
+        CreateTopic,
+        AlterConfigs,
+        CreatePartitions,
+        DeleteTopic,
+    ]
+
+
+def test_growth_waits_for_the_new_replication_factor_and_no_longer() -> None:
+    observed = cluster(BROKERS, "a-0: 1,2 size 5", "b-0: 1,2 size 5", "b-1: 4,5 size 5")
+    moves = [
+        move("a-0: 1,2 -> 1,2,3", Reason.REPLICATION_FACTOR, size=5),
+        move("b-0: 1,2 -> 1,3", size=5),
+        move("b-1: 4,5 -> 4,3", size=5),
+    ]
+    changes = [CreatePartitions("a", 1, 2, {1: (1, 2, 3)}), CreatePartitions("b", 2, 3, {2: (1, 2)})]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=1)
+    found = staged(observed, moves, changes, policy=policy)
+    assert outline(found.stages) == ["topics 0", "move a-0", "topics 1", "move b-0", "move b-1"]
+    assert [change.topic for change in found.topic_changes] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "wanted", "when"),
+    [
+        ("a-0: 1,2 -> 1,2,3", None, "2", "after"),
+        ("a-0: 1,2 -> 1,2,3", "2", "1", "before"),
+        ("a-0: 1,2,3 -> 1,2", "2", "1", "before"),
+        ("a-0: 1,2 -> 1,5", "1", "2", "before"),
+        ("a-0: 1 -> 5", "1", "2", "after"),
+    ],
+)
+def test_min_insync_replicas_rises_after_the_factor_and_falls_before_it(
+    text: str, before: str | None, wanted: str, when: str
+) -> None:
+    whole = move(text, Reason.REPLICATION_FACTOR, size=5)
+    present = {} if before is None else {"min.insync.replicas": before}
+    observed = cluster(BROKERS, f"a-0: {','.join(map(str, whole.from_replicas))} size 5", configs=present)
+    place = Location("a.yaml", 3)
+    change = AlterConfigs(
+        "a",
+        set={"min.insync.replicas": wanted, "retention.ms": "9"},
+        delete=("segment.bytes",),
+        before={"min.insync.replicas": before, "retention.ms": None, "segment.bytes": "4"},
+        at=place,
+    )
+    found = staged(observed, [whole], [change])
+    if when == "before":
+        assert (outline(found.stages), found.topic_changes) == (["topics 0", "move a-0"], (change,))
+        return
+    assert outline(found.stages) == ["topics 0", "move a-0", "topics 1"]
+    assert found.topic_changes == (
+        AlterConfigs(
+            "a", {"retention.ms": "9"}, ("segment.bytes",), {"retention.ms": None, "segment.bytes": "4"}, place
+        ),
+        AlterConfigs("a", {"min.insync.replicas": wanted}, (), {"min.insync.replicas": before}, place),
+    )
+
+
+def test_a_move_waits_until_the_space_it_needs_is_free() -> None:
+    observed = cluster("1a 2a 3a", "t-0: 1 size 50", "t-1: 2 size 50", disks={1: (100, 50), 2: (100, 50), 3: (100, 0)})
+    moves = [move("t-0: 1 -> 2", size=50), move("t-1: 2 -> 3", size=50)]
+    limits = Limits(disk_use=Fraction(8, 10))
+    found = staged(observed, moves, limits=limits)
+    assert outline(found.stages) == ["move t-1", "move t-0"]
+    assert (found.violations, found.disk_peak) == ((), {1: 50, 2: 50, 3: 50})
+
+
+def test_a_disk_that_must_overflow_does_so_least_and_is_named_with_its_line() -> None:
+    observed = cluster("1a 2a", "t-0: 1 size 50", "t-1: 2 size 40", disks={1: (100, 50), 2: (100, 40)})
+    moves = [move("t-0: 1 -> 2", size=50), move("t-1: 2 -> 1", size=40)]
+    limits = Limits(disk_use=Fraction(8, 10), at={"diskUse": Location("cluster.yaml", 41)})
+    found = staged(observed, moves, limits=limits)
+    assert outline(found.stages) == ["move t-0", "move t-1"]
+    assert [(problem.code, problem.severity, problem.at) for problem in found.violations] == [
+        ("KR413", Severity.VIOLATION, Location("cluster.yaml", 41))
+    ]
+    assert "(10 bytes)" in found.violations[0].message
+    assert "limits.diskUse 80%" in found.violations[0].message
+
+
+def test_a_disk_that_ends_too_full_is_packed_all_the_same() -> None:
+    lines = [f"t-{number}: 1 size 10" for number in range(9)]
+    observed = cluster("1a 2a", *lines, disks={1: (100, 90), 2: (100, 20)})
+    moves = [move(f"t-{number}: 1 -> 2", size=10) for number in range(9)]
+    found = staged(observed, moves, limits=Limits(disk_use=Fraction(1, 2)))
+    assert len(found.stages) == 1
+    assert "broker 2 would hold 110 B of 100 B" in found.violations[0].message
+
+
+def test_without_a_limit_only_a_full_disk_is_told_and_as_a_warning() -> None:
+    observed = cluster("1a 2a", "t-0: 1 size 50", disks={1: (100, 50), 2: (100, 60)})
+    found = staged(observed, [move("t-0: 1 -> 2", size=50)])
+    assert (found.violations, [problem.code for problem in found.warnings]) == ((), ["KR816"])
+
+
+def test_unknown_capacity_and_unknown_sizes_are_warnings() -> None:
+    observed = cluster("1a 2a", "t-0: 1")
+    unknown = Move(key("t-0"), (1,), (2,), 0, Reason.BALANCE, is_size_known=False)
+    found = staged(observed, [unknown], limits=Limits(disk_use=Fraction(8, 10)))
+    assert [problem.code for problem in found.warnings] == ["KR812", "KR813"]
+    assert found.violations == ()
+    assert found.disk_peak == {2: 0}
+
+
+def test_limits_on_partitions_and_bytes_name_value_limit_and_line() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 9", "t-1: 1,2 size 9", "t-2: 1,2", "t-3: 1,2")
+    moves = [move("t-0: 1,2 -> 1,5", size=9), move("t-1: 1,2 -> 1,5", size=9)]
+    places = {"changedPartitions": Location("c.yaml", 7), "movedBytes": Location("c.yaml", 8)}
+    limits = Limits(changed_partitions=Fraction(1, 4), moved_bytes=17, at=places)
+    found = staged(observed, moves, limits=limits)
+    assert [(one.code, one.at) for one in found.violations] == [
+        ("KR411", Location("c.yaml", 7)),
+        ("KR412", Location("c.yaml", 8)),
+    ]
+    assert "changes 2 of 4 partitions and limits.changedPartitions is 25% (1)" in found.violations[0].message
+    assert "18 bytes" in found.violations[1].message
+    assert staged(observed, moves, limits=Limits(changed_partitions=2, moved_bytes=18)).violations == ()
+    assert staged(observed, moves, limits=Limits(changed_partitions=1)).violations[0].code == "KR411"
+
+
+def test_copies_without_a_throttle_are_told_and_estimated_at_a_stated_rate() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 1048576000")
+    found = staged(observed, [move("t-0: 1,2 -> 1,5", size=1048576000)], policy=MovePolicy())
+    assert [problem.code for problem in found.warnings] == ["KR811"]
+    assert "100.0 MiB/s" in found.warnings[0].message
+    assert isinstance(found.stages[0], ReassignStage)
+    assert found.stages[0].estimated_seconds == 10
+
+
+def test_a_partition_without_a_leader_is_told() -> None:
+    observed = cluster("1a! 2a", "t-0: 1 leader none isr none")
+    found = staged(observed, [move("t-0: 1 -> 2", Reason.DEAD_BROKER)])
+    assert "KR817" in [problem.code for problem in found.warnings]
+
+
+def test_copies_of_one_broker_are_packed_largest_first_so_that_the_run_takes_the_least() -> None:
+    sizes = [100, 90, 80, 30, 20, 10]
+    lines = [f"t-{number}: 1 size {size}" for number, size in enumerate(sizes)]
+    moves = [move(f"t-{number}: 1 -> {2 + number % 3}", size=size) for number, size in enumerate(sizes)]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=3)
+    found = staged(cluster("1a 2a 3a 4a", *lines), moves, policy=policy)
+    assert outline(found.stages) == ["move t-0 t-1 t-2", "move t-3 t-4 t-5"]
+    assert [stage.estimated_seconds for stage in found.stages if isinstance(stage, ReassignStage)] == [270, 60]
+
+
+def test_the_bounds_count_bytes_and_what_the_limits_force() -> None:
+    lines = [f"t-{number}: 1,{2 + number} leader {2 + number} size {size}" for number, size in enumerate([9, 7, 5, 3])]
+    moves = [move(f"t-{n}: 1,{2 + n} -> {6 + n},{2 + n}", size=size) for n, size in enumerate([9, 7, 5, 3])]
+    observed = cluster("1a 2a 3a 4a 5a 6a 7a 8a 9a", *lines)
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=2)
+    stages = staged(observed, moves, policy=policy).stages
+    assert busiest_broker_seconds(stages, observed, policy) == 9
+    assert lower_bound_seconds(stages, observed, policy) == 9 + 5
+    assert sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)) == 14
+
+
+def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:
+    lines = [f"t-{number}: 1,2,3 size {number}" for number in range(25)]
+    moves = [move(f"t-{number}: 1,2,3 -> 4,2,3", Reason.DRAINING, size=number) for number in range(25)]
+    observed = cluster(BROKERS, *lines)
+    seen = run(observed, staged(observed, moves, states={1: BrokerState.DRAINING}).stages)
+    assert set(seen.leaders.values()) == {4}
+    assert max(max(counts.values(), default=0) for counts in seen.leaving) == 10
