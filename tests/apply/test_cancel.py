@@ -1,0 +1,161 @@
+"""A cancel takes back what is in flight, in its own order, and nothing else."""
+
+import pytest
+from helpers.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.small_cluster import small_cluster
+from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.restore import restore_throttles
+from reconciler.apply.run import run_plan
+from reconciler.model.cluster import Cluster
+from reconciler.model.plan import Plan
+from reconciler.model.problem import RunFailed, StalePlan
+from reconciler.model.run import RunState
+from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+
+def plan_for(before: Cluster) -> Plan:
+    """Return a plan whose first stage ends and whose third is stopped in flight."""
+    return plan_of(
+        [
+            ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"),), RATE),
+            ElectStage(2, (election("orders-1", 3),)),
+            ReassignStage(3, (move("orders-0", "1,2,3", "4,5,1"), move("payments-0", "2,4", "2,4,6")), RATE),
+        ],
+        before,
+    )
+
+
+def killed_in_flight(before: Cluster, plan: Plan, stage_polls: int = 3) -> tuple[SimulatedAdmin, MemoryJournal]:
+    """Return a cluster on which a run was killed while its last stage was being copied."""
+    admin, journal = admin_of(before), MemoryJournal()
+
+    def kill(name: str) -> None:
+        if name == "poll" and in_flight(admin.cluster):
+            kill.left -= 1  # type: ignore[attr-defined]
+            if kill.left == 0:  # type: ignore[attr-defined]
+                raise Killed
+
+    kill.left = stage_polls  # type: ignore[attr-defined]
+    with planted(kill), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    return admin, MemoryJournal(journal.appended)
+
+
+def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    result = cancel_run(plan, admin, journal)
+    assert result.state is RunState.CANCELLED
+    assert in_flight(admin.cluster) == []
+    assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_cancelled_run_can_go_on() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    cancel_run(plan, admin, journal)
+    run_plan(plan, admin, MemoryJournal())
+    assert shortcomings(plan, before, admin.cluster) == []
+
+
+def test_the_leader_that_was_leads_again() -> None:
+    before = small_cluster(f"a-0: 3,1,2 size {SIZE}")
+    plan = plan_of([ReassignStage(1, (move("a-0", "3,1,2", "1,4,5"),), RATE)], before)
+    admin, journal = killed_in_flight(before, plan)
+    admin.kill_broker(3)
+    admin.return_broker(3)
+    admin.clock.sleep(1)
+    assert admin.cluster.topics["a"].partitions[0].leader != 3
+    cancel_run(plan, admin, journal)
+    assert admin.cluster.topics["a"].partitions[0].leader == 3
+    assert assignments(admin.cluster) == assignments(before)
+
+
+def test_a_second_cancel_changes_nothing() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    cancel_run(plan, admin, journal)
+    writes = admin.writes
+    assert cancel_run(plan, admin, MemoryJournal()).writes == 0
+    assert admin.writes == writes
+
+
+def test_a_partition_whose_originals_are_not_alive_is_left_and_named() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    admin.kill_broker(3)
+    with pytest.raises(RunFailed) as error:
+        cancel_run(plan, admin, journal)
+    assert error.value.code == "KR714"
+    assert "orders-0: it cannot go back to [1, 2, 3]: broker 3 is not alive" in str(error.value)
+    assert in_flight(admin.cluster) == ["orders-0"]
+    result = error.value.result
+    assert result is not None
+    assert result.left == (TopicPartition("orders", 0),)
+
+
+def test_a_foreign_reassignment_is_left_alone_and_named() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("orders", 0): (1, 2, 6)})
+    result = cancel_run(plan, admin, MemoryJournal())
+    assert "orders-0 is being reassigned to [1, 2, 6] by somebody else: left alone" in result.messages
+    assert in_flight(admin.cluster) == ["orders-0"]
+
+
+def test_a_cancel_on_another_cluster_is_refused() -> None:
+    before = cluster()
+    plan = plan_of([], before, cluster_id="another")
+    with pytest.raises(StalePlan):
+        cancel_run(plan, admin_of(before), MemoryJournal())
+
+
+def test_a_cancel_killed_at_each_boundary_is_finished_by_the_next() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    passed: list[str] = []
+    admin, journal = killed_in_flight(before, plan)
+    with planted(passed.append):
+        cancel_run(plan, admin, journal)
+    for at in range(1, len(passed) + 1):
+        admin, journal = killed_in_flight(before, plan)
+        left = iter(range(at - 1, -1, -1))
+
+        def kill(_name: str, left: object = left) -> None:
+            if next(left) == 0:  # type: ignore[call-overload]
+                raise Killed
+
+        with planted(kill), pytest.raises(Killed):
+            cancel_run(plan, admin, journal)
+        cancel_run(plan, admin, MemoryJournal())
+        assert in_flight(admin.cluster) == []
+        assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}, passed[at - 1]
+        assert throttles(admin.cluster) == throttles(before), passed[at - 1]
+
+
+def test_a_debt_is_paid_once_its_broker_is_back_and_nothing_is_in_flight() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    assert restore_throttles(plan, admin, journal).writes == 0
+    cancelled = [TopicPartition("orders", 0), TopicPartition("payments", 0)]
+    admin.reassign(dict.fromkeys(cancelled))
+    admin.reassign({cancelled[0]: (1, 2, 3)})
+    admin.kill_broker(5)
+    first = restore_throttles(plan, admin, MemoryJournal())
+    assert first.debts == ()
+    admin.return_broker(5)
+    restore_throttles(plan, admin, MemoryJournal())
+    assert throttles(admin.cluster) == throttles(before)

@@ -1,0 +1,196 @@
+"""The next step follows from the plan, what is seen, what is remembered and the time; no cluster is needed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from helpers.small_cluster import small_cluster
+from helpers.small_runs import election, move, plan_of
+
+from reconciler.admin.port import Reassignment
+from reconciler.apply.course import itinerary
+from reconciler.apply.decide import ATTEMPTS, DEAD, decide, poll
+from reconciler.apply.moves import MoveState
+from reconciler.apply.observed import Observed
+from reconciler.apply.record import RunRecord, note
+from reconciler.apply.steps import (
+    ChangeConfigs,
+    CreateTopics,
+    ElectLeaders,
+    FailRun,
+    FinishStage,
+    LeaveAlone,
+    PutThrottles,
+    Step,
+    SubmitMoves,
+    TakeThrottleListsOff,
+    Wait,
+    WithdrawMoves,
+)
+from reconciler.model.change import AlterConfigs, CreateTopic
+from reconciler.model.cluster import Cluster
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+A0 = TopicPartition("a", 0)
+IN_FLIGHT = {A0: Reassignment((1, 2, 4, 3), (4,), (3,))}
+MOVE = move("a-0", "1,2,3", "1,2,4")
+STAGE = ReassignStage(1, (MOVE,), 1000)
+BEFORE = small_cluster("a-0: 1,2,3")
+RECORD = RunRecord(0, NOW, NOW)
+
+
+def seen(cluster: Cluster, reassignments: Mapping[TopicPartition, Reassignment] | None = None) -> Observed:
+    return Observed(
+        topics=cluster.topics,
+        reassignments=reassignments or {},
+        brokers=cluster.brokers,
+        configs={name: topic.configs for name, topic in cluster.topics.items()},
+    )
+
+
+def next_step(
+    stage: Stage, observed: Observed, record: RunRecord = RECORD, now: datetime = NOW, **fields: object
+) -> Step:
+    course = itinerary(plan_of([stage], BEFORE, **fields))
+    noted = note(course, stage, observed, record, now) if isinstance(stage, ReassignStage) else record
+    return decide(course, observed, noted, now)
+
+
+def test_throttles_go_on_before_anything_is_submitted() -> None:
+    assert next_step(STAGE, seen(BEFORE)) == PutThrottles(STAGE)
+
+
+def test_what_is_at_its_start_is_submitted() -> None:
+    throttled = replace(RECORD, is_throttled=True)
+    assert next_step(STAGE, seen(BEFORE), throttled) == SubmitMoves((MOVE,), is_factor_change=False)
+    assert next_step(replace(STAGE, throttle_bytes_per_second=None), seen(BEFORE)) == SubmitMoves(
+        (MOVE,), is_factor_change=False
+    )
+
+
+def test_moves_that_change_the_factor_go_by_themselves() -> None:
+    cluster = small_cluster("a-0: 1,2,3", "a-1: 1,2,3")
+    shrink = move("a-1", "1,2,3", "1,2")
+    stage = ReassignStage(1, (MOVE, shrink))
+    assert next_step(stage, seen(cluster)) == SubmitMoves((MOVE,), is_factor_change=False)
+    later = RECORD.submitted([MOVE], NOW + timedelta(seconds=60))
+    assert next_step(stage, seen(cluster), later) == SubmitMoves((shrink,), is_factor_change=True)
+
+
+def test_what_is_in_flight_is_awaited() -> None:
+    throttled = replace(RECORD, is_throttled=True)
+    assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), throttled), Wait)
+
+
+def test_a_move_in_flight_without_its_throttle_gets_it_first() -> None:
+    assert next_step(STAGE, seen(BEFORE, IN_FLIGHT)) == PutThrottles(STAGE)
+
+
+def test_the_end_of_a_stage_takes_the_lists_off_and_finishes_it() -> None:
+    done = small_cluster("a-0: 1,2,4")
+    assert next_step(STAGE, seen(done), replace(RECORD, has_lists_on=True)) == TakeThrottleListsOff()
+    assert next_step(STAGE, seen(done)) == FinishStage()
+
+
+def test_a_replica_out_of_sync_keeps_a_stage_from_ending() -> None:
+    behind = small_cluster("a-0: 1,2,4 isr 1,2")
+    assert isinstance(next_step(STAGE, seen(behind), replace(RECORD, is_throttled=True)), Wait)
+
+
+def test_a_move_submitted_again_and_again_is_given_up() -> None:
+    record = replace(RECORD, is_throttled=True)
+    for _ in range(ATTEMPTS):
+        record = record.submitted([MOVE], NOW)
+    step = next_step(STAGE, seen(BEFORE), record)
+    assert isinstance(step, LeaveAlone)
+    assert step.problem.code == "KR704"
+
+
+def test_moves_to_a_broker_dead_for_long_are_withdrawn() -> None:
+    dead = small_cluster("a-0: 1,2,3", fenced=[4])
+    record = replace(RECORD, is_throttled=True, fenced_since={4: NOW})
+    assert isinstance(next_step(STAGE, seen(dead, IN_FLIGHT), record), Wait)
+    step = next_step(STAGE, seen(dead, IN_FLIGHT), record, NOW + DEAD)
+    assert isinstance(step, WithdrawMoves)
+    assert step.moves == (MOVE,)
+
+
+def test_nothing_is_submitted_to_a_dead_broker() -> None:
+    dead = small_cluster("a-0: 1,2,3", fenced=[4])
+    record = replace(RECORD, is_throttled=True, fenced_since={4: NOW})
+    assert isinstance(next_step(STAGE, seen(dead), record), Wait)
+    assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), LeaveAlone)
+
+
+def test_a_stage_that_does_not_go_on_fails_the_run() -> None:
+    record = replace(RECORD, is_throttled=True)
+    course = itinerary(plan_of([STAGE], BEFORE, timeout_seconds=60))
+    observed = seen(BEFORE, IN_FLIGHT)
+    record = note(course, STAGE, observed, record, NOW)
+    later = NOW + timedelta(seconds=60)
+    step = decide(course, observed, note(course, STAGE, observed, record, later), later)
+    assert isinstance(step, FailRun)
+    assert step.problem.code == "KR702"
+
+
+def test_copied_bytes_are_progress() -> None:
+    course = itinerary(plan_of([STAGE], BEFORE))
+    record = note(course, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    later = NOW + timedelta(seconds=60)
+    idle = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT)), record, later)
+    busy = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes={(A0, 4): 5}), record, later)
+    assert (idle.progressed_at, busy.progressed_at) == (NOW, later)
+    assert busy.state(A0) is MoveState.IN_FLIGHT
+
+
+def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:
+    waits = [poll(replace(RECORD, polls=polls)).seconds for polls in range(40)]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (0.25, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a-0: 1,2,3 leader 1", FinishStage()),
+        ("a-0: 1,2,3 leader 2", ElectLeaders((election("a-0", 1),))),
+    ],
+)
+def test_a_leader_is_elected_where_it_does_not_lead(line: str, expected: Step) -> None:
+    assert next_step(ElectStage(1, (election("a-0", 1),)), seen(small_cluster(line))) == expected
+
+
+def test_nobody_else_is_elected_where_the_list_has_changed() -> None:
+    changed = seen(small_cluster("a-0: 3,1,2 leader 2"))
+    stage = ElectStage(1, (election("a-0", 1),))
+    assert isinstance(next_step(stage, changed), Wait)
+    step = next_step(stage, changed, now=NOW + timedelta(seconds=120))
+    assert isinstance(step, FailRun)
+    assert "broker 1 is not its preferred leader" in step.problem.message
+
+
+def test_an_election_that_a_later_move_overtook_is_not_due() -> None:
+    stages: list[Stage] = [
+        ReassignStage(1, (move("a-0", "1,2,3", "2,1,3"),)),
+        ElectStage(2, (election("a-0", 2),)),
+        ReassignStage(3, (move("a-0", "2,1,3", "4,1,3"),)),
+    ]
+    course = itinerary(plan_of(stages, BEFORE))
+    record = replace(RECORD, stage_index=1)
+    assert decide(course, seen(small_cluster("a-0: 4,1,3")), record, NOW) == FinishStage()
+    due = decide(course, seen(small_cluster("a-0: 2,1,3 leader 1")), record, NOW)
+    assert due == ElectLeaders((election("a-0", 2),))
+
+
+def test_topics_are_created_before_configs_change_and_asked_for_once() -> None:
+    create = CreateTopic("b", 1, 1, {}, {0: (1,)})
+    alter = AlterConfigs("a", {"retention.ms": "1"}, (), {"retention.ms": None})
+    stage = TopicsStage(1, (0, 1))
+    assert next_step(stage, seen(BEFORE), topic_changes=(create, alter)) == CreateTopics((create,))
+    asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
+    assert next_step(stage, seen(BEFORE), asked, topic_changes=(create, alter)) == ChangeConfigs((alter,))
+    both = asked.attempted(["its change of configs a"], NOW + timedelta(seconds=60))
+    assert isinstance(next_step(stage, seen(BEFORE), both, topic_changes=(create, alter)), Wait)

@@ -1,0 +1,70 @@
+"""Status tells what the cluster shows, and changes nothing."""
+
+from helpers.small_cluster import small_cluster
+from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
+
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.run import run_plan
+from reconciler.apply.status import blocking_partitions, run_status
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+
+def test_a_run_under_way_tells_its_moves_bytes_rate_and_throttles() -> None:
+    before = cluster()
+    stages = [
+        ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"),), RATE),
+        ReassignStage(2, (move("orders-0", "1,2,3", "1,2,4"),), RATE),
+    ]
+    plan, admin = plan_of(stages, before), admin_of(before)
+
+    def kill(name: str) -> None:
+        if name == "reassign.recorded" and admin.reassignments():
+            raise Killed
+
+    try:
+        with planted(kill):
+            run_plan(plan, admin, MemoryJournal())
+    except Killed:
+        writes = admin.writes
+    first = run_status(plan, admin)
+    admin.clock.sleep(2)
+    status = run_status(plan, admin, previous=first)
+    assert admin.writes == writes
+    assert (status.stage, status.stages, status.stages_done) == (2, 2, 1)
+    assert [str(one.move.topic_partition) for one in status.moves] == ["orders-0"]
+    assert (status.copied_bytes, status.total_bytes, status.bytes_per_second) == (2 * RATE, SIZE, RATE)
+    assert status.eta_seconds == (SIZE - 2 * RATE) / RATE
+    assert status.broker_throttles[4]["follower.replication.throttled.rate"] == str(RATE)
+    assert status.topic_throttles["orders"]["follower.replication.throttled.replicas"] == "0:4"
+
+
+def test_what_others_reassign_is_told_apart() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("quiet", 0): (3, 5)})
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+    status = run_status(plan, admin)
+    assert [str(key) for key in status.foreign] == ["quiet-0"]
+    assert status.moves == ()
+
+
+def test_without_a_plan_the_cluster_is_told_all_the_same() -> None:
+    status = run_status(None, admin_of(cluster()))
+    assert (status.plan_id, status.stage, status.stages) == (None, None, 0)
+
+
+def test_a_broker_is_safe_to_stop_while_no_partition_would_go_under_min_isr() -> None:
+    found = small_cluster(
+        "a-0: 1,2,3",
+        "b-0: 2,3 isr 2",
+        "c-0: 4,5,6 isr 4,5",
+        configs={"a": {"min.insync.replicas": "2"}, "c": {"min.insync.replicas": "2"}},
+    )
+    assert blocking_partitions(found) == {
+        2: (TopicPartition("b", 0),),
+        4: (TopicPartition("c", 0),),
+        5: (TopicPartition("c", 0),),
+    }
+    assert run_status(None, admin_of(found)).safe_to_stop == (1, 3, 6)

@@ -1,0 +1,175 @@
+"""Throttles are added to what is there, and exactly ours come off."""
+
+import pytest
+from helpers.small_runs import RATE, cluster, move, plan_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.run import run_plan
+from reconciler.apply.throttles import (
+    Entry,
+    ThrottleRecord,
+    appended,
+    leftovers,
+    list_restored,
+    lists_to_extend,
+    rate_restored,
+    rates_to_set,
+    wanted_lists,
+    wanted_rates,
+)
+from reconciler.model.cluster import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+)
+from reconciler.model.stage import ReassignStage
+
+LEADERS, FOLLOWERS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
+EMPTY = ThrottleRecord()
+
+STAGE = ReassignStage(
+    1,
+    (
+        move("bar-0", "2,3,4", "1,2,3"),
+        move("foo-0", "1,2,3", "1,2,5"),
+        move("foo-10", "1,2", "2,3"),
+        move("foo-2", "1,2", "2,1"),
+        move("foo-3", "6,7", "6"),
+    ),
+    1000,
+)
+
+
+def test_only_moves_that_copy_are_throttled_on_both_sides() -> None:
+    assert wanted_lists(STAGE) == {
+        ("bar", FOLLOWERS): {"0:1"},
+        ("bar", LEADERS): {"0:2", "0:3", "0:4"},
+        ("foo", FOLLOWERS): {"0:5", "10:3"},
+        ("foo", LEADERS): {"0:1", "0:2", "0:3", "10:1", "10:2"},
+    }
+    assert wanted_rates(STAGE) == dict.fromkeys((1, 2, 3, 4, 5), "1000")
+
+
+def test_without_a_throttle_nothing_is_throttled() -> None:
+    stage = ReassignStage(1, STAGE.moves)
+    assert (wanted_lists(stage), wanted_rates(stage)) == ({}, {})
+
+
+def test_items_are_appended_in_the_order_of_text_and_without_spaces() -> None:
+    missing = lists_to_extend(wanted_lists(STAGE), {"foo": {}}, EMPTY, {})
+    assert appended(missing)["foo"] == (
+        ConfigChange(FOLLOWERS, ConfigOperation.APPEND, "0:5,10:3"),
+        ConfigChange(LEADERS, ConfigOperation.APPEND, "0:1,0:2,0:3,10:1,10:2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "missing"),
+    [
+        ("*", None),
+        ("0:2,0:3,0:4", None),
+        ("9:9,0:3", {"0:2", "0:4"}),
+        ("", {"0:2", "0:3", "0:4"}),
+        ("0:2, 0:3", {"0:3", "0:4"}),
+    ],
+)
+def test_a_list_gets_only_what_it_lacks(value: str, missing: set[str] | None) -> None:
+    found = lists_to_extend(wanted_lists(STAGE), {"bar": {LEADERS: value}}, EMPTY, {})
+    assert found.get(("bar", LEADERS)) == missing
+
+
+def test_only_living_brokers_without_the_rate_get_it() -> None:
+    has_it = {LEADER_THROTTLED_RATE: "5", FOLLOWER_THROTTLED_RATE: "5"}
+    changes = rates_to_set({1: "5", 2: "5", 3: "5"}, {1: {}, 2: has_it}, EMPTY, frozenset("5"))
+    assert {broker: [change.key for change in keys] for broker, keys in changes.items()} == {
+        1: [FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE]
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "change"),
+    [
+        (None, "5", ConfigOperation.DELETE),
+        ("7", "5", ConfigOperation.SET),
+        (None, None, ConfigOperation.DELETE),
+        ("7", "7", ConfigOperation.SET),
+        (None, "9", None),
+        ("7", "9", None),
+    ],
+)
+def test_a_rate_goes_back_unless_somebody_set_another(
+    before: str | None, value: str | None, change: ConfigOperation | None
+) -> None:
+    restored = rate_restored("key", before, value, frozenset({"5"}))
+    assert (restored.operation if restored else None) is change
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "operation", "text"),
+    [
+        (None, "0:1,0:2", ConfigOperation.DELETE, ""),
+        (None, "0:1,0:2,9:9", ConfigOperation.SUBTRACT, "0:1,0:2"),
+        (None, None, ConfigOperation.DELETE, ""),
+        ("", "0:1,0:2", ConfigOperation.SUBTRACT, "0:1,0:2"),
+        ("9:9", "9:9,0:1,0:2", ConfigOperation.SUBTRACT, "0:1,0:2"),
+        ("9:9", None, ConfigOperation.SET, "9:9"),
+        ("9:9,,8:8", "9:9,8:8,0:1,0:2", ConfigOperation.SET, "9:9,,8:8"),
+        ("9:9, 0:1", "9:9, 0:1,0:1,0:2", ConfigOperation.SUBTRACT, "0:1,0:2"),
+    ],
+)
+def test_a_list_loses_our_items_and_no_other(
+    before: str | None, value: str | None, operation: ConfigOperation, text: str
+) -> None:
+    restored = list_restored("key", Entry(before, frozenset({"0:1", "0:2"})), value)
+    assert restored == ConfigChange("key", operation, text)
+
+
+def test_a_list_that_somebody_made_cover_everything_is_left() -> None:
+    assert list_restored("key", Entry(None, frozenset({"0:1"})), "*") is None
+
+
+def test_without_a_record_what_the_plan_saw_tells_ours_from_theirs() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+    left = leftovers(
+        plan,
+        EMPTY,
+        {1: {LEADER_THROTTLED_RATE: str(RATE)}, 2: {LEADER_THROTTLED_RATE: "9"}, 3: {}},
+        {"orders": {LEADERS: "0:1,2:3,0:2"}},
+    )
+    assert left.rates == {(1, LEADER_THROTTLED_RATE): "50000000"}
+    assert left.lists == {("orders", LEADERS): Entry("0:1,2:3", frozenset({"0:2"}))}
+
+
+ITEMS = st.lists(st.sampled_from(["0:1", "0:2", "0:4", "1:1", "2:3", "7:7"]), unique=True).map(",".join)
+LISTS = st.one_of(st.none(), st.just("*"), st.just(""), ITEMS)
+RATES = st.one_of(st.none(), st.sampled_from(["1000000", "90000000", str(RATE)]))
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(leaders=LISTS, followers=LISTS, rates=st.lists(RATES, min_size=8, max_size=8))
+def test_whatever_an_operator_had_set_is_there_again_after_a_run(
+    leaders: str | None, followers: str | None, rates: list[str | None]
+) -> None:
+    admin = SimulatedAdmin(cluster())
+    wanted = {LEADERS: leaders, FOLLOWERS: followers}
+    admin.alter_topic_configs({"orders": [_wanted(key, value) for key, value in wanted.items()]})
+    for position, value in enumerate(rates):
+        key = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)[position % 2]
+        admin.alter_broker_configs(1 + position // 2, [_wanted(key, value)])
+    before = admin.cluster
+    moves = (move("orders-0", "1,2,3", "1,2,4"), move("orders-1", "2,3,1", "2,3,4"))
+    run_plan(plan_of([ReassignStage(1, moves, RATE)], before), admin, MemoryJournal())
+    assert admin.cluster.topics["orders"].configs == before.topics["orders"].configs
+    assert {one.id: one.configs for one in admin.cluster.brokers.values()} == {
+        one.id: one.configs for one in before.brokers.values()
+    }
+
+
+def _wanted(key: str, value: str | None) -> ConfigChange:
+    return ConfigChange(key, ConfigOperation.DELETE) if value is None else ConfigChange(key, ConfigOperation.SET, value)
