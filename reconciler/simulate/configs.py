@@ -41,7 +41,8 @@ def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[Con
     configs = _altered(broker.configs, changes, BROKER_RULES)
     denied = configs if isinstance(configs, Denied) else _problem(configs, BROKER_RULES)
     if denied is not None or isinstance(configs, Denied):
-        return Outcome(cluster, {broker_id: denied})
+        # A broker answers a wrong value of its own configs in another way than the controller does (KAFKA-13609).
+        return Outcome(cluster, {broker_id: denied and replace(denied, error="INVALID_REQUEST")})
     brokers = {**cluster.brokers, broker_id: replace(broker, configs=configs)}
     return Outcome(replace(cluster, brokers=brokers), {broker_id: None})
 
@@ -61,6 +62,8 @@ def _problem(configs: Configs, rules: Mapping[str, Rule]) -> Denied | None:
 
 
 def _altered(configs: Configs, changes: Sequence[ConfigRequest], rules: Mapping[str, Rule]) -> Configs | Denied:
+    if len({change.key for change in changes}) < len(changes):
+        return Denied("INVALID_REQUEST", "Error due to duplicate config keys")
     altered = dict(configs)
     for change in changes:
         if change.operation == "DELETE":

@@ -209,6 +209,12 @@ def test_only_lists_are_appended_to() -> None:
     assert denied == Denied("INVALID_CONFIG", "Can't APPEND to key retention.ms because its type is not LIST.")
 
 
+def test_a_key_may_stand_only_once_in_a_request() -> None:
+    twice = (ConfigRequest("retention.ms", "SET", "1"), ConfigRequest("retention.ms", "DELETE"))
+    denied = Denied("INVALID_REQUEST", "Error due to duplicate config keys")
+    assert configure(small_cluster("orders-0: 1"), *twice) == denied
+
+
 def test_a_topic_that_does_not_exist_is_not_configured() -> None:
     outcome = alter_topic_configs(small_cluster(), {"orders": [ConfigRequest("retention.ms", "SET", "1")]})
     denied = outcome.answers["orders"]
@@ -221,5 +227,7 @@ def test_a_rate_of_zero_is_legal_and_a_negative_one_is_not() -> None:
     zero = alter_broker_configs(cluster, 1, [ConfigRequest(LEADER_THROTTLED_RATE, "SET", "0")])
     assert zero.cluster.brokers[1].configs == {LEADER_THROTTLED_RATE: "0"}
     negative = alter_broker_configs(cluster, 1, [ConfigRequest(LEADER_THROTTLED_RATE, "SET", "-1")])
-    assert negative.answers[1] is not None
+    assert negative.answers[1] == Denied(
+        "INVALID_REQUEST", f"Invalid value -1 for configuration {LEADER_THROTTLED_RATE}: Value must be at least 0"
+    )
     assert negative.cluster == cluster
