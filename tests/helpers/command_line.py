@@ -1,0 +1,30 @@
+"""The program as its users start it: a process of its own, with its exit code, stdout and stderr."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+def reconciler(*arguments: str | Path, cwd: Path, expect: int = 0) -> Outcome:
+    """Run `reconciler ARGUMENTS` in that folder; fail with all it printed where the exit code is another."""
+    command = [sys.executable, "-m", "reconciler", *map(str, arguments)]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+    )
+    outcome = Outcome(done.returncode, done.stdout, done.stderr)
+    assert done.returncode == expect, f"{command[3:]} ended with {done.returncode}\n{outcome.out}\n{outcome.err}"
+    return outcome

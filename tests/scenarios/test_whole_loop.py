@@ -1,0 +1,177 @@
+"""The whole loop on real brokers, each step through the command line, each end state seen by another client."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import ResourceType
+from helpers.brokers import KafkaCluster
+from helpers.command_line import Outcome, reconciler
+from helpers.observer import Observer
+from helpers.traffic import Traffic
+
+pytestmark = pytest.mark.brokers
+
+ORDERS, PAYMENTS, AUDIT = "orders", "payments", "audit"
+TOPICS = (ORDERS, PAYMENTS, AUDIT)
+RACK = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+class Operator:
+    """Edits the desired state and runs plan and apply, as the operator of the cluster `live` would."""
+
+    def __init__(self, folder: Path, kafka: KafkaCluster) -> None:
+        self.folder = folder
+        self.kafka = kafka
+        self.observer = Observer(kafka.bootstrap)
+        self.brokers: list[str] = []
+        self.moves = "throttle: 20MiB/s, perBroker: 20"
+        self.topics: dict[str, str] = {}
+
+    def write(self) -> None:
+        """Write the desired state."""
+        root = self.folder / "desired-state" / "live"
+        root.mkdir(parents=True, exist_ok=True)
+        cluster = f"""
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: live}}
+spec:
+  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
+  brokers: [{", ".join(self.brokers)}]
+  balance: {{replicas: even, leaders: even}}
+  moves: {{{self.moves}}}
+---
+apiVersion: reconciler/v1
+kind: TopicClass
+metadata: {{name: spread}}
+spec:
+  placement: {{racks: {{spread: strict}}}}
+"""
+        (root / "cluster.yaml").write_text(cluster)
+        documents = [
+            f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{class: spread, {spec}}}\n"
+            for name, spec in self.topics.items()
+        ]
+        (root / "topics.yaml").write_text("---\n".join(documents))
+
+    def run(self, *arguments: str | Path, expect: int = 0) -> Outcome:
+        """Run one command on the cluster."""
+        return reconciler(*arguments, cwd=self.folder, expect=expect)
+
+    def plan(self, name: str) -> dict[str, object]:
+        """Plan into a file of that name; there must be changes."""
+        self.write()
+        path = self.folder / f"{name}.json"
+        self.run("plan", "--cluster", "live", "--out", path, "--detailed-exitcode", expect=2)
+        plan: dict[str, object] = json.loads(path.read_text())
+        return plan
+
+    def apply(self, name: str) -> None:
+        """Apply the plan of that name; then nothing is left to do, nothing is throttled, all is in sync."""
+        self.run("apply", self.folder / f"{name}.json", "--yes")
+        self.run("plan", "--cluster", "live", "--detailed-exitcode", expect=0)
+        assert self.observer.throttles(TOPICS, self.kafka.alive) == {}
+        for state in self.observer.partitions(*TOPICS):
+            assert state.isr == set(state.replicas)
+            assert state.leader == state.replicas[0]
+            racks = [RACK[replica] for replica in state.replicas]
+            assert len(set(racks)) == min(len(racks), 3)
+
+    def change(self, name: str) -> dict[str, object]:
+        """Plan and apply."""
+        plan = self.plan(name)
+        self.apply(name)
+        return plan
+
+
+def summary(plan: dict[str, object]) -> dict[str, int]:
+    found = plan["summary"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_topics_and_brokers_come_change_and_go_through_reviewed_plans(
+    tmp_path: Path, new_kafka: Callable[..., KafkaCluster]
+) -> None:
+    kafka = new_kafka(broker_ids=(1, 2, 3, 4))
+    operator = Operator(tmp_path, kafka)
+    create_three_topics(operator)
+    for number in range(6):
+        kafka.produce(ORDERS, number, size=3_000_000)
+    grow_one_and_change_configs(operator)
+    raise_and_lower_a_replication_factor(operator)
+    fill_two_new_brokers(operator)
+    drain_a_broker_under_traffic(operator)
+    rebalance_leaders_in_batches(operator)
+
+
+def create_three_topics(operator: Operator) -> None:
+    operator.topics = {
+        ORDERS: "partitions: 6, replicationFactor: 2, config: {retention.ms: 7d}",
+        PAYMENTS: "partitions: 4, replicationFactor: 3, config: {min.insync.replicas: 2}",
+        AUDIT: "partitions: 3, replicationFactor: 2, config: {cleanup.policy: compact}",
+    }
+    operator.change("create")
+    seen = operator.observer
+    assert {name: len(seen.topic(name)) for name in TOPICS} == {ORDERS: 6, PAYMENTS: 4, AUDIT: 3}
+    assert {len(state.replicas) for state in seen.partitions(PAYMENTS)} == {3}
+    assert seen.overrides(ResourceType.TOPIC, ORDERS) == {"retention.ms": "604800000"}
+
+
+def grow_one_and_change_configs(operator: Operator) -> None:
+    operator.topics |= {
+        ORDERS: "partitions: 6, replicationFactor: 2, config: {retention.ms: 1d, segment.bytes: 64MiB}",
+        AUDIT: "partitions: 5, replicationFactor: 2, config: {cleanup.policy: null}",
+    }
+    operator.change("grow")
+    seen = operator.observer
+    assert len(seen.topic(AUDIT)) == 5
+    assert seen.overrides(ResourceType.TOPIC, AUDIT) == {}
+    wanted = {"retention.ms": "86400000", "segment.bytes": str(64 * 1024**2)}
+    assert seen.overrides(ResourceType.TOPIC, ORDERS) == wanted
+
+
+def raise_and_lower_a_replication_factor(operator: Operator) -> None:
+    configs = "config: {retention.ms: 1d, segment.bytes: 64MiB}"
+    for name, factor, least in (("raise", 3, 6), ("lower", 2, 0)):
+        operator.topics[ORDERS] = f"partitions: 6, replicationFactor: {factor}, {configs}"
+        plan = operator.change(name)
+        assert {len(state.replicas) for state in operator.observer.partitions(ORDERS)} == {factor}
+        assert summary(plan)["replicaMoves"] >= least
+
+
+def fill_two_new_brokers(operator: Operator) -> None:
+    operator.kafka.add(5)
+    operator.kafka.add(6)
+    operator.change("fill")
+    held = operator.observer.replicas_per_broker()
+    assert min(held[5], held[6]) >= (6 * 2 + 4 * 3 + 5 * 2) // 6
+
+
+def drain_a_broker_under_traffic(operator: Operator) -> None:
+    operator.brokers = ["{id: 4, state: draining, reason: host retirement}"]
+    operator.moves = "throttle: 2MiB/s, perBroker: 20"
+    with Traffic(operator.kafka.bootstrap, ORDERS, 6) as traffic:
+        operator.kafka.wait_for(lambda: traffic.consumed > 0, "the consumer to read")
+        operator.change("drain")
+    assert operator.observer.replicas_per_broker()[4] == 0
+    records = operator.observer.records(ORDERS)
+    assert traffic.failed == []
+    assert len(traffic.acked) > 500
+    lost = [place for place, value in traffic.acked.items() if records.get(place) != value]
+    assert lost == []
+
+
+def rebalance_leaders_in_batches(operator: Operator) -> None:
+    operator.kafka.stop(2)
+    operator.kafka.start(2)
+    operator.moves = "throttle: 20MiB/s, electionBatch: 2"
+    plan = operator.plan("elect")
+    assert summary(plan)["bytes"] == 0
+    stages = plan["stages"]
+    assert isinstance(stages, list)
+    assert len(stages) > 1
+    assert all(stage["kind"] == "elect" and len(stage["elections"]) <= 2 for stage in stages)
+    operator.apply("elect")
