@@ -95,7 +95,7 @@ class Admin(Protocol):
         """Return every reassignment in flight in the cluster."""
 
     def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes on disk of each replica of these partitions, by (partition, broker id); unknown: left out."""
+        """Return the bytes on disk of these partitions' replicas, by (partition, broker id); unknown: left out."""
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the dynamic overrides of these topics; one that does not exist is left out."""
