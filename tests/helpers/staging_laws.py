@@ -4,19 +4,21 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 from helpers.staging_cases import Run, desired, run
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.desired import BrokerState, Desired, MovePolicy, Spread
+from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.desired import BrokerState, Desired, Limits, MovePolicy, Spread
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.bound import lower_bound_seconds
 from reconciler.staging.stages import Staging, stage_moves
 
+DISK_CODES = ("KR413", "KR816")
 UNFIT = (BrokerState.DRAINING, BrokerState.MAINTENANCE)
 
 
@@ -120,10 +122,20 @@ def make_case(seed: int, *, is_strict: bool = True) -> Case:
             moves.append(Move(TopicPartition("t", number), now, goal, size * added, reason))
         if leader is not None and draw.random() < 0.5 and now[0] != leader and now[0] in isr:
             elections.append(Election(TopicPartition("t", number), now[0]))
+    used = dict.fromkeys(rack_of, 0)
+    for partition in partitions:
+        for replica in partition.replicas:
+            used[replica] += partition.sizes[0] or 0
+    disks = {number: LogDir("/d", 3 * size, 3 * size - size) for number, size in used.items() if draw.random() < 0.7}
     return Case(
         observed=Cluster(
             "c",
-            brokers={number: Broker(number, rack=rack, is_fenced=number in dead) for number, rack in rack_of.items()},
+            brokers={
+                number: Broker(
+                    number, rack=rack, is_fenced=number in dead, log_dirs=(disks[number],) if number in disks else ()
+                )
+                for number, rack in rack_of.items()
+            },
             topics={"t": Topic("t", tuple(partitions))},
         ),
         wanted=desired(
@@ -135,6 +147,7 @@ def make_case(seed: int, *, is_strict: bool = True) -> Case:
                 per_stage=draw.choice([1, 3, 500]),
                 election_batch=draw.choice([1, 2, 100]),
             ),
+            Limits(disk_use=draw.choice([None, Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)])),
         ),
         rules={
             "t": TopicRules(
@@ -249,6 +262,34 @@ def each_estimate_is_its_busiest_brokers_and_none_beats_the_bound(case: Case) ->
     assert bound <= sum(stage.estimated_seconds for stage in stages)
 
 
+def disks_are_counted_with_old_replicas_until_their_move_has_ended(case: Case) -> None:
+    size_of = {name: partition.sizes[0] or 0 for name, partition in case.observed.partitions()}
+    held = Counter[int]()
+    for name, partition in case.observed.partitions():
+        held.update(dict.fromkeys(partition.replicas, size_of[name]))
+    peak = Counter(held)
+    destinations: set[int] = set()
+    for stage in case.staged().stages:
+        if isinstance(stage, ReassignStage):
+            for move in stage.moves:
+                destinations.update(move.added)
+                held.update(dict.fromkeys(move.added, size_of[move.topic_partition]))
+            peak = Counter({broker: max(peak[broker], held[broker]) for broker in held})
+            for move in stage.moves:
+                held.subtract(dict.fromkeys(move.removed, size_of[move.topic_partition]))
+    assert case.staged().disk_peak == {broker: peak[broker] for broker in sorted(case.observed.brokers)}
+    share = case.wanted.cluster.limits.disk_use
+    found = [problem for problem in case.staged().violations + case.staged().warnings if problem.code in DISK_CODES]
+    too_full = {
+        number
+        for number in destinations
+        for log_dir in case.observed.brokers[number].log_dirs
+        if peak[number] > int((log_dir.total_bytes or 0) * (1 if share is None else share))
+    }
+    assert {int(problem.message.split()[1]) for problem in found} == too_full
+    assert {problem.code for problem in found} <= {"KR816" if share is None else "KR413"}
+
+
 def stages_are_numbered_from_one_and_none_is_empty(case: Case) -> None:
     stages = case.staged().stages
     assert [stage.number for stage in stages] == list(range(1, len(stages) + 1))
@@ -257,6 +298,7 @@ def stages_are_numbered_from_one_and_none_is_empty(case: Case) -> None:
 
 
 LAWS = (
+    disks_are_counted_with_old_replicas_until_their_move_has_ended,
     the_run_ends_where_the_moves_say_and_leads_where_the_lists_say,
     no_bytes_are_added_or_lost_on_the_way,
     no_stage_takes_on_more_than_the_limits,

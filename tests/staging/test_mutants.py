@@ -11,6 +11,7 @@ from helpers.staging_laws import LAWS, make_case
 from reconciler.model.move import Election
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.staging import chain, stages
+from reconciler.staging.disk import DiskUse
 from reconciler.staging.situation import Situation, situation
 from reconciler.staging.step import Step
 from reconciler.staging.work import Load
@@ -32,6 +33,10 @@ def is_caught() -> bool:
 
 def _no_heir(*_: object) -> None:
     return None
+
+
+def _early(disk: DiskUse, step: Step) -> None:
+    disk.end([step])
 
 
 def _always(*_: object) -> bool:
@@ -62,6 +67,7 @@ def _blind_to_the_dead(*args: Any) -> Situation:  # noqa: ANN401 - passed on as 
 MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
     ("leaders of draining brokers are left to go with their data", chain, "_heir", _no_heir),
     ("limits per broker are ignored", Load, "has_room_for", _always),
+    ("space is free before its move has ended", DiskUse, "begin", _early),
     ("elections are forgotten", stages, "_elections", _no_elections),
     ("leaders are elected that lead already", stages, "_elections", _elect_always),
     ("racks are ignored on the way", chain, "_excess", _no_excess),

@@ -1,3 +1,4 @@
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -308,3 +309,27 @@ def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:
     seen = run(observed, staged(observed, moves, states={1: BrokerState.DRAINING}).stages)
     assert set(seen.leaders.values()) == {4}
     assert max(max(counts.values(), default=0) for counts in seen.leaving) == 10
+
+
+def test_a_larger_run_stays_close_to_its_bound() -> None:
+    draw = random.Random(5)
+    brokers = " ".join(f"{number}{'abc'[number % 3]}" for number in range(1, 10))
+    sizes = [int(1000 * draw.lognormvariate(0, 1)) for _ in range(720)]
+    old = [tuple(draw.choice(group) for group in ((1, 4), (2, 5), (3, 6))) for _ in sizes]
+    lines = [
+        f"t-{n}: {one[0]},{one[1]},{one[2]} size {size}" for n, (one, size) in enumerate(zip(old, sizes, strict=True))
+    ]
+    moves = [
+        move(
+            f"t-{n}: {one[0]},{one[1]},{one[2]} -> {one[0]},{one[1]},9"
+            if n % 2
+            else f"t-{n}: {one[0]},{one[1]},{one[2]} -> {one[0]},8,{one[2]}",
+            size=size,
+        )
+        for n, (one, size) in enumerate(zip(old, sizes, strict=True))
+    ]
+    observed = cluster(brokers, *lines)
+    found = staged(observed, moves).stages
+    estimate = sum(stage.estimated_seconds for stage in found if isinstance(stage, ReassignStage))
+    assert estimate <= 1.05 * busiest_broker_seconds(found, observed, FAST)
+    assert len(found) <= 1 + 360 // FAST.per_broker
