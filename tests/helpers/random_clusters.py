@@ -65,6 +65,24 @@ def shuffled(desired: Desired, seed: int) -> Desired:
     return replace(desired, cluster=replace(desired.cluster, brokers=dict(brokers)), topics=dict(topics))
 
 
+def with_unknown_sizes(observed: Cluster, seed: int) -> Cluster:
+    """Return the cluster with the sizes of about half its partitions not known, but at least one."""
+    random = Random(seed)
+    keys = [key for key, _ in observed.partitions()]
+    unknown = {key for key in keys if random.random() < 0.5} | set(keys[:1])
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(
+                replace(partition, sizes=()) if (name, partition.partition) in unknown else partition
+                for partition in topic.partitions
+            ),
+        )
+        for name, topic in observed.topics.items()
+    }
+    return replace(observed, topics=topics)
+
+
 def _racks(random: Random, size: Size) -> dict[int, str]:
     """Deal brokers to one to four racks unequally, now and then to none at all."""
     names: Sequence[str | None] = random.choice(["a", "ab", "abc", "abc", "abcd"])

@@ -17,12 +17,13 @@ from helpers.oracle import (
     worth_of,
 )
 from helpers.planning import cluster_after, planned, replicas_after
-from helpers.random_clusters import SMALL, random_cluster, shuffled
+from helpers.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Within
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner import levels
 from reconciler.planner.place import Placed
 
 SEEDS = 800
@@ -117,6 +118,28 @@ def test_what_the_rules_forbid_is_refused(seeds: range) -> None:
     for seed in sorted(set(seeds) - feasible):
         with pytest.raises(PlacementInfeasible):
             planned(*random_cluster(seed))
+
+
+@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+def test_where_a_size_is_unknown_the_fewest_replicas_are_copied_then_the_fewest_known_bytes(seeds: range) -> None:
+    for case in _solved(seeds):
+        observed = with_unknown_sizes(case.observed, case.seed)
+        problem, target = problem_of(case.desired, observed), case.desired.cluster.balance.replicas
+        least = least_placement(problem, target)
+        assert least is not None
+        reached = replicas_after(observed, planned(case.desired, observed))
+        assert worth_of(problem, target, reached).key == least.key, case.seed
+
+
+@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+def test_how_far_a_count_is_from_its_fair_share_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = _solved(seeds)
+    monkeypatch.setattr(levels, "WINDOW", 1)
+    for case in cases:
+        target = case.desired.cluster.balance.replicas
+        reached = replicas_after(case.observed, planned(case.desired, case.observed))
+        worth = worth_of(case.problem, target, case.reached)
+        assert worth_of(case.problem, target, reached) == worth, case.seed
 
 
 @pytest.mark.parametrize("seeds", [range(150), range(150, 300)], ids=str)
