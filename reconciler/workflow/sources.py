@@ -50,9 +50,10 @@ def cluster_admin(inputs: Inputs, desired: Desired | None) -> Iterator[Admin]:
 def _open(inputs: Inputs, desired: Desired | None) -> Admin:
     if not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None:
         return _simulated(Path(inputs.root) / desired.cluster.name / desired.cluster.simulation)
+    properties = _properties(inputs, desired)
     from reconciler.admin.client import connect
 
-    return connect(_properties(inputs, desired))
+    return connect(properties)
 
 
 def _simulated(path: Path) -> Admin:

@@ -1,0 +1,71 @@
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from helpers.program import ROOT, Program, run_program
+
+DEMO = ROOT / "desired-state" / "demo"
+
+
+@pytest.fixture
+def planned(tmp_path: Path, reconciler: Program) -> Path:
+    """Return a folder with the demo and a plan of it, in which the program is called."""
+    shutil.copytree(DEMO, tmp_path / "desired-state" / "demo")
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(("answer", "code"), [(False, 5), (True, 0)])
+def test_on_a_terminal_the_plan_is_shown_and_asked_for(
+    reconciler: Program, planned: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
+) -> None:
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr("reconciler.cli.apply.is_interactive", lambda: True)
+    monkeypatch.setattr(click, "confirm", confirm)
+    snapshot = planned / "desired-state" / "demo" / "snapshot.json"
+    before = snapshot.read_bytes()
+    ended = reconciler("apply", "plan.json")
+    assert ended.code == code
+    assert asked
+    assert asked[0].startswith("Apply plan ")
+    assert "replicationFactor 2 -> 3" in ended.err
+    assert ("Nothing has been changed." in ended.err) is not answer
+    assert (snapshot.read_bytes() == before) is not answer
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number: signal.Signals, code: int) -> None:
+    command = [sys.executable, "-m", "reconciler", "apply", "plan.json", "--yes"]
+    with subprocess.Popen(
+        command, cwd=planned, env={"PYTHONPATH": str(ROOT), "PATH": ""}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert "stage 3/4" in first
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert "run apply again" in err
+    snapshot = (planned / "desired-state" / "demo" / "snapshot.json").read_text("utf-8")
+    assert "throttled" not in snapshot
+    again = run_program("apply", "plan.json", "--yes", cwd=planned)
+    assert again.code == 0
+    assert again.err.endswith("Planning again: no changes.\n")
+
+
+def test_a_plan_for_a_cluster_that_is_not_here_says_how_to_reach_it(reconciler: Program, planned: Path) -> None:
+    (planned / "desired-state").rename(planned / "elsewhere")
+    ended = reconciler("apply", "plan.json", "--yes")
+    assert ended.code == 64
+    assert "--bootstrap-server" in ended.err
+    assert reconciler("apply", "plan.json", "--yes", "-C", "elsewhere").code == 0
