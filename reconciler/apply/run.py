@@ -284,7 +284,7 @@ class _Run:
             self.session.messages.append(f"throttles of this run are still on: {trouble}")
         is_stopped = isinstance(error, StoppedEarly)
         outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
-        with suppress(OSError):
+        with suppress(OSError, ReconcilerError):
             self.session.tell("run", outcome, why=str(error), debts=[str(debt) for debt in self.session.debts])
         return self.session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
 

@@ -53,6 +53,7 @@ class Session:
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0
+    is_journal_broken: bool = False
     stages_done: int = 0
     messages: list[str] = field(default_factory=list)
     debts: list[Problem] = field(default_factory=list)
@@ -70,8 +71,14 @@ class Session:
         self.admin.clock.sleep(min(LONGEST_PAUSE, 2.0**attempt))
 
     def tell(self, step: str, outcome: Outcome, **detail: object) -> None:
-        """Write an event to the journal."""
-        self.journal.append(RunEvent(self.now(), self.stage, step, outcome, detail))
+        """Write an event to the journal; after one that could not be written, none: the run only puts things back."""
+        if self.is_journal_broken:
+            return
+        try:
+            self.journal.append(RunEvent(self.now(), self.stage, step, outcome, detail))
+        except Exception:
+            self.is_journal_broken = True
+            raise
 
     def write(self, request: Callable[[], T]) -> T:
         """Send a request that changes something, and count it."""

@@ -197,19 +197,18 @@ def our_rates(plan: Plan) -> Items:
 
 
 def leftovers(
-    plan: Plan,
-    recorded: ThrottleRecord,
-    broker_configs: Mapping[int, Mapping[str, str]],
-    topic_configs: Mapping[str, Mapping[str, str]],
+    plan: Plan, broker_configs: Mapping[int, Mapping[str, str]], topic_configs: Mapping[str, Mapping[str, str]]
 ) -> ThrottleRecord:
-    """Return what an earlier run of this plan left on the cluster.
+    """Return what looks as if an earlier run of this plan had left it on the cluster.
 
-    That is what the journal's record has and, without one, what looks like it: rates that this plan sets, and list
-    items that a stage of it adds, unless they were there when the plan was made, which keeps the throttles seen then.
+    That is rates that this plan sets, and list items that a stage of it adds, unless they were there when the plan was
+    made, which keeps the throttles seen then. Rates go on first and off last: without one, no item is ours.
     """
+    ours = our_rates(plan)
+    has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in BROKER_THROTTLES)
     return ThrottleRecord(
-        {**_rates_left(plan, broker_configs), **recorded.rates},
-        {**_lists_left(plan, topic_configs), **recorded.lists},
+        _rates_left(plan, broker_configs),
+        _lists_left(plan, topic_configs) if has_rate else {},
     )
 
 

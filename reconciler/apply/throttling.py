@@ -43,15 +43,24 @@ _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 
 
 def adopt_leftovers(session: Session) -> None:
-    """Take into the session's record what an earlier run of this plan left on the cluster."""
+    """Take into the session's record what an earlier run of this plan left on the cluster.
+
+    The journal is believed where it has a run; only where it has none is the cluster searched for what looks like ours.
+    """
+    events = session.journal.events
+    session.throttles = recorded_throttles(events)
+    if not any(event.step == "run" for event in events):
+        session.throttles = _found(session)
+    session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
+
+
+def _found(session: Session) -> ThrottleRecord:
     plan = session.itinerary.plan
-    recorded = recorded_throttles(session.journal.events)
     brokers = sorted(throttled_brokers(plan))
     topics = sorted({topic for topic, _ in throttled_lists(plan)})
     broker_configs = session.admin.broker_configs(brokers) if brokers else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    session.throttles = leftovers(plan, recorded, broker_configs, topic_configs)
-    session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
+    return leftovers(plan, broker_configs, topic_configs)
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> bool:

@@ -27,7 +27,7 @@ from reconciler.model.problem import (
     StalePlan,
     StoppedEarly,
 )
-from reconciler.model.run import Outcome, RunProgress, RunState
+from reconciler.model.run import Outcome, RunEvent, RunProgress, RunState
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -508,3 +508,28 @@ def test_the_journal_tells_each_step_of_each_stage() -> None:
     ]
     assert told[0] == (0, "run", Outcome.STARTED)
     assert told[-1][1:] == ("run", Outcome.DONE)
+
+
+class FullDisk(MemoryJournal):
+    """A journal that cannot be written any more after a number of events."""
+
+    def __init__(self, room: int, error: Exception) -> None:
+        super().__init__()
+        self.room = room
+        self.error = error
+
+    def append(self, event: RunEvent, /) -> None:
+        if len(self.appended) == self.room:
+            raise self.error
+        super().append(event)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RunFailed("No space left on device")])
+@pytest.mark.parametrize("room", range(12))
+def test_a_journal_that_cannot_be_written_ends_the_run_with_everything_put_back(room: int, error: Exception) -> None:
+    before = cluster()
+    plan, admin = two_moves(before), admin_of(before)
+    with pytest.raises(type(error), match="No space left"):
+        run_plan(plan, admin, FullDisk(room, error))
+    assert in_flight(admin.cluster) == []
+    assert throttles(admin.cluster) == throttles(before)

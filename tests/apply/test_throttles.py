@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import (
@@ -27,6 +28,7 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
+from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 
 LEADERS, FOLLOWERS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
@@ -138,7 +140,6 @@ def test_without_a_record_what_the_plan_saw_tells_ours_from_theirs() -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     left = leftovers(
         plan,
-        EMPTY,
         {1: {LEADER_THROTTLED_RATE: str(RATE)}, 2: {LEADER_THROTTLED_RATE: "9"}, 3: {}},
         {"orders": {LEADERS: "0:1,2:3,0:2"}},
     )
@@ -173,3 +174,64 @@ def test_whatever_an_operator_had_set_is_there_again_after_a_run(
 
 def _wanted(key: str, value: str | None) -> ConfigChange:
     return ConfigChange(key, ConfigOperation.DELETE) if value is None else ConfigChange(key, ConfigOperation.SET, value)
+
+
+def test_a_list_that_this_run_has_put_back_is_not_taken_from_reads_of_the_past() -> None:
+    stale = {"bar": {LEADERS: "0:2,0:3,0:4"}}
+    first = {("bar", LEADERS): "9:9"}
+    assert lists_to_extend(wanted_lists(STAGE), stale, EMPTY, first)["bar", LEADERS] == {"0:2", "0:3", "0:4"}
+    on = ThrottleRecord(lists={("bar", LEADERS): Entry("9:9", frozenset({"0:2"}))})
+    assert ("bar", LEADERS) not in lists_to_extend(wanted_lists(STAGE), stale, on, first)
+
+
+def killed_while_copying(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
+    """Run until the process is killed with moves in flight, and return the journal as it is read again."""
+    journal = MemoryJournal()
+
+    def kill(name: str) -> None:
+        if name == "poll" and admin.reassignments():
+            raise Killed
+
+    with planted(kill), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    return MemoryJournal(journal.appended)
+
+
+def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal() -> None:
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], cluster())
+    admin = SimulatedAdmin(cluster())
+    admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, "88000000")])
+    admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4,2:1")]})
+    before = admin.cluster
+    run_plan(plan, admin, killed_while_copying(admin, plan))
+    assert admin.cluster.topics["orders"].configs == before.topics["orders"].configs
+    assert admin.cluster.brokers[4].configs == before.brokers[4].configs
+
+
+def test_what_a_killed_run_left_comes_off_before_the_next_stage_begins() -> None:
+    before = cluster()
+    stages = [
+        ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE),
+        ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE),
+    ]
+    plan, admin = plan_of(stages, before), SimulatedAdmin(before)
+    journal = killed_while_copying(admin, plan)
+    admin.clock.sleep(60)
+    seen: list[str | None] = []
+
+    def look(name: str) -> None:
+        if name == "reassign.before":
+            seen.append(admin.cluster.topics["orders"].configs.get(FOLLOWERS))
+
+    with planted(look):
+        run_plan(plan, admin, journal)
+    assert seen == [None]
+
+
+def test_what_an_operator_sets_after_a_run_stays_when_its_plan_is_applied_again() -> None:
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], cluster())
+    admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
+    run_plan(plan, admin, journal)
+    admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, str(RATE))])
+    admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4")]})
+    assert run_plan(plan, admin, MemoryJournal(journal.appended)).writes == 0

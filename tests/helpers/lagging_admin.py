@@ -8,7 +8,6 @@ from typing import TypeVar
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.cluster import Cluster, Topic
 
-
 T = TypeVar("T")
 
 
