@@ -19,8 +19,8 @@ from helpers.oracle import (
 from helpers.planning import cluster_after, planned, replicas_after
 from helpers.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
 
-from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, Within
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Within
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner import levels
@@ -129,6 +129,19 @@ def test_where_a_size_is_unknown_the_fewest_replicas_are_copied_then_the_fewest_
         assert least is not None
         reached = replicas_after(observed, planned(case.desired, observed))
         assert worth_of(problem, target, reached).key == least.key, case.seed
+
+
+@pytest.mark.parametrize(("is_known", "copies"), [(True, 2), (False, 1)])
+def test_two_small_copies_are_better_than_a_large_one_unless_a_size_is_unknown(*, is_known: bool, copies: int) -> None:
+    allowed = {"large": {1, 3}, "small": {1, 2}, "other": {2, 3}, "still": {4}}
+    sizes = {"large": 1000, "small": 1, "other": 1, "still": 1 if is_known else None}
+    there = {"large": 1, "small": 1, "other": 2, "still": 4}
+    topics = {name: Topic(name, (Partition(0, b, (b,), (b,), sizes=(sizes[name],)),)) for name, b in there.items()}
+    declared = {name: DesiredTopic(name, placement=Placement(brokers_only=frozenset(allowed[name]))) for name in there}
+    desired = Desired(DesiredCluster("c", balance=Balance(replicas=Even())), declared)
+    placed = planned(desired, Cluster("c", {b: Broker(b) for b in (1, 2, 3, 4)}, topics))
+    assert sum(len(move.added) for move in placed.moves) == copies
+    assert placed.proof.objective == ("bytes" if is_known else "replicas")
 
 
 @pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)

@@ -16,9 +16,11 @@ from reconciler.model.desired import BrokerState, Desired, DesiredBroker, Limits
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
 
 DISK_USE = Fraction(4, 5)
+DISK_VIOLATION = "KR413"
 Case = tuple[Desired, Cluster, Problem]
 
 seeds = st.integers(0, 10**9)
@@ -161,33 +163,63 @@ def _thousandfold(partition: Partition) -> Partition:
     return replace(partition, sizes=tuple(None if size is None else 1000 * size for size in partition.sizes))
 
 
-@some
-@given(cases(), seeds)
-def test_no_disk_passes_its_limit_at_any_moment_unless_the_plan_says_so(case: Case, seed: int) -> None:
+def _with_disks(case: Case, random: Random) -> tuple[Desired, Cluster, dict[int, int]]:
+    """Return the case with disks that are near their limit, and what each broker may hold."""
     desired, observed, _ = case
-    cluster = replace(desired.cluster, limits=Limits(disk_use=DISK_USE), moves=MovePolicy(per_stage=500))
-    random = Random(seed)
     held = _bytes_held(observed)
-    capacity = {b: int(held[b] / DISK_USE * random.choice([1, 1.3, 2])) + 3000 for b in observed.brokers}
+    largest = max(_size(observed, key) for key, _ in observed.partitions()) if observed.topics else 0
+    capacity = {b: int((held[b] + random.choice([0, 1, 2, 4]) * largest) / DISK_USE) + 1 for b in observed.brokers}
     brokers = {
         b: replace(broker, log_dirs=(LogDir("/d1", capacity[b], capacity[b] - held[b]),))
         for b, broker in observed.brokers.items()
     }
-    plan = plan_of(replace(desired, cluster=cluster), replace(observed, brokers=brokers))
+    cluster = replace(desired.cluster, limits=Limits(disk_use=DISK_USE), moves=MovePolicy(per_stage=500))
+    allowed = {b: int(total * DISK_USE) for b, total in capacity.items()}
+    return replace(desired, cluster=cluster), replace(observed, brokers=brokers), allowed
+
+
+@some
+@given(cases(), seeds)
+def test_no_disk_passes_its_limit_at_any_moment_unless_the_plan_says_so(case: Case, seed: int) -> None:
+    desired, observed, allowed = _with_disks(case, Random(seed))
+    plan = plan_of(desired, observed)
     assume(not plan.violations)
+    held = _bytes_held(observed)
     for stage in plan.stages:
-        if isinstance(stage, ReassignStage):
-            for move in stage.moves:
-                size = _size(observed, move)
-                held.update(dict.fromkeys(move.added, size))
-            arriving = {replica for move in stage.moves for replica in move.added}
-            assert all(held[b] <= DISK_USE * capacity[b] for b in arriving), stage.number
-            for move in stage.moves:
-                held.subtract(dict.fromkeys(move.removed, _size(observed, move)))
+        moves = stage.moves if isinstance(stage, ReassignStage) else ()
+        for move in moves:
+            held.update(dict.fromkeys(move.added, _size(observed, move.topic_partition)))
+        assert all(held[b] <= allowed[b] for move in moves for b in move.added), stage.number
+        for move in moves:
+            held.subtract(dict.fromkeys(move.removed, _size(observed, move.topic_partition)))
 
 
-def _size(observed: Cluster, move: Move) -> int:
-    partition = observed.partition(move.topic_partition)
+@some
+@given(cases(), seeds)
+def test_where_one_step_after_the_other_fits_the_disks_the_stages_do(case: Case, seed: int) -> None:
+    desired, observed, allowed = _with_disks(case, Random(seed))
+    plan = plan_of(desired, observed)
+    if _is_fitting_one_by_one(observed, _moves(plan), allowed):
+        assert [violation for violation in plan.violations if violation.code == DISK_VIOLATION] == []
+
+
+def _is_fitting_one_by_one(observed: Cluster, moves: list[Move], allowed: dict[int, int]) -> bool:
+    """Whether taking any step that fits, each after the one before it of its partition, carries out all of them."""
+    held = _bytes_held(observed)
+    while moves:
+        first = {move.topic_partition: move for move in reversed(moves)}.values()
+        fitting = [m for m in first if all(held[b] + _size(observed, m.topic_partition) <= allowed[b] for b in m.added)]
+        if not fitting:
+            return False
+        size = _size(observed, fitting[0].topic_partition)
+        held.update(dict.fromkeys(fitting[0].added, size))
+        held.subtract(dict.fromkeys(fitting[0].removed, size))
+        moves = [move for move in moves if move is not fitting[0]]
+    return True
+
+
+def _size(observed: Cluster, key: TopicPartition) -> int:
+    partition = observed.partition(key)
     return (partition.bytes_to_copy or 0) if partition else 0
 
 
