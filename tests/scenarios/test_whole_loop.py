@@ -79,6 +79,10 @@ spec:
             racks = [RACK[replica] for replica in state.replicas]
             assert len(set(racks)) == min(len(racks), 3)
 
+    def is_in_sync(self) -> bool:
+        """Whether every replica of every topic is in sync."""
+        return all(state.isr == set(state.replicas) for state in self.observer.partitions(*TOPICS))
+
     def change(self, name: str) -> dict[str, object]:
         """Plan and apply."""
         plan = self.plan(name)
@@ -167,6 +171,7 @@ def drain_a_broker_under_traffic(operator: Operator) -> None:
 def rebalance_leaders_in_batches(operator: Operator) -> None:
     operator.kafka.stop(2)
     operator.kafka.start(2)
+    operator.kafka.wait_for(operator.is_in_sync, "broker 2 to be in sync again")
     operator.moves = "throttle: 20MiB/s, electionBatch: 2"
     plan = operator.plan("elect")
     assert summary(plan)["bytes"] == 0
