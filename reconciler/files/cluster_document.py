@@ -42,7 +42,7 @@ class _Written:
             return parse(self.entries[key])
         except ValueError:
             place = Location(self.name, *self.entries.value_at[key])
-            message = f"{key} is {self.entries[key]!r}: its number or unit cannot be meant"
+            message = f"{key} is {self.entries[key][:40]!r}: write a number that fits 64 bits, with its unit"
             self.problems.append(Problem("KR104", message, place))
             return None
 

@@ -2,11 +2,13 @@
 
 import json
 import os
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, sync_folder
@@ -26,12 +28,15 @@ class RunJournal:
     """An append-only journal file. `events` holds what was there when it was opened.
 
     A file that does not exist yet is made with the first event; an event that could not be written whole raises
-    RunFailed, and is cut off again where that is possible.
+    RunFailed, and is cut off again, then or before the next event.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._events = read_journal(path) if path.exists() else ()
+        self._events: tuple[RunEvent, ...] = ()
+        self._end = 0
+        if path.exists():
+            self._events, self._end = _sound(_content(path), path)
 
     @property
     def events(self) -> Sequence[RunEvent]:
@@ -43,60 +48,102 @@ class RunJournal:
         try:
             is_new = not self.path.exists()
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _append_line(self.path, event_text(event).encode() + b"\n")
+            # A surrogate that stands alone becomes its JSON escape.
+            self._append_line(event_text(event).encode(errors="backslashreplace") + b"\n")
             if is_new:
                 sync_folder(self.path.parent)
         except OSError as error:
             raise RunFailed(
-                f"{self.path}: the run journal cannot be written: {error.strerror}. Make room, or name another "
-                "place with --journal, and apply the same plan again: it goes on where the cluster stands",
+                f"{self.path}: the run journal cannot be written: {error.strerror or error}. Make room, or name "
+                "another place with --journal, and apply the same plan again: it goes on where the cluster stands",
                 code=NOT_WRITTEN,
             ) from None
+
+    def _append_line(self, line: bytes) -> None:
+        """Append a whole line behind the last whole event; what a full disk cut short is taken back."""
+        with self.path.open("a+b", buffering=0) as file:
+            start = self._cut_torn_tail(file)
+            try:
+                _write_whole(file, line)
+                os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(start)
+                raise
+            self._end = start + len(line)
+
+    def _cut_torn_tail(self, file: FileIO) -> int:
+        """Return where the next line begins; what a crash left there of an event goes first."""
+        size = file.seek(0, os.SEEK_END)
+        if size == self._end:
+            return size
+        known = self._end if self._end < size else 0
+        file.seek(known)
+        _, sound = _sound(file.readall(), self.path)
+        if known + sound < size:
+            file.truncate(known + sound)
+        return known + sound
 
 
 def read_journal(path: str | Path) -> tuple[RunEvent, ...]:
     """Return the events of a journal, oldest first; a last line that a crash cut short is left out."""
-    try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
-    events = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        event = _event(line)
-        if event is not None:
-            events.append(event)
-        elif number < len(lines) and any(rest.strip() for rest in lines[number:]) and not _is_torn(line):
-            raise invalid(UNREADABLE, f"{path}:{number}: this line of the run journal is not an event; was it edited?")
-    return tuple(events)
+    return _sound(_content(Path(path)), Path(path))[0]
 
 
 def event_text(event: RunEvent) -> str:
-    """Return the event's line, without its newline."""
-    return canonical_json(
-        {
-            "time": event.time.isoformat(),
-            "stage": event.stage,
-            "step": event.step,
-            "outcome": event.outcome.value,
-            "detail": dict(event.detail),
-        }
-    )
+    """Return the event's line, without its newline; `sum` is what a damaged line is known by."""
+    fields = {
+        "time": event.time.isoformat(),
+        "stage": event.stage,
+        "step": event.step,
+        "outcome": event.outcome.value,
+        "detail": dict(event.detail),
+    }
+    return canonical_json(fields | {"sum": _checksum(fields)})
 
 
-def _append_line(path: Path, line: bytes) -> None:
-    """Append a whole line and wait until it is on disk; what a full disk cut short is taken back."""
-    with path.open("ab", buffering=0) as file:
-        start = file.seek(0, os.SEEK_END)
-        prefix = b"" if _ends_with_newline(path, start) else b"\n"
-        try:
-            _write_whole(file, prefix + line)
-            os.fsync(file.fileno())
-        except OSError:
-            with suppress(OSError):
-                file.truncate(start)
-            raise
+class _Line(NamedTuple):
+    """One line that is not blank: its number, its event if it is one, and where it ends in the file."""
+
+    number: int
+    event: RunEvent | None
+    end: int
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
+
+
+def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:
+    """Return the events and where the last one ends; only the last line may be torn."""
+    lines = list(_lines(content))
+    events = [line.event for line in lines if line.event is not None]
+    for line in lines[:-1]:
+        if line.event is None:
+            raise invalid(
+                UNREADABLE,
+                f"{path}:{line.number}: this line of the run journal is damaged. Move the file away and run again: "
+                "what was done is read from the cluster",
+            )
+    end = max((line.end for line in lines if line.event is not None), default=0)
+    return tuple(events), end
+
+
+def _lines(content: bytes) -> Iterator[_Line]:
+    end = 0
+    for number, line in enumerate(_split(content), start=1):
+        end += len(line)
+        if line.strip():
+            yield _Line(number, _event(line) if line.endswith(b"\n") else None, end)
+
+
+def _split(content: bytes) -> list[bytes]:
+    """Return the lines with their newlines; the last may lack its own."""
+    lines = content.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
 
 
 def _write_whole(file: FileIO, content: bytes) -> None:
@@ -104,30 +151,22 @@ def _write_whole(file: FileIO, content: bytes) -> None:
         content = content[file.write(content) or 0 :]
 
 
-def _ends_with_newline(path: Path, size: int) -> bool:
-    """Whether the last line is whole; one that a crash tore is ended before the next."""
-    if size == 0:
-        return True
-    with path.open("rb") as file:
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
-
-
 def _event(line: bytes) -> RunEvent | None:
     """Return the event of a line, None where it is none."""
     try:
-        found = json.loads(line)
+        fields: dict[str, Any] = json.loads(line)
+        if fields.pop("sum") != _checksum(fields):
+            return None
         return RunEvent(
-            datetime.fromisoformat(found["time"]),
-            int(found["stage"]),
-            str(found["step"]),
-            Outcome(found["outcome"]),
-            dict(found["detail"]),
+            datetime.fromisoformat(fields["time"]),
+            int(fields["stage"]),
+            str(fields["step"]),
+            Outcome(fields["outcome"]),
+            dict(fields["detail"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _is_torn(line: bytes) -> bool:
-    """Whether a line begins as an event does: a crash cut it, and a later run went on below."""
-    return line.startswith(b'{"detail":') and not line.endswith(b"}")
+def _checksum(fields: dict[str, Any]) -> str:
+    return f"{zlib.crc32(canonical_json(fields).encode(errors='backslashreplace')):08x}"

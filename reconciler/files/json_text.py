@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isinf
 from typing import Any, NoReturn
 
 from reconciler.files.raw import invalid
@@ -14,6 +15,7 @@ _LONG_ITEM = 1000
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _SPACED = json.JSONEncoder(sort_keys=True, separators=(", ", ": "), ensure_ascii=False, allow_nan=False)
 INDENT = " "
+_YAML = re.compile(r"[A-Za-z][\w.]*:(?:\s|$)")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -26,7 +28,7 @@ def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
     try:
         text = content.decode("utf-8-sig")
         with collector_paused():
-            value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+            value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
             if _SURROGATE.search(text):
                 canonical_json(value).encode()
             return value
@@ -35,7 +37,7 @@ def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
     except UnicodeEncodeError:
         reason = "it holds half a surrogate pair, which is no character"
     except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}, column {error.colno}: {_lower(error.msg)}"
+        reason = f"line {error.lineno}, column {error.colno}: {_lower(error.msg)}{_looks_like(text)}"
     except RecursionError:
         reason = "it is nested too deeply"
     except _NotStrict as error:
@@ -104,8 +106,23 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise _NotStrict("it holds a number that is too large")
+    return number
+
+
 def _no_constant(name: str) -> NoReturn:
     raise _NotStrict(f"{name} is no number")
+
+
+def _looks_like(text: str) -> str:
+    """Return what a text that is not JSON may be instead."""
+    if not text.strip():
+        return "; it is empty"
+    first = next((line for line in text.splitlines() if line.strip() and line[0] not in "#-%"), "")
+    return "; it looks like YAML: desired-state files are read with -C and --cluster" if _YAML.match(first) else ""
 
 
 def _lower(message: str) -> str:

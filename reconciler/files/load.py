@@ -1,12 +1,14 @@
 """A cluster's files -> what is desired of it; every problem in every file at once."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from reconciler.files.cluster_document import cluster_from
+from reconciler.files.json_text import collector_paused
 from reconciler.files.schema_check import schema_problems
 from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
@@ -23,37 +25,76 @@ def load_desired(root: Path, cluster: str) -> Desired:
     Client properties keep their `${env:}` and `${file:}` references: `resolve_client` reads them where they are used.
     Raises InvalidInput with every problem in every file, by place.
     """
+    if cluster in {"", ".", ".."} or "/" in cluster or "\0" in cluster:
+        raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
     folder = root / cluster
-    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-    if not files:
-        raise InvalidInput([Problem("KR100", f"{folder} holds no YAML files: check -C and --cluster")])
     found = _Found()
+    files = sorted(_files(folder, root, found.problems, ()))
+    if not files and not found.problems:
+        raise InvalidInput([Problem("KR100", f"{folder} holds no YAML files: check -C and --cluster")])
     digest = hashlib.sha256()
-    for path in files:
-        content = _content(path, root, found.problems)
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-        _read(content, path.relative_to(root).as_posix(), found)
-    desired = _assembled(found, cluster, folder)
+    with collector_paused():
+        for path in files:
+            content = _content(path, root, found.problems)
+            digest.update(os.fsencode(path.relative_to(folder)) + f"\0{len(content)}\0".encode())
+            digest.update(content)
+            _read(content, _name(path, root), found)
+        desired = _assembled(found, cluster, folder)
     if found.problems:
         raise InvalidInput(sorted(found.problems, key=_by_place))
     return replace(desired, digest=f"sha256:{digest.hexdigest()}")
 
 
+def _files(folder: Path, root: Path, problems: list[Problem], above: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the YAML files of a folder and those below it, through links too, but for hidden ones.
+
+    A folder that cannot be listed is a problem: what it declares would look as if nobody wanted it.
+    """
+    try:
+        real, entries = folder.resolve(), list(folder.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problems.append(Problem("KR101", f"cannot be listed: {error.strerror}", Location(_name(folder, root), 1)))
+        return
+    if real in above:
+        return
+    for path in entries:
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _files(path, root, problems, (*above, real))
+        elif path.suffix in SUFFIXES:
+            yield path
+
+
+def _name(path: Path, root: Path) -> str:
+    """Return what messages call a file: its path below the root, with nothing that a terminal could obey."""
+    name = os.fsencode(path.relative_to(root).as_posix()).decode(errors="backslashreplace")
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+
+
 @dataclass(slots=True)
 class _Found:
-    """The documents of all files, each with its file's name, and the problems."""
+    """The documents of all files, each with its file's name, and the problems.
+
+    `is_partial`: some document cannot be understood, so that what seems not declared may be.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     documents: list[tuple[str, YamlMap]] = field(default_factory=list)
+    is_partial: bool = False
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, YamlMap]]:
         return ((name, document) for name, document in self.documents if document["kind"] == kind)
 
 
 def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
-    at = Location(path.relative_to(root).as_posix(), 1)
+    at = Location(_name(path, root), 1)
     try:
+        if not path.is_file() and path.exists():
+            problems.append(Problem("KR101", "is no regular file", at))
+            return b""
         if path.stat().st_size > MAX_BYTES:
             problems.append(Problem("KR101", f"the file has more than {MAX_BYTES} bytes: split it", at))
             return b""
@@ -67,25 +108,30 @@ def _read(content: bytes, name: str, found: _Found) -> None:
     read = read_yaml(content, name)
     found.problems += read.problems
     if read.problems:
+        found.is_partial = True
         return
     for document in read.documents:
         if document is None:
             continue
         wrong = list(schema_problems(document, name))
         found.problems += wrong
-        if not wrong:
+        if wrong:
+            found.is_partial |= not isinstance(document, YamlMap) or document.get("kind") != "Topic"
+        else:
             found.documents.append((name, document))
 
 
 def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
     declared = _cluster(found, cluster, folder)
     classes = _classes(found)
+    patterns_at: dict[str, Location | None] = {}
     topics: dict[str, DesiredTopic] = {}
     patterns: list[DesiredTopic] = []
     for name, document in found.of_kind("Topic"):
         for topic in topics_from(document, name, found.problems):
-            full = _with_class(topic, document, name, classes, found.problems)
+            full = _with_class(topic, document, name, classes, found)
             if "names" in document["metadata"]:
+                _refuse_repeated(topic, patterns_at, found.problems)
                 patterns.append(full)
             elif topic.name in topics:
                 first = topics[topic.name].where("")
@@ -134,21 +180,29 @@ def _with_class(
     document: YamlMap,
     name: str,
     classes: Mapping[str, TopicClass],
-    problems: list[Problem],
+    found: _Found,
 ) -> DesiredTopic:
     wanted = document["spec"].get("class")
     if wanted is None:
         return topic
     if wanted in classes:
         return merged(classes[wanted], topic)
+    if found.is_partial:
+        return topic
     close = get_close_matches(wanted, list(classes), n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"declared are: {', '.join(sorted(classes)) or 'none'}"
-    problems.append(
-        Problem(
-            "KR112", f"there is no TopicClass {wanted!r}; {hint}", Location(name, *document["spec"].value_at["class"])
-        )
-    )
+    at = Location(name, *document["spec"].value_at["class"])
+    found.problems.append(Problem("KR112", f"there is no TopicClass {wanted!r}; {hint}", at))
     return topic
+
+
+def _refuse_repeated(pattern: DesiredTopic, seen: dict[str, Location | None], problems: list[Problem]) -> None:
+    """Refuse a pattern that two documents hold: which of them speaks for a topic would hang on their order."""
+    at = pattern.where("")
+    if pattern.name in seen:
+        message = f"the pattern {pattern.name} is declared twice, first at {seen[pattern.name]}: keep one"
+        problems.append(Problem("KR110", message, at))
+    seen.setdefault(pattern.name, at)
 
 
 def _by_place(problem: Problem) -> tuple[str, int, int, str]:

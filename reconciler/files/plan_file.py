@@ -10,7 +10,7 @@ from reconciler.files.json_text import canonical_json, collector_paused, parse_j
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
 from reconciler.files.raw import display_name, invalid, read_bytes, write_atomically
-from reconciler.files.snapshot import check_version
+from reconciler.files.snapshot import check_version, refuse_other_kind
 from reconciler.model.plan import Plan
 
 UNREADABLE = "KR211"
@@ -47,14 +47,17 @@ def read_plan(source: str | Path) -> Plan:
     document = parse_json(read_bytes(source, "plan", UNREADABLE), name, "plan", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a plan is one JSON object; this holds something else")
+    refuse_other_kind(document, name, "plan", WRONG_CONTENT)
     check_version(document, name, "plan", WRONG_VERSION)
-    _refuse_changed(document, name)
     try:
+        _refuse_changed(document, name)
         with collector_paused():
             plan = plan_from_json(document)
             _refuse_not_understood(document, plan_to_json(plan))
     except Malformed as wrong:
         raise invalid(WRONG_CONTENT, f"{name}: {wrong.pointer or '/'} {wrong.message}") from None
+    except RecursionError:
+        raise invalid(UNREADABLE, f"{name}: the plan is nested too deeply") from None
     return plan
 
 

@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BLANKS = " \t\f"
+_ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -23,7 +28,10 @@ def resolve_client(client: Mapping[str, str], folder: Path, environ: Mapping[str
         properties = {**_parsed(path), **properties}
         origin = str(path)
     problems: list[Problem] = []
-    resolved = {key: _resolved(key, value, origin, environ, problems) for key, value in sorted(properties.items())}
+    resolved = {
+        key: _resolved(key, value, _Origin(origin, folder), environ, problems)
+        for key, value in sorted(properties.items())
+    }
     if problems:
         raise InvalidInput(problems)
     return resolved
@@ -34,29 +42,43 @@ def read_properties(path: Path, environ: Mapping[str, str]) -> Mapping[str, str]
     return resolve_client({"file": path.name}, path.parent, environ)
 
 
-def _resolved(key: str, value: str, origin: str, environ: Mapping[str, str], problems: list[Problem]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """What messages call the place of the properties, and where their relative paths begin."""
+
+    name: str
+    folder: Path
+
+
+def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str], problems: list[Problem]) -> str:
     def secret(reference: re.Match[str]) -> str:
         source, name = reference.groups()
         try:
-            return environ[name] if source == "env" else Path(name).read_text(encoding="utf-8").rstrip("\r\n")
+            return environ[name] if source == "env" else _file_text(origin.folder / name)
         except KeyError:
-            problems.append(Problem("KR130", f"{origin}: {key} wants the variable {name}, which is not set"))
-        except (OSError, UnicodeDecodeError) as error:
+            problems.append(Problem("KR130", f"{origin.name}: {key} wants the variable {name}, which is not set"))
+        except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            problems.append(Problem("KR130", f"{origin}: {key} wants the file {name}, which cannot be read: {reason}"))
+            message = f"{origin.name}: {key} wants the file {name}, which cannot be read: {reason}"
+            problems.append(Problem("KR130", message))
         return ""
 
     return _REFERENCE.sub(secret, value)
 
 
+def _file_text(path: Path) -> str:
+    """Return a secret: a file's text without the newline that editors put at its end."""
+    return path.read_bytes().decode().rstrip("\r\n")
+
+
 def _parsed(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise InvalidInput(
             [Problem("KR131", f"{path}: the client properties cannot be read: {error.strerror}")]
         ) from None
-    except UnicodeDecodeError:
+    except ValueError:
         raise InvalidInput([Problem("KR131", f"{path}: the client properties are not UTF-8 text")]) from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
@@ -71,8 +93,8 @@ def _parsed(path: Path) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield each entry with its line; a backslash at the end of a line joins the next to it."""
     joined, begun = "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        part = line.lstrip()
+    for number, line in enumerate(_LINE_END.split(text), start=1):
+        part = line.lstrip(_BLANKS)
         if not joined and (not part or part[0] in "#!"):
             continue
         begun = begun if joined else number
@@ -86,11 +108,14 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    found = re.match(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", line)
+    found = _ENTRY.match(line)
     key, value = found.groups() if found else (line, "")
     return _unescaped(key), _unescaped(value)
 
 
 def _unescaped(text: str) -> str:
-    plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code.group(1), 16)), text)
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found.group(1), found.group(1)), plain)
+    def plain(found: re.Match[str]) -> str:
+        code, character = found.groups()
+        return chr(int(code, 16)) if code else _ESCAPES.get(character, character)
+
+    return _ESCAPE.sub(plain, text)

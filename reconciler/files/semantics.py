@@ -1,6 +1,8 @@
 """What each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
 
+import re
 from collections.abc import Iterator
+from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.model.cluster import TOPIC_THROTTLES
@@ -9,6 +11,7 @@ from reconciler.model.problem import Problem
 
 LONGEST_NAME = 249
 MIN_ISR = "min.insync.replicas"
+_WHOLE = re.compile("[1-9][0-9]{0,9}")
 
 
 def semantic_problems(desired: Desired) -> Iterator[Problem]:
@@ -27,6 +30,14 @@ def semantic_problems(desired: Desired) -> Iterator[Problem]:
 def _cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
     if cluster.client is not None and cluster.simulation is not None:
         yield Problem("KR121", "client and simulation exclude each other: keep one", cluster.at)
+    if cluster.moves.throttle_bytes_per_second == 0:
+        yield Problem("KR129", "a throttle of 0 lets no replica ever arrive", cluster.moves.at["throttle"])
+    if cluster.moves.timeout_seconds == 0:
+        yield Problem("KR129", "a timeout of 0 stops every run at once", cluster.moves.at["timeout"])
+    shares = {"changedPartitions": cluster.limits.changed_partitions, "diskUse": cluster.limits.disk_use}
+    for key, share in shares.items():
+        if isinstance(share, Fraction) and share > 1:
+            yield Problem("KR129", f"{key} is a share of the whole: 100% at most", cluster.limits.at[key])
     for window in cluster.windows:
         if window.start == window.end:
             yield Problem("KR122", f"the window begins and ends at {window.start}: give it some time", window.at)
@@ -58,15 +69,15 @@ def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
             message = f"{key} belongs to a running reassignment and is never declared: use moves.throttle"
             yield Problem("KR125", message, topic.where(f"config.{key}"))
     wanted = topic.config.get(MIN_ISR)
-    if wanted is not None and wanted.isdigit() and topic.replication_factor is not None:
-        if int(wanted) > topic.replication_factor:
-            message = (
-                f"{MIN_ISR} {wanted} is above replicationFactor {topic.replication_factor} "
-                f"({topic.where('replicationFactor')}): no acks=all write could succeed"
-            )
-            yield Problem("KR126", message, topic.where(f"config.{MIN_ISR}"))
-        elif int(wanted) < 1:
-            yield Problem("KR126", f"{MIN_ISR} must be at least 1", topic.where(f"config.{MIN_ISR}"))
+    at = topic.where(f"config.{MIN_ISR}")
+    if wanted is not None and not _WHOLE.fullmatch(wanted):
+        yield Problem("KR126", f"{MIN_ISR} must be a whole number of at least 1", at)
+    elif wanted is not None and topic.replication_factor is not None and int(wanted) > topic.replication_factor:
+        message = (
+            f"{MIN_ISR} {wanted} is above replicationFactor {topic.replication_factor} "
+            f"({topic.where('replicationFactor')}): no acks=all write could succeed"
+        )
+        yield Problem("KR126", message, at)
 
 
 def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:

@@ -14,6 +14,12 @@ UNREADABLE = "KR201"
 WRONG_VERSION = "KR202"
 WRONG_CONTENT = "KR203"
 NOT_WRITTEN = "KR204"
+# The fields by which each kind of file is known.
+KINDS = {
+    "plan": {"formatVersion", "stages", "topicChanges"},
+    "snapshot": {"formatVersion", "clusterId"},
+    "file of kafka-reassign-partitions": {"version", "partitions"},
+}
 
 
 def read_snapshot(source: str | Path) -> Cluster:
@@ -22,12 +28,15 @@ def read_snapshot(source: str | Path) -> Cluster:
     document = parse_json(read_bytes(source, "snapshot", UNREADABLE), name, "snapshot", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a snapshot is one JSON object; this holds something else")
+    refuse_other_kind(document, name, "snapshot", WRONG_CONTENT)
     check_version(document, name, "snapshot", WRONG_VERSION)
     try:
         with collector_paused():
             return cluster_from_json(document)
     except Malformed as wrong:
         raise invalid(WRONG_CONTENT, f"{name}: {wrong.pointer or '/'} {wrong.message}") from None
+    except RecursionError:
+        raise invalid(UNREADABLE, f"{name}: the snapshot is nested too deeply") from None
 
 
 def write_snapshot(cluster: Cluster, path: str | Path) -> None:
@@ -42,6 +51,13 @@ def snapshot_text(cluster: Cluster) -> str:
     """Return the snapshot file of that cluster: sorted, one partition a line."""
     with collector_paused():
         return readable_json(cluster_to_json(cluster))
+
+
+def refuse_other_kind(document: dict[str, Any], name: str, wanted: str, code: str) -> None:
+    """Refuse a file that is known to be of another kind, and say of which."""
+    for kind, fields in KINDS.items():
+        if kind != wanted and fields <= document.keys():
+            raise invalid(code, f"{name}: this is a {kind}, not a {wanted}; name the other file")
 
 
 def check_version(document: dict[str, Any], name: str, what: str, code: str) -> None:

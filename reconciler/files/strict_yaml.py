@@ -7,7 +7,8 @@ anchors, aliases and merge keys are errors. Depth, nodes and size are bounded.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from math import isinf
+from typing import Any, Self
 
 import yaml
 
@@ -19,13 +20,33 @@ MAX_NODES = 2_000_000
 MAX_PROBLEMS = 100
 MAX_INTEGER = 2**63 - 1
 MAX_DIGITS = 20
-LAST_ASCII = 0x7F
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?")
+SHOWN = 40
+# No plus sign: +49123 is a user's name more often than a number.
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _NOT_NUMBERS = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
-_HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+# Soft hyphen, joiners, marks and overrides of direction, line separators, byte order marks, annotations, tags.
+_INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
 Place = tuple[int, int]
+
+
+class YamlFloat(float):
+    """A decimal number that keeps its text: 0.50 is written as 0.50 where Kafka takes a text."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Return the number of that text."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class YamlMap(dict[str, Any]):
@@ -70,17 +91,27 @@ def read_yaml(content: bytes, name: str) -> Read:
         return _refused(name, (line, 1), f"byte {error.start} is not UTF-8: save the file as UTF-8")
     reader = _Reader(name)
     try:
+        reader.refuse_hidden(text)
         reader.run(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        reader.problem(place, f"not YAML: {error.problem or error.context}")
-    except yaml.reader.ReaderError as error:
-        line = text[: error.position].count("\n") + 1
-        reader.problem((line, 1), f"character U+{ord(str(error.character)[0]):04X} is not allowed in YAML")
-    except _Stop:
+        words = _words(error, text[mark.index : mark.index + 1] if mark else "")
+        reader.problems.append(Problem("KR101", f"not YAML: {words}", Location(name, *place)))
+    except (_Stop, yaml.reader.ReaderError):
+        # What the YAML reader refuses is a control character, and those are told by then.
         pass
     return Read(reader.documents, reader.problems)
+
+
+def _words(error: yaml.MarkedYAMLError, character: str) -> str:
+    """Return what the parser says, and what it leaves unsaid of the character that it stopped at."""
+    words = str(error.problem or error.context)
+    if "cannot start any token" not in words:
+        return words
+    if character == "\t":
+        return f"{words}: a tab does not indent, write spaces"
+    return f"{words}: {character!r} cannot begin a plain text, put the text in quotes"
 
 
 def _refused(name: str, place: Place, message: str) -> Read:
@@ -92,7 +123,7 @@ class _Stop(Exception):
 
 
 class _Reader:
-    """Turns parser events into data, without recursion."""
+    """Turns parser events into data, without recursion. No message holds a value: it may be a secret."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -101,11 +132,21 @@ class _Reader:
         self._open: list[YamlMap | YamlList] = []
         self._keys: list[tuple[str, Place] | None] = []
         self._nodes = 0
+        self._is_clean = True
 
-    def problem(self, place: Place, message: str, code: str = "KR101") -> None:
-        self.problems.append(Problem(code, message, Location(self.name, *place)))
+    def problem(self, place: Place, message: str) -> None:
+        """Keep a problem; end the reading where there are very many."""
+        self.problems.append(Problem("KR101", message, Location(self.name, *place)))
         if len(self.problems) >= MAX_PROBLEMS:
             raise _Stop
+
+    def refuse_hidden(self, text: str) -> None:
+        """Refuse what a reviewer cannot see, in comments too."""
+        for found in _HIDDEN.finditer(text):
+            start = found.start()
+            place = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            self.problem(place, f"hidden character {_code_point(found.group())}: remove it")
+        self._is_clean = not self.problems
 
     def run(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -121,7 +162,7 @@ class _Reader:
                     self._open.pop()
                     self._keys.pop()
                 case yaml.AliasEvent():
-                    self.problem(_place(event), f"alias *{event.anchor} is not allowed: write the value out")
+                    self.problem(_place(event), "an alias (*) is not allowed: write the value out, or quote the text")
                     self._put(None, _place(event))
                 case _:
                     pass
@@ -141,17 +182,18 @@ class _Reader:
             self.problem(_place(event), f"more than {MAX_NODES} values in one file: split it")
             raise _Stop
         if event.anchor:
-            self.problem(_place(event), f"anchor &{event.anchor} is not allowed: write the value out where it is used")
+            self.problem(
+                _place(event), "an anchor (&) is not allowed: write the value out where it is used, or quote the text"
+            )
         if event.tag:
-            self.problem(_place(event), f"tag {event.tag} is not allowed: write a plain value")
+            self.problem(_place(event), "a tag (!) is not allowed: write a plain value, or quote the text")
 
     def _scalar(self, event: Any) -> None:
         self._check(event)
         place = _place(event)
-        hidden = _HIDDEN.search(event.value)
+        hidden = _HIDDEN.search(event.value) if self._is_clean and event.style == '"' else None
         if hidden:
-            code_point = f"U+{ord(hidden.group()):04X}"
-            self.problem(place, f"hidden character {code_point} in a text: remove it")
+            self.problem(place, f"the text holds the hidden character {_code_point(hidden.group())}: remove it")
         if self._is_key():
             self._key(event, place)
             return
@@ -166,11 +208,12 @@ class _Reader:
             self.problem(place, "merge key << is not allowed: write the values out")
         elif isinstance(mapping, YamlMap) and key in mapping:
             line, column = mapping.key_at[key]
-            self.problem(place, f"duplicate key {key!r}, first written at {line}:{column}: keep one")
-        for character in key:
-            if ord(character) > LAST_ASCII and character.isalpha():
-                self.problem(place, f"key {key!r} has the letter {character!r} (U+{ord(character):04X}): use ASCII")
-                break
+            self.problem(place, f"duplicate key {_cut(key)}, first written at {line}:{column}: keep one")
+        elif not key:
+            self.problem(place, "a key must not be empty")
+        if not key.isascii():
+            strange = next(character for character in key if not character.isascii())
+            self.problem(place, f"key {_cut(key)} has the character {strange!r} ({_code_point(strange)}): use ASCII")
         self._keys[-1] = (key, place)
 
     def _value(self, event: Any, place: Place) -> Any:
@@ -182,9 +225,9 @@ class _Reader:
         if _INTEGER.fullmatch(text):
             return self._integer(text, place)
         if _DECIMAL.fullmatch(text):
-            number = float(text)
-            if number in (float("inf"), float("-inf")):
-                self.problem(place, f"{text} is too large a number")
+            number = YamlFloat(text)
+            if isinf(number):
+                self.problem(place, "a number that is too large: put it in quotes if it is a text")
             return number
         if _NOT_NUMBERS.fullmatch(text):
             self.problem(place, f"{text} is no number that can be meant here")
@@ -192,7 +235,7 @@ class _Reader:
 
     def _integer(self, text: str, place: Place) -> int:
         if len(text) > MAX_DIGITS or abs(int(text)) > MAX_INTEGER:
-            self.problem(place, f"{text[:24]} is beyond 64 bits")
+            self.problem(place, "a number beyond 64 bits: put it in quotes if it is a text")
             return 0
         return int(text)
 
@@ -215,6 +258,14 @@ class _Reader:
         parent.key_at[key] = key_place
         parent.value_at[key] = place
         self._keys[-1] = None
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
+
+
+def _cut(text: str) -> str:
+    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}…"
 
 
 def _place(event: Any) -> Place:

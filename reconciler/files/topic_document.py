@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.files.schema_check import is_secret
 from reconciler.files.strict_yaml import YamlList, YamlMap
 from reconciler.files.units import config_text
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
@@ -47,8 +48,10 @@ def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterat
     if "names" in metadata:
         for key in spec:
             if key not in {"class", "config", "placement"} or (key == "placement" and "assignment" in spec[key]):
-                at = Location(name, *spec.key_at[key])
-                problems.append(Problem("KR113", f"{key} cannot be written for patterns of names: name each topic", at))
+                at = Location(name, *(spec[key].key_at["assignment"] if key == "placement" else spec.key_at[key]))
+                problems.append(
+                    Problem("KR113", f"{_forbidden(key)} cannot be written for patterns of names: name each topic", at)
+                )
     shared = DesiredTopic(
         "",
         is_absent=spec.get("state") == "absent",
@@ -62,6 +65,10 @@ def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterat
     )
     for wanted in metadata.get("names", [metadata.get("name")]):
         yield replace(shared, name=wanted)
+
+
+def _forbidden(key: str) -> str:
+    return "placement.assignment" if key == "placement" else key
 
 
 def merged(below: TopicClass, topic: DesiredTopic) -> DesiredTopic:
@@ -99,7 +106,8 @@ def _config(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[str, s
         try:
             found[key] = None if value is None else config_text(key, value)
         except ValueError:
-            message = f"{key} is {value!r}: the unit does not fit; write Kafka's own value, or a fitting unit"
+            shown = "set to something" if is_secret(key) else value
+            message = f"{key} is {shown}: the unit does not fit; write Kafka's own value, or a fitting unit"
             problems.append(Problem("KR104", message, Location(name, *written.value_at[key])))
     return dict(sorted(found.items()))
 

@@ -6,6 +6,8 @@ from fractions import Fraction
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 _BINARY = {"B": 1} | {f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", start=1)}
 _DECIMAL = {f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", start=1)} | {"kB": 1000}
+LONGEST = 40
+MAX_INTEGER = (1 << 63) - 1
 BYTES = _BINARY | _DECIMAL
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
@@ -58,13 +60,13 @@ def config_text(key: str, value: object) -> str:
 
 def _whole(text: str, units: dict[str, int]) -> int:
     value = _scaled(text, units)
-    if value.denominator != 1:
+    if value.denominator != 1 or value > MAX_INTEGER:
         raise ValueError(text)
     return int(value)
 
 
 def _scaled(text: str, units: dict[str, int]) -> Fraction:
     found = _NUMBER.fullmatch(text.strip())
-    if found is None or found.group(2) not in units:
+    if found is None or found.group(2) not in units or len(text) > LONGEST:
         raise ValueError(text)
     return Fraction(found.group(1)) * units[found.group(2)]
