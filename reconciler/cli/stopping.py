@@ -1,14 +1,15 @@
 """SIGINT and SIGTERM while something runs: the first asks it to end in order, the second ends the waiting."""
 
+import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.terminal import tell
 
+_STDERR = 2
 _EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
@@ -37,7 +38,7 @@ def stopping() -> Iterator[Stopping]:
         if seen.came is not None:
             raise KeyboardInterrupt
         seen.came = signal.Signals(number)
-        tell(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.")
+        _tell_at_once(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.\n")
 
     before = {each: signal.signal(each, handle) for each in _EXITS}
     try:
@@ -45,3 +46,9 @@ def stopping() -> Iterator[Stopping]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _tell_at_once(text: str) -> None:
+    """Write past the stream's buffer: the signal may have come while that was being written to."""
+    with suppress(OSError):
+        os.write(_STDERR, text.encode())

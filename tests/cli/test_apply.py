@@ -53,7 +53,7 @@ def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number:
         assert "stage 3/4" in first
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == code
+    assert process.returncode == code, err
     assert "Traceback" not in err
     assert "run apply again" in err
     snapshot = (planned / "desired-state" / "demo" / "snapshot.json").read_text("utf-8")
