@@ -169,8 +169,8 @@ def flow_placement(problem: Problem, target: BalanceTarget) -> dict[TopicPartiti
         )
         for demand in free
     ]
-    total = sum(demand.need for demand in problem.demands)
-    base = Counter(broker_id for replicas in settled.values() for broker_id in replicas)
+    base = Counter(b for replicas in settled.values() for b in replicas if b in problem.capacity)
+    total = sum(demand.need for demand in free) + sum(base.values())
     marginal = _marginal(problem, target, base, total, weights)
     penalty = weights.balance * 2 * (total + 1) ** 2 * lcm(*problem.capacity.values())
     held = least_flow(rows, problem.rack_of, problem.brokers, marginal, penalty)
