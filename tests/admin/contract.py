@@ -289,7 +289,7 @@ class AdminContract:
         name = bench.topic((1, 2))
         assert bench.admin.delete_topics([name]) == {name: OK}
         bench.wait_until(lambda: not bench.admin.topics([name]), "the topic to be gone")
-        assert bench.admin.topic_configs([name]) == {}
+        bench.wait_until(lambda: not bench.admin.topic_configs([name]), "its configs to be gone")
 
     # Configs
 

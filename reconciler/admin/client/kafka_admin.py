@@ -1,7 +1,7 @@
 """The port, over real connections."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +13,9 @@ from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Rea
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
+
+LAG_TRIES = 5
+LAG_SECONDS = 0.5
 
 
 class RealClock:
@@ -54,8 +57,7 @@ class KafkaAdmin:
         with _step(tell, "log dirs"):
             disks = observe.disks(self.wire, alive)
             observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replicas))
-        tell("topic configs", 0, len(topics))
-        configs = observe.topic_configs(self.wire, topics, lambda done, total: tell("topic configs", done, total))
+        configs = self._configs_of(topics, tell)
         with _step(tell, "end offsets"):
             offsets = observe.end_offsets(self.wire, _leaders(topics.values()))
         with _step(tell, "broker configs"):
@@ -157,9 +159,21 @@ class KafkaAdmin:
         """Release connections."""
         self.wire.close()
 
+    def _configs_of(self, names: Collection[str], tell: ProgressHook) -> dict[str, dict[str, str]]:
+        """Return the overrides of topics that metadata showed; a broker that lags behind is given some time."""
+        tell("topic configs", 0, len(names))
+        found = observe.topic_configs(self.wire, names, lambda done, total: tell("topic configs", done, total))
+        for _ in range(LAG_TRIES):
+            missing = [name for name in names if name not in found]
+            if not missing:
+                break
+            self.clock.sleep(LAG_SECONDS)
+            found |= observe.topic_configs(self.wire, missing)
+        return found
+
 
 @contextmanager
-def _step(tell: Callable[[str, int, int], None], what: str) -> Iterator[None]:
+def _step(tell: ProgressHook, what: str) -> Iterator[None]:
     tell(what, 0, 1)
     yield
     tell(what, 1, 1)

@@ -46,6 +46,9 @@ Build = Callable[[], "ApiMessage"]
 """Makes a request; a fresh one for each try, because sending one fixes its version."""
 
 
+LOGIN_REFUSED = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
+
+
 class NotSent(Exception):
     """The request did not leave this machine."""
 
@@ -210,7 +213,7 @@ def open_wire(connection: Connection) -> Wire:
         started.append(KafkaNetClient(**options))
         return started[-1]
 
-    with _Listener() as heard:
+    with _Listener(started) as heard:
         try:
             client = KafkaAdminClient(
                 bootstrap_servers=[shown(server) for server in servers],
@@ -221,7 +224,7 @@ def open_wire(connection: Connection) -> Wire:
         except (kafka.errors.KafkaError, OSError, ValueError) as error:
             for net_client in started:  # the library leaves its thread running when it cannot connect
                 net_client.close()
-            raise _refusal(error, heard.last, servers, connection) from None
+            raise _refusal(heard.reason or error, servers, connection) from None
     seconds = client.config["request_timeout_ms"] / 1000
     return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds))
 
@@ -265,7 +268,7 @@ def _said(error: Exception) -> str:
     return texts[0] if texts and not texts[0].isdigit() else type(error).__name__.removesuffix("Error")
 
 
-def _refusal(error: Exception, heard: str, servers: Sequence[Server], connection: Connection) -> ClusterUnavailable:
+def _refusal(error: Exception, servers: Sequence[Server], connection: Connection) -> ClusterUnavailable:
     where = ",".join(map(shown, servers))
     protocol = connection.options["security_protocol"]
     if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
@@ -276,8 +279,11 @@ def _refusal(error: Exception, heard: str, servers: Sequence[Server], connection
         )
     if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
         mechanism = connection.options.get("sasl_mechanism")
-        return ClusterUnavailable(f"{where} does not offer sasl.mechanism {mechanism}: {error}.", code="KR602")
-    reason = without_secrets(heard or _said(error))
+        return ClusterUnavailable(
+            f"{where} does not offer sasl.mechanism {mechanism}. Ask which mechanisms its listener has enabled.",
+            code="KR602",
+        )
+    reason = without_secrets(_said(error))
     return ClusterUnavailable(
         f"{where} accepts connections but does not answer as a Kafka broker over {protocol} ({reason}). "
         "Check that security.protocol and the ssl.* properties fit that listener, and that it is a broker's port.",
@@ -285,15 +291,25 @@ def _refusal(error: Exception, heard: str, servers: Sequence[Server], connection
 
 
 class _Listener(logging.Handler):
-    """Hears why the library could not connect: it tells its log only, and raises a time-out."""
+    """Hears why the library could not connect (it raises a time-out only), and stops what can never succeed."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.last = ""
+    def __init__(self, started: list[KafkaNetClient]) -> None:
+        super().__init__(logging.WARNING)
+        self.reason: Exception | None = None
+        self._started = started
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name == "kafka.net.manager" and isinstance(record.args, tuple) and record.args:
-            self.last = self.last or str(record.args[0])
+        told = record.args if isinstance(record.args, tuple) else ()
+        reasons = [reason for reason in told if isinstance(reason, Exception)]
+        if kafka.errors.UnsupportedSaslMechanismError.__name__ in told:
+            # The broker hangs up so soon that the library may know no more than that; its log holds the name.
+            reasons.append(kafka.errors.UnsupportedSaslMechanismError())
+        self.reason = self.reason or next(iter(reasons), None)
+        refused = next((reason for reason in reasons if isinstance(reason, LOGIN_REFUSED)), None)
+        if refused is not None:
+            self.reason = refused
+            for client in self._started:  # more tries might lock the account
+                client._manager.closed = True  # noqa: SLF001 - the library tries until its time is up
 
     def __enter__(self) -> Self:
         logging.getLogger("kafka").addHandler(self)

@@ -1,0 +1,292 @@
+"""The client against real brokers that die, freeze and refuse: what the contract cannot ask of a simulated cluster."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from helpers.brokers import KafkaCluster
+from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from reconciler.admin.client import KafkaAdmin, connect, observe, requests
+from reconciler.admin.client.wire import Build, Wire
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.model.change import CreateTopic
+from reconciler.model.cluster import LEADER_THROTTLED_RATE
+from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
+from reconciler.model.topic_partition import TopicPartition
+
+NewKafka = Callable[..., KafkaCluster]
+USERS = {"admin": "admin-password", "reader": "reader-password", "nobody": "nobody-password"}
+
+pytestmark = pytest.mark.brokers
+
+
+@pytest.fixture(scope="module")
+def three(kafka_version: str) -> Iterator[KafkaCluster]:
+    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), users=USERS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def admin(three: KafkaCluster) -> Iterator[KafkaAdmin]:
+    connected = connect(three.properties)
+    yield connected
+    connected.close()
+
+
+def create(admin: KafkaAdmin, name: str, *assignment: Sequence[int]) -> None:
+    lists = {number: tuple(replicas) for number, replicas in enumerate(assignment)}
+    assert admin.create_topics([CreateTopic(name, len(lists), len(assignment[0]), {}, lists)]) == {name: Answer()}
+
+
+def wait_for(is_true: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+# Faults
+
+
+def test_the_death_of_the_active_controller_delays_the_next_change_by_seconds_only(
+    three: KafkaCluster, admin: KafkaAdmin
+) -> None:
+    controller = observe.controller_id(admin.wire)
+    assert controller is not None
+    three.kill(controller)
+    began = time.monotonic()
+    alive = [broker for broker in (1, 2, 3) if broker != controller]
+    try:
+        create(admin, "after-the-controller", alive)
+    except OutcomeUnknown:
+        wait_for(lambda: bool(admin.topics(["after-the-controller"])))
+    took = time.monotonic() - began
+    successor = observe.controller_id(admin.wire)
+    three.start(controller)
+    assert took < 20
+    assert successor in alive
+
+
+def test_a_frozen_broker_delays_reads_once(three: KafkaCluster, admin: KafkaAdmin) -> None:
+    frozen = next(broker for broker in (1, 2, 3) if broker != observe.controller_id(admin.wire))
+    for _ in range(6):
+        admin.reassignments()
+    three.pause(frozen)
+    try:
+        began = time.monotonic()
+        for _ in range(12):
+            admin.reassignments()
+        took = time.monotonic() - began
+    finally:
+        three.resume(frozen)
+    three.wait_until_alive([frozen])
+    assert took < 15
+
+
+def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewKafka) -> None:
+    kafka = new_kafka(broker_ids=(1,))
+    admin = connect(kafka.properties)
+    kafka.kill(1)
+    began = time.monotonic()
+    with pytest.raises(ClusterUnavailable, match=r"does not answer \(broker 1: .*\). Check that its brokers run"):
+        admin.topics(["any"])
+    assert time.monotonic() - began < 20
+    admin.close()
+
+
+# Rights and logins
+
+
+def test_a_refused_login_is_told_soon(three: KafkaCluster) -> None:
+    wrong = {**three.properties_of("reader"), "sasl.password": "not-this"}
+    began = time.monotonic()
+    with pytest.raises(ClusterUnavailable, match="refused the login of user reader with PLAIN") as refused:
+        connect(wrong)
+    assert refused.value.code == "KR602"
+    assert "not-this" not in str(refused.value)
+    assert time.monotonic() - began < 5
+
+
+def test_a_mechanism_that_the_brokers_do_not_offer_is_told(three: KafkaCluster) -> None:
+    other = {**three.properties_of("reader"), "sasl.mechanism": "SCRAM-SHA-512"}
+    with pytest.raises(ClusterUnavailable, match=r"does not offer sasl\.mechanism SCRAM-SHA-512"):
+        connect(other)
+
+
+def test_a_protocol_that_the_listener_does_not_speak_is_told(three: KafkaCluster) -> None:
+    servers = three.properties_of("reader")["bootstrap.servers"]
+    with pytest.raises(ClusterUnavailable, match=r"does not answer as a Kafka broker over PLAINTEXT"):
+        connect({"bootstrap.servers": servers})
+
+
+def test_every_missing_right_is_named_and_nothing_passes_for_empty(three: KafkaCluster, admin: KafkaAdmin) -> None:
+    create(admin, "guarded", (1, 2, 3))
+    key = TopicPartition("guarded", 0)
+    limited = connect(three.properties_of("nobody"))
+    expected: Mapping[str, Callable[[], object]] = {
+        "Describe on the cluster": limited.observe,
+        "Describe on topic guarded": lambda: limited.topics(["guarded"]),
+        "DescribeConfigs on topic guarded": lambda: limited.topic_configs(["guarded"]),
+        "DescribeConfigs on the cluster": lambda: limited.broker_configs([1]),
+        "Alter on the cluster": lambda: limited.reassign({key: (3, 2, 1)}),
+        "Create on topic fresh": lambda: limited.create_topics([CreateTopic("fresh", 1, 1, {}, {0: (1,)})]),
+        "Delete on topic guarded": lambda: limited.delete_topics(["guarded"]),
+        "AlterConfigs on topic guarded": lambda: limited.alter_topic_configs({"guarded": []}),
+        "AlterConfigs on the cluster": lambda: limited.alter_broker_configs(
+            1, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "1")]
+        ),
+    }
+    told = {}
+    for right, call in expected.items():
+        with pytest.raises(MissingRight) as refused:
+            call()
+        told[right] = str(refused.value)
+    for more in (limited.reassignments, lambda: limited.elect_preferred_leaders([key])):
+        with pytest.raises(MissingRight, match=r"on the cluster, which this user lacks"):
+            more()
+    limited.close()
+    assert all(f"needs the right {right}, which this user lacks. Grant it" in text for right, text in told.items())
+
+
+def test_a_topic_that_kafka_hides_is_noticed_by_its_log_dirs(three: KafkaCluster, admin: KafkaAdmin) -> None:
+    create(admin, "hidden", (1, 2, 3))
+    grant = AdminClient({"bootstrap.servers": three.bootstrap, "log_level": 0})
+    rights = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]
+    rule = (ResourcePatternType.LITERAL, "User:reader", "*")
+    bindings = [
+        AclBinding(ResourceType.BROKER, "kafka-cluster", *rule, right, AclPermissionType.ALLOW) for right in rights
+    ]
+    for granted in grant.create_acls(bindings).values():
+        granted.result()
+    limited = connect(three.properties_of("reader"))
+    wait_for(lambda: _may_list(limited))
+    with pytest.raises(MissingRight, match=r"Reading a topic needs the right Describe on topic .*hidden"):
+        limited.observe()
+    limited.close()
+
+
+def _may_list(limited: KafkaAdmin) -> bool:
+    try:
+        limited.reassignments()
+    except MissingRight:
+        return False
+    return True
+
+
+def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
+    kafka = new_kafka(broker_ids=(1,), users={"admin": "admin-password"}, is_encrypted=True)
+    admin = connect(kafka.properties_of("admin"))
+    create(admin, "encrypted", (1,))
+    wait_for(lambda: "encrypted" in admin.observe().topics)
+    admin.close()
+    trusting_nobody = {
+        name: value for name, value in kafka.properties_of("admin").items() if not name.startswith("ssl.truststore")
+    }
+    with pytest.raises(ClusterUnavailable, match=r"over SASL_SSL \(.*certificate verify failed"):
+        connect(trusting_nobody)
+
+
+# The cluster-wide default of broker configs
+
+
+def test_configs_of_all_brokers_are_told_apart_from_a_brokers_own(three: KafkaCluster, admin: KafkaAdmin) -> None:
+    change = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "123456")]
+    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: change}))
+    wait_for(lambda: admin.cluster_default_configs().get(LEADER_THROTTLED_RATE) == "123456")
+    assert admin.broker_configs(three.alive) == {1: {}, 2: {}, 3: {}}
+    undo = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.DELETE)]
+    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: undo}))
+
+
+# Groups
+
+
+def test_groups_of_every_kind_are_observed(three: KafkaCluster, admin: KafkaAdmin) -> None:
+    create(admin, "grouped", (1, 2), (2, 3))
+    wait_for(lambda: bool(admin.topics(["grouped"])))
+    for partition in (0, 1):
+        three.produce("grouped", partition, size=30_000)
+    common = {"bootstrap.servers": three.bootstrap, "auto.offset.reset": "earliest", "log_level": 0}
+    classic = Consumer({**common, "group.id": "classic", "client.id": "ada", "partition.assignment.strategy": "range"})
+    classic.subscribe(["grouped"])
+    consume(classic, 6)
+    classic.commit(asynchronous=False)
+    join_with_own_protocol(admin, "own-protocol")
+    is_new = not three.version.startswith("3.")  # KIP-848 is on from 4.0
+    modern = Consumer({**common, "group.id": "modern", "group.protocol": "consumer"}) if is_new else None
+    if modern is not None:
+        modern.subscribe(["grouped"])
+        consume(modern, 6)
+        modern.commit(asynchronous=False)
+    found = {group.group_id: group for group in admin.observe(has_groups=True).groups}
+    classic.close()
+    group = found["classic"]
+    assert (group.state, group.protocol, group.offsets) == ("Stable", "range", {"grouped": {0: 3, 1: 3}})
+    assert group.coordinator in (1, 2, 3)
+    (member,) = group.members
+    assert (member.client_id, member.subscription, member.assignment) == ("ada", ("grouped",), {"grouped": (0, 1)})
+    assert found["own-protocol"].members[0].subscription == ()
+    if modern is not None:
+        modern.close()
+        assert (found["modern"].state, found["modern"].offsets) == ("Stable", {"grouped": {0: 3, 1: 3}})
+
+
+def consume(consumer: Consumer, count: int) -> None:
+    got, deadline = 0, time.monotonic() + 40
+    while got < count:
+        assert time.monotonic() < deadline
+        message = consumer.poll(1)
+        got += message is not None and message.error() is None
+
+
+def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
+    """Join a group whose members do not speak the consumer protocol."""
+    common = {"group_id": group_id, "protocol_type": "mine"}
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="v1", metadata=b"since noon")
+    timeouts = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000}
+    member = ""
+    for _ in range(100):  # a new cluster first makes the internal topic; then the first answer gives the id to use
+        found = admin.wire.read(lambda: FindCoordinatorRequest(key_type=0, coordinator_keys=[group_id], min_version=4))
+        join = partial(JoinGroupRequest, member_id=member, protocols=[protocol], **common, **timeouts)
+        answers = admin.wire.read_each({coordinator.node_id: join for coordinator in found.coordinators})
+        for coordinator, answer in answers.items():
+            member = answer.member_id or member
+            if answer.error_code == 0:
+                sync = {"generation_id": answer.generation_id, "member_id": member, "protocol_name": "v1"}
+                admin.wire.read(partial(SyncGroupRequest, assignments=[], **common, **sync), coordinator)
+                return
+        time.sleep(0.2)
+    raise AssertionError("could not join")
+
+
+def test_the_cluster_is_observed_with_few_requests(admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"many-{number:03}" for number in range(120)]
+    changes = [CreateTopic(name, 2, 2, {"retention.ms": "1000000"}, {0: (1, 2), 1: (2, 3)}) for name in names]
+    assert set(admin.create_topics(changes).values()) == {Answer()}
+    leaders = {TopicPartition(name, number): leader for name in names for number, leader in ((0, 1), (1, 2))}
+    wait_for(lambda: len(observe.end_offsets(admin.wire, leaders)) == len(leaders))
+    wait_for(lambda: len(admin.topics(names)) == len(names))
+    sent: list[object] = []
+    exchange = Wire._exchange
+
+    def counting(wire: Wire, build: Build, node_id: int | None, seconds: float) -> object:
+        sent.append(build)
+        return exchange(wire, build, node_id, seconds)
+
+    monkeypatch.setattr(Wire, "_exchange", counting)
+    seen = admin.observe()
+    assert all(seen.topics[name].configs == {"retention.ms": "1000000"} for name in names)
+    assert all(partition.end_offset == 0 for name in names for partition in seen.topics[name].partitions)
+    assert len(sent) < 30
