@@ -12,6 +12,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = " \t\f"
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_BAD_CODE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -82,9 +83,11 @@ def _parsed(path: Path) -> dict[str, str]:
         raise InvalidInput([Problem("KR131", f"{path}: the client properties are not UTF-8 text")]) from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
+        place = Location(str(path), number)
         key, value = _split(line)
+        if _BAD_CODE.search(line):
+            raise InvalidInput([Problem("KR131", f"{key} holds \\u without its four digits", place)])
         if key in entries:
-            place = Location(str(path), number)
             raise InvalidInput([Problem("KR131", f"{key} is written twice: keep one", place)])
         entries[key] = value
     return entries

@@ -192,7 +192,8 @@ def _why(error: ValidationError) -> str:
         return f"names {_shown(twice)} twice"
     if error.validator == "type":
         words = [wanted] if isinstance(wanted, str) else wanted
-        return f"must be {' or '.join(TYPE_NAMES.get(word, word) for word in words)}"
+        *others, last = (TYPE_NAMES.get(word, word) for word in words)
+        return f"must be {', '.join(others)}{' or ' if others else ''}{last}"
     return WHY.get(str(error.validator), "has none of the forms it may have").format(wanted)
 
 

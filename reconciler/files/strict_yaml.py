@@ -87,8 +87,9 @@ def read_yaml(content: bytes, name: str) -> Read:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        return _refused(name, (line, 1), f"byte {error.start} is not UTF-8: save the file as UTF-8")
+        before = content[: error.start].decode("utf-8-sig").rpartition("\n")
+        place = before[0].count("\n") + len(before[1]) + 1, len(before[2]) + 1
+        return _refused(name, place, f"byte {error.start} is not UTF-8: save the file as UTF-8")
     reader = _Reader(name)
     try:
         reader.refuse_hidden(text)
