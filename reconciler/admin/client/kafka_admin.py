@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from reconciler.admin.client import groups, observe, requests
 from reconciler.admin.client.properties import translate
@@ -162,13 +163,14 @@ class KafkaAdmin:
     def _configs_of(self, names: Collection[str], tell: ProgressHook) -> dict[str, dict[str, str]]:
         """Return the overrides of topics that metadata showed; a broker that lags behind is given some time."""
         tell("topic configs", 0, len(names))
-        found = observe.topic_configs(self.wire, names, lambda done, total: tell("topic configs", done, total))
+        found = observe.topic_configs(self.wire, names, partial(tell, "topic configs"))
         for _ in range(LAG_TRIES):
             missing = [name for name in names if name not in found]
             if not missing:
                 break
             self.clock.sleep(LAG_SECONDS)
             found |= observe.topic_configs(self.wire, missing)
+        tell("topic configs", len(names), len(names))
         return found
 
 
