@@ -24,7 +24,7 @@ def schema(name: str) -> dict[str, Any]:
     return found
 
 
-def unexplained(part: Any, at: str) -> Iterator[str]:
+def unexplained(part: object, at: str) -> Iterator[str]:
     """Yield each named property without a description."""
     if isinstance(part, dict):
         for key, value in part.get("properties", {}).items():
