@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.kafka_jars import DEFAULT_VERSION
 
 if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster
@@ -18,6 +17,8 @@ SLOW_MARKS = ("brokers", "spark", "benchmark")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--kafka-version`."""
+    from helpers.kafka_jars import DEFAULT_VERSION
+
     version = os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
     parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
 

@@ -43,6 +43,10 @@ def _moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> It
     if left and rates:
         yield f"throttle brokers {', '.join(map(str, rates))} to {stage.throttle_bytes_per_second} B/s"
     for move in left:
+        flight = observed.reassignments.get(move.topic_partition)
+        if flight is not None and flight.target_replicas == move.to_replicas:
+            yield f"wait for {move.topic_partition}, which is on its way to {list(move.to_replicas)}"
+            continue
         copies = f", copies {move.bytes} bytes" if move.added else ""
         yield f"move {move.topic_partition} {list(move.from_replicas)} -> {list(move.to_replicas)}{copies}"
     if left and rates:

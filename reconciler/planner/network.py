@@ -4,7 +4,7 @@ Nodes are numbered: rows (partitions, or classes of equal ones), each row's rack
 row -> rack, rack -> broker, broker -> sink; the prices are found by sweeping the layers.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,6 @@ def minimise(network: Network, cost: Ints) -> Solution:
     flow = _least_cost_flow(network, cost)
     price = _prices(network, flow, cost)
     return Solution(flow, price, cost + price[network.tail] - price[network.head])
-
-
-def optimal_face(network: Network, solution: Solution) -> Network:
-    """Return the network whose flows are exactly the optimal flows (complementary slackness)."""
-    lower = np.where(solution.reduced_cost < 0, network.upper, network.lower)
-    upper = np.where(solution.reduced_cost > 0, network.lower, network.upper)
-    return replace(network, lower=lower, upper=upper)
 
 
 def dual_value(network: Network, solution: Solution) -> int:

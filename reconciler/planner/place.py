@@ -63,7 +63,11 @@ def plan_placement(
         moves=tuple(_moves(slots, lists, changes.broken_rules, desired)),
         topic_changes=tuple(_assigned(change, target) for change in changes.topic_changes),
         proof=_with_forced(sets, slots),
-        warnings=(*_size_warnings(slots), *tightness_warnings(balance, demand, sets.held, leaders)),
+        warnings=(
+            *_size_warnings(slots),
+            *_reassigning_warnings(observed),
+            *tightness_warnings(balance, demand, sets.held, leaders),
+        ),
         balance_before=shares(observed, {}),
         balance_after=shares(observed, target),
     )
@@ -193,3 +197,11 @@ def _size_warnings(slots: Sequence[Slot]) -> Iterator[Problem]:
             "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"
         )
         yield Problem("KR801", message, None, Severity.WARNING)
+
+
+def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
+    moving = [topic_partition for topic_partition, partition in observed.partitions() if partition.is_reassigning]
+    if moving:
+        count = f"{moving[0]} is" if len(moving) == 1 else f"{len(moving)} partitions ({moving[0]} and others) are"
+        message = f"{count} being reassigned now: the plan takes the target of each as reached"
+        yield Problem("KR802", message, None, Severity.WARNING)

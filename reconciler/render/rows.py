@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.model.change import (
     AlterConfigs,
+    BrokenRule,
     Changes,
     CreatePartitions,
     CreateTopic,
@@ -92,15 +93,25 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     told = {change.topic for change in whole}
     rows = [topic_row(change, arrow=arrow) for change in whole]
     rows += [_field_row(each, arrow) for each in fields if each.topic not in told]
-    rows += [
-        Row("~", str(broken.topic_partition), f"{broken.reason}: {broken.detail}", "", "placement", at=broken.at)
-        for broken in found.broken_rules
-    ]
+    rows += _broken_rows(found.broken_rules)
     rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
     ]
     return tuple(rows)
+
+
+def _broken_rows(broken: Iterable[BrokenRule]) -> Iterator[Row]:
+    """Yield one row for all partitions of a topic that break a rule in the same way."""
+    alike: dict[tuple[str, Reason, str, Location | None], list[BrokenRule]] = {}
+    for one in broken:
+        alike.setdefault((one.topic_partition.topic, one.reason, one.detail, one.at), []).append(one)
+    for (topic, reason, detail, at), group in alike.items():
+        subject = str(group[0].topic_partition) if len(group) == 1 else topic
+        words = detail if detail.startswith(reason) else f"{reason}: {detail}"
+        yield Row(
+            "~", subject, words + (f" ({len(group)} partitions)" if len(group) > 1 else ""), "", "placement", at=at
+        )
 
 
 def _field_row(difference: Difference, arrow: str) -> Row:

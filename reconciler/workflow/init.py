@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.files.raw import write_atomically
-from reconciler.files.snapshot import write_snapshot
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.demo import demo_cluster, demo_files
@@ -40,10 +39,7 @@ def write_demo(root: str, name: str | None = None) -> Written:
     if name not in {None, DEMO}:
         raise ReconcilerError(f"the demo's cluster is called {DEMO}, not {name}; leave --cluster out", code=EXISTS)
     folder = _new_folder(root, DEMO)
-    cluster = demo_cluster()
-    files = _write(folder, demo_files(_schemas(root)))
-    write_snapshot(cluster, folder / "snapshot.json")
-    return Written(str(folder), DEMO, (*files, "snapshot.json"), cluster)
+    return Written(str(folder), DEMO, _write(folder, demo_files(_schemas(root))), demo_cluster())
 
 
 def _new_folder(root: str, name: str) -> Path:

@@ -494,6 +494,16 @@ def test_a_dry_run_says_each_step_and_does_none() -> None:
     assert "stage 4: elect broker 4 as leader of payments-1" in result.messages
 
 
+def test_a_dry_run_waits_for_what_is_under_way() -> None:
+    before = small_cluster("orders-0: 1,2,3 size 100000000", "orders-1: 1,2,3 size 100000000")
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"), move("orders-1", "1,2,3", "1,2,5")))], before)
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("orders", 0): (1, 2, 4)})
+    told = run_plan(plan, admin, MemoryJournal(), is_dry_run=True).messages
+    assert "stage 1: wait for orders-0, which is on its way to [1, 2, 4]" in told
+    assert "stage 1: move orders-1 [1, 2, 3] -> [1, 2, 5], copies 100000000 bytes" in told
+
+
 def test_the_journal_tells_each_step_of_each_stage() -> None:
     before = cluster()
     journal = MemoryJournal()

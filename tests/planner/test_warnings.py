@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+from helpers.small_cluster import small_cluster
+
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread
+from reconciler.model.problem import Problem
+from reconciler.planner.place import plan_placement
+
+STRICT = Placement(racks_spread=Spread.STRICT)
+
+
+def warnings(observed: Cluster, topic: DesiredTopic, balance: Balance) -> tuple[Problem, ...]:
+    desired = Desired(DesiredCluster("c", balance=balance), {topic.name: topic})
+    rules = topic_rules(desired, observed)
+    return plan_placement(desired, observed, rules, compare(desired, observed, rules)).warnings
+
+
+def test_a_reassignment_in_flight_is_told() -> None:
+    observed = small_cluster("orders-0: 1,2,3 size 5")
+    moving = replace(
+        observed.topics["orders"].partitions[0], replicas=(1, 2, 4, 3), removing_replicas=(3,), sizes=(5, 5, 5, 5)
+    )
+    observed = replace(observed, topics={"orders": replace(observed.topics["orders"], partitions=(moving,))})
+    told = [problem for problem in warnings(observed, DesiredTopic("orders"), Balance()) if problem.code == "KR802"]
+    assert [problem.message for problem in told] == [
+        "orders-0 is being reassigned now: the plan takes the target of each as reached"
+    ]
+
+
+def test_unknown_sizes_are_told() -> None:
+    told = warnings(small_cluster("orders-0: 1,2,3"), DesiredTopic("orders"), Balance())
+    assert [problem.code for problem in told] == ["KR801"]
+
+
+def test_the_rule_that_forbids_a_tighter_balance_is_named() -> None:
+    lines = [f"orders-{number}: 1,2,3 size 1" for number in range(6)]
+    observed = small_cluster(*lines, brokers=(1, 2, 3, 4))
+    (problem,) = warnings(observed, DesiredTopic("orders", placement=STRICT), Balance(replicas=Even()))
+    assert problem.code == "KR803"
+    assert problem.message == "replicas per broker end at 3 to 6: placement.racks forbids more"
