@@ -171,10 +171,13 @@ def _restore(fields: Fields) -> Restore:
 
 
 def _proof(fields: Fields) -> Proof:
+    value, lower_bound = fields.integer("value"), fields.integer("lowerBound")
+    if lower_bound > value:
+        raise Malformed(fields.where("lowerBound"), f"must not be above the value, {value}: no plan beats its bound")
     return Proof(
         objective=fields.text("objective"),
-        value=fields.integer("value"),
-        lower_bound=fields.integer("lowerBound"),
+        value=value,
+        lower_bound=lower_bound,
         prices=_by_number(fields.member("prices"), _price),
     )
 
