@@ -10,8 +10,8 @@ from reconciler.apply.session import Session, with_result
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, withdraw
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ReconcilerError, RunFailed
-from reconciler.model.run import Outcome, RunResult, RunState
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.run import Outcome, RunFailed, RunResult, RunState
 
 
 def cancel_run(plan: Plan, admin: Admin, journal: Journal) -> RunResult:

@@ -30,8 +30,8 @@ from reconciler.apply.steps import (
 from reconciler.apply.throttling import put_throttles, take_lists_off
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.change import AlterConfigs, TopicChange
-from reconciler.model.problem import Problem, RunFailed
-from reconciler.model.run import Outcome
+from reconciler.model.problem import Problem
+from reconciler.model.run import Outcome, RunFailed
 
 K = TypeVar("K")
 

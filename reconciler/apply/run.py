@@ -24,15 +24,8 @@ from reconciler.apply.windows import described, is_open
 from reconciler.apply.withdraw import moves_under_way, withdraw
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
-from reconciler.model.problem import (
-    ClusterUnavailable,
-    MissingRight,
-    ReconcilerError,
-    Refused,
-    RunFailed,
-    StoppedEarly,
-)
-from reconciler.model.run import Outcome, RunProgress, RunResult, RunState
+from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError, Refused
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 

@@ -9,8 +9,8 @@ from reconciler.admin.port import Admin, Answer
 from reconciler.apply.course import Itinerary
 from reconciler.apply.journal import Journal
 from reconciler.apply.throttles import Entry, ThrottleRecord
-from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError, RunFailed, StoppedEarly
-from reconciler.model.run import Outcome, RunEvent, RunResult, RunState
+from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError
+from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.topic_partition import TopicPartition
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, v
 from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import is_interactive, tell, write
 from reconciler.model.plan import Plan
-from reconciler.model.problem import RunEnded
-from reconciler.model.run import RunResult
+from reconciler.model.run import RunEnded, RunResult
 
 if TYPE_CHECKING:
     from reconciler.workflow.apply import Applied

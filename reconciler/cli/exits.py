@@ -2,7 +2,8 @@
 
 from enum import IntEnum
 
-from reconciler.model.problem import ReconcilerError, Refused, StalePlan, StoppedEarly
+from reconciler.model.problem import ReconcilerError, Refused, StalePlan
+from reconciler.model.run import StoppedEarly
 from reconciler.workflow.inputs import NotNamed
 
 

@@ -1,24 +1,21 @@
 """A plan's run journal: one JSON line an event, appended durably, read back even where a crash tore the last line."""
 
 import json
-import math
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from reconciler.files.checked import Fields, Malformed
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, sync_folder
-from reconciler.model.problem import RunFailed
-from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR720"
-_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
 def journal_path(folder: Path, cluster: str, plan_id: str) -> Path:
@@ -29,13 +26,16 @@ def journal_path(folder: Path, cluster: str, plan_id: str) -> Path:
 class RunJournal:
     """An append-only journal file. `events` holds what was there when it was opened.
 
-    The file is made with its first event. An event that cannot be written raises RunFailed and leaves no half a line;
-    half a line that a crash left is cut off before the next event.
+    A file that does not exist yet is made with the first event; an event that could not be written whole raises
+    RunFailed, and is cut off again, then or before the next event.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._events = read_journal(path) if path.exists() else ()
+        self._events: tuple[RunEvent, ...] = ()
+        self._end = 0
+        if path.exists():
+            self._events, self._end = _sound(_content(path), path)
 
     @property
     def events(self) -> Sequence[RunEvent]:
@@ -45,116 +45,132 @@ class RunJournal:
     def append(self, event: RunEvent, /) -> None:
         """Write one more event and wait until it is on disk."""
         try:
+            is_new = not self.path.exists()
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _append_line(self.path, event_text(event).encode() + b"\n")
+            # A surrogate that stands alone becomes its JSON escape.
+            self._append_line(event_text(event).encode(errors="backslashreplace") + b"\n")
+            if is_new:
+                sync_folder(self.path.parent)
         except OSError as error:
             raise RunFailed(
-                f"{self.path}: the run journal cannot be written: {error.strerror}. Make room, or name another "
-                "place with --journal, and apply the same plan again: it goes on from where the cluster stands",
+                f"{self.path}: the run journal cannot be written: {error.strerror or error}. Make room, or name "
+                "another place with --journal, and apply the same plan again: it goes on where the cluster stands",
                 code=NOT_WRITTEN,
             ) from None
+
+    def _append_line(self, line: bytes) -> None:
+        """Append a whole line behind the last whole event; what a full disk cut short is taken back."""
+        with self.path.open("a+b", buffering=0) as file:
+            start = self._cut_torn_tail(file)
+            try:
+                _write_whole(file, line)
+                os.fsync(file.fileno())
+            except OSError:
+                _taken_back(file, start)
+                raise
+            self._end = start + len(line)
+
+    def _cut_torn_tail(self, file: FileIO) -> int:
+        """Return where the next line begins; what a crash left there of an event goes first."""
+        size = file.seek(0, os.SEEK_END)
+        if size == self._end:
+            return size
+        known = self._end if self._end < size else 0
+        file.seek(known)
+        _, sound = _sound(file.readall(), self.path)
+        if known + sound < size:
+            file.truncate(known + sound)
+        return known + sound
 
 
 def read_journal(path: str | Path) -> tuple[RunEvent, ...]:
     """Return the events of a journal, oldest first; a last line that a crash cut short is left out."""
-    try:
-        *lines, tail = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
-    events = []
-    for number, line in enumerate(lines, start=1):
-        event = _event(line)
-        if event is None:
-            raise invalid(
-                UNREADABLE,
-                f"{path}:{number}: this line of the run journal is not an event as it was written; "
-                "move the file away and apply the same plan again: the cluster tells what is done",
-            )
-        events.append(event)
-    last = _event(tail)
-    return (*events, last) if last is not None else tuple(events)
+    return _sound(_content(Path(path)), Path(path))[0]
 
 
 def event_text(event: RunEvent) -> str:
-    """Return the event's line, without its newline; `check` is a checksum of the rest."""
+    """Return the event's line, without its newline; `sum` is what a damaged line is known by."""
     fields = {
-        "time": event.time.astimezone(UTC).isoformat(),
+        "time": event.time.isoformat(),
         "stage": event.stage,
         "step": event.step,
         "outcome": event.outcome.value,
-        "detail": _plain(event.detail),
+        "detail": dict(event.detail),
     }
-    return canonical_json({**fields, "check": _checksum(fields)})
+    return canonical_json(fields | {"sum": _checksum(fields)})
 
 
-def _checksum(fields: Mapping[str, Any]) -> str:
-    return f"{zlib.crc32(canonical_json(fields).encode()):08x}"
+class _Line(NamedTuple):
+    """One line that is not blank: its number, its event if it is one, and where it ends in the file."""
+
+    number: int
+    event: RunEvent | None
+    end: int
 
 
-def _plain(value: object) -> Any:
-    """Return the value as JSON can hold it: text keys, lists, and text for all that JSON has no word for."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted((_plain(item) for item in value), key=canonical_json)
-    return [_plain(item) for item in value] if isinstance(value, Iterable) else str(value)
-
-
-def _append_line(path: Path, line: bytes) -> None:
-    is_new = not path.exists()
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+def _content(path: Path) -> bytes:
     try:
-        end = _cut_torn_line(handle)
-        try:
-            _write_all(handle, line, end)
-        except OSError:
-            with suppress(OSError):
-                os.ftruncate(handle, end)
-            raise
-    finally:
-        os.close(handle)
-    if is_new:
-        sync_folder(path.parent)
+        return path.read_bytes()
+    except OSError as error:
+        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
 
 
-def _cut_torn_line(handle: int) -> int:
-    """Make the file end with a whole line and return its length; a last event that lacks only its newline gets it."""
-    size = os.fstat(handle).st_size
-    if not size or os.pread(handle, 1, size - 1) == b"\n":
-        return size
-    content = os.pread(handle, size, 0)
-    end = content.rfind(b"\n") + 1
-    if _event(content[end:]) is not None:
-        os.pwrite(handle, b"\n", size)
-        return size + 1
-    os.ftruncate(handle, end)
-    return end
+def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:
+    """Return the events and where the last one ends; only the last line may be torn."""
+    lines = list(_lines(content))
+    events = [line.event for line in lines if line.event is not None]
+    for line in lines[:-1]:
+        if line.event is None:
+            raise invalid(
+                UNREADABLE,
+                f"{path}:{line.number}: this line of the run journal is damaged. Move the file away and run again: "
+                "what was done is read from the cluster",
+            )
+    end = max((line.end for line in lines if line.event is not None), default=0)
+    return tuple(events), end
 
 
-def _write_all(handle: int, line: bytes, offset: int) -> None:
-    written = 0
-    while written < len(line):
-        written += os.pwrite(handle, line[written:], offset + written)
-    os.fsync(handle)
+def _lines(content: bytes) -> Iterator[_Line]:
+    end = 0
+    for number, line in enumerate(_split(content), start=1):
+        end += len(line)
+        if line.strip():
+            yield _Line(number, _event(line) if line.endswith(b"\n") else None, end)
+
+
+def _split(content: bytes) -> list[bytes]:
+    """Return the lines with their newlines; the last may lack its own."""
+    lines = content.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
+
+
+def _taken_back(file: FileIO, start: int) -> None:
+    """Cut what was written of a line; where that fails too, the next append does it."""
+    with suppress(OSError):
+        file.truncate(start)
+
+
+def _write_whole(file: FileIO, content: bytes) -> None:
+    while content:
+        content = content[file.write(content) or 0 :]
 
 
 def _event(line: bytes) -> RunEvent | None:
-    """Return the event of a line, None for a line that is not one or is not as it was written."""
+    """Return the event of a line, None where it is none."""
     try:
-        fields = Fields(json.loads(line), "")
-        check = fields.value.pop("check", None)
-        if check != _checksum(fields.value):
+        fields: dict[str, Any] = json.loads(line)
+        if fields.pop("sum") != _checksum(fields):
             return None
         return RunEvent(
-            time=datetime.fromisoformat(fields.text("time")),
-            stage=fields.integer("stage"),
-            step=fields.text("step"),
-            outcome=_OUTCOMES[fields.text("outcome")],
-            detail=fields.member("detail").value,
+            datetime.fromisoformat(fields["time"]),
+            int(fields["stage"]),
+            str(fields["step"]),
+            Outcome(fields["outcome"]),
+            dict(fields["detail"]),
         )
-    except (ValueError, KeyError, RecursionError, Malformed):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _checksum(fields: dict[str, Any]) -> str:
+    return f"{zlib.crc32(canonical_json(fields).encode(errors='backslashreplace')):08x}"

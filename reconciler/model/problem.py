@@ -3,10 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from reconciler.model.run import RunResult
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,23 +97,3 @@ class MissingRight(ReconcilerError):
     """The cluster answered that a right is missing; the text names it."""
 
     code = "KR610"
-
-
-class RunEnded(ReconcilerError):
-    """A run ended before its plan did; `result` says what it did and what it leaves, None where it had not begun."""
-
-    def __init__(self, message: str, *, code: str | None = None, result: "RunResult | None" = None) -> None:
-        super().__init__(message, code=code)
-        self.result = result
-
-
-class RunFailed(RunEnded):
-    """A run met something it could not put right; the text says what, and how to go on."""
-
-    code = "KR700"
-
-
-class StoppedEarly(RunEnded):
-    """A run ended on purpose with work left (exit code 5)."""
-
-    code = "KR710"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -64,3 +64,23 @@ class RunResult:
     messages: tuple[str, ...] = ()
     debts: tuple[Problem, ...] = ()
     left: tuple[TopicPartition, ...] = ()
+
+
+class RunEnded(ReconcilerError):
+    """A run ended before its plan did; `result` says what it did and what it leaves, None where it had not begun."""
+
+    def __init__(self, message: str, *, code: str | None = None, result: RunResult | None = None) -> None:
+        super().__init__(message, code=code)
+        self.result = result
+
+
+class RunFailed(RunEnded):
+    """A run met something it could not put right; the text says what, and how to go on."""
+
+    code = "KR700"
+
+
+class StoppedEarly(RunEnded):
+    """A run ended on purpose with work left (exit code 5)."""
+
+    code = "KR710"

@@ -13,8 +13,8 @@ from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
-from reconciler.model.problem import RunFailed, StalePlan
-from reconciler.model.run import RunState
+from reconciler.model.problem import StalePlan
+from reconciler.model.run import RunFailed, RunState
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 

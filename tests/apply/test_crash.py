@@ -12,8 +12,8 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import CRASH_POINTS, Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.model.problem import ClusterUnavailable, StoppedEarly
-from reconciler.model.run import RunState
+from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.run import RunState, StoppedEarly
 
 Journals = Callable[[MemoryJournal], MemoryJournal]
 

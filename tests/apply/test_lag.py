@@ -9,7 +9,7 @@ from helpers.small_runs import cluster, whole_plan
 
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.model.problem import StoppedEarly
+from reconciler.model.run import StoppedEarly
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -22,12 +22,10 @@ from reconciler.model.problem import (
     Problem,
     ReconcilerError,
     Refused,
-    RunFailed,
     Severity,
     StalePlan,
-    StoppedEarly,
 )
-from reconciler.model.run import Outcome, RunEvent, RunProgress, RunState
+from reconciler.model.run import Outcome, RunEvent, RunFailed, RunProgress, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 

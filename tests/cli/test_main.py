@@ -20,10 +20,9 @@ from reconciler.model.problem import (
     Problem,
     ReconcilerError,
     Refused,
-    RunFailed,
     StalePlan,
-    StoppedEarly,
 )
+from reconciler.model.run import RunFailed, StoppedEarly
 from reconciler.workflow.inputs import NotNamed
 
 HEAVY = {"numpy", "ortools", "pyspark", "kafka", "rich", "yaml", "jsonschema", "deepdiff"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.files.journal import RunJournal, event_text, journal_path, read_journal
-from reconciler.model.problem import InvalidInput, RunFailed
-from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.problem import InvalidInput
+from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 
 def event(number: int) -> RunEvent:
