@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, sync_folder
-from reconciler.model.run import Outcome, RunEvent, RunFailed
+from reconciler.model.problem import RunFailed
+from reconciler.model.run import Outcome, RunEvent
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR720"

@@ -13,6 +13,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
+from reconciler.files.quick_check import Check, compiled
 from reconciler.files.strict_yaml import YamlFloat, YamlMap, place_of
 from reconciler.model.problem import Location, Problem
 
@@ -50,6 +51,8 @@ def schema_problems(document: Any, name: str) -> Iterator[Problem]:
     if not isinstance(kind, str) or kind not in SCHEMA_FILES:
         yield from _unknown_kind(document, name)
         return
+    if _quick_check(kind)(document):
+        return
     for error in sorted(_validator(kind).iter_errors(document), key=lambda error: _sort_key(document, error)):
         yield from _told(document, error, name)
 
@@ -73,9 +76,19 @@ def schema_folder() -> Path:
 
 
 @cache
+def _quick_check(kind: str) -> Check:
+    return compiled(_schema(kind))
+
+
+@cache
+def _schema(kind: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((schema_folder() / SCHEMA_FILES[kind]).read_text(encoding="utf-8"))
+    return schema
+
+
+@cache
 def _validator(kind: str) -> Validator:
-    schema = json.loads((schema_folder() / SCHEMA_FILES[kind]).read_text(encoding="utf-8"))
-    validator: Validator = _StrictValidator(schema)
+    validator: Validator = _StrictValidator(_schema(kind))
     return validator
 
 
