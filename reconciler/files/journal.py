@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, sync_folder
-from reconciler.model.problem import RunFailed
-from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR720"
