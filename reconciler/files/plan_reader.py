@@ -39,6 +39,7 @@ def plan_from_json(document: object) -> Plan:
         balance_after=_shares(balance.member("after")),
         warnings=fields.each("warnings", _warning),
         violations=fields.each("violations", _violation),
+        disk_capacity=_by_number(fields.member("diskCapacity"), Fields.integer),
         disk_peak=_by_number(fields.member("diskPeak"), Fields.integer),
         election_batch=run.integer("electionBatch", 1),
         timeout_seconds=run.integer("timeoutSeconds", 1),

@@ -26,6 +26,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "rollback": _rollback(plan.rollback),
         "proof": _proof(plan.proof),
         "balance": {"before": _shares(plan.balance_before), "after": _shares(plan.balance_after)},
+        "diskCapacity": _by_broker(plan.disk_capacity),
         "diskPeak": _by_broker(plan.disk_peak),
         "warnings": [_problem(problem) for problem in plan.warnings],
         "violations": [_problem(problem) for problem in plan.violations],

@@ -67,7 +67,8 @@ class Rollback:
 class Plan:
     """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
 
-    `disk_peak` maps a broker to the bytes it holds at the worst moment of the run, where sizes are known.
+    `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
+    that they hold in all; where these are known.
     """
 
     cluster_name: str
@@ -84,6 +85,7 @@ class Plan:
     warnings: tuple[Problem, ...] = ()
     violations: tuple[Problem, ...] = ()
     disk_peak: Mapping[int, int] = field(default_factory=dict)
+    disk_capacity: Mapping[int, int] = field(default_factory=dict)
     election_batch: int = 100
     timeout_seconds: int = 7200
 

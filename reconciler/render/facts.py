@@ -57,10 +57,17 @@ def balance_ranges(plan: Plan, *, arrow: str = "->") -> tuple[str, ...]:
     ]
     data_before, data_after = _bytes(before), _bytes(after)
     if data_before and data_after:
-        text = f"fullest broker {size(max(data_before))} {arrow} {size(max(data_after))}"
-        peak = max(plan.disk_peak.values(), default=0)
-        found.append(f"{text}, {size(peak)} at its peak" if peak else text)
+        found.append(f"fullest broker {size(max(data_before))} {arrow} {size(max(data_after))}")
+    found += fullest_disk(plan)
     return tuple(found)
+
+
+def fullest_disk(plan: Plan) -> tuple[str, ...]:
+    """Return how full the fullest broker's disks are at the worst moment of the run, nothing where that is unknown."""
+    shares = [
+        plan.disk_peak[id_] / total for id_, total in plan.disk_capacity.items() if total and id_ in plan.disk_peak
+    ]
+    return (f"fullest disks {100 * max(shares):.1f}% at the worst moment",) if shares else ()
 
 
 def stage_title(stage: Stage) -> str:

@@ -9,6 +9,7 @@ from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, S
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.disk import capacity
 from reconciler.staging.replay import served_moves
 from reconciler.staging.stages import Staging
 
@@ -42,6 +43,7 @@ def assemble(
         warnings=(*warnings, *staging.warnings),
         violations=(*violations, *staging.violations),
         disk_peak=staging.disk_peak,
+        disk_capacity=_capacities(observed),
         election_batch=desired.cluster.moves.election_batch,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
     )
@@ -87,3 +89,8 @@ def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) ->
     """Return those of the named configs that are set, by owner."""
     kept = {owner: {name: given[name] for name in names if name in given} for owner, given in sorted(configs.items())}
     return {owner: given for owner, given in kept.items() if given}
+
+
+def _capacities(observed: Cluster) -> Mapping[int, int]:
+    known = ((broker_id, capacity(broker)) for broker_id, broker in observed.brokers.items())
+    return {broker_id: total for broker_id, total in known if total is not None}

@@ -61,4 +61,5 @@ def sample_plan() -> Plan:
         warnings=(Problem("KR801", "brokers elect preferred leaders by themselves", CLUSTER, Severity.WARNING),),
         violations=(Problem("KR402", "27.0 GiB would move, limit 1.0 GiB", CLUSTER, Severity.VIOLATION),),
         disk_peak={1: 43 * GIB, 6: 67 * GIB},
+        disk_capacity={1: 100 * GIB, 6: 100 * GIB},
     )
