@@ -152,21 +152,19 @@ class _Reader:
     def run(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         for event in yaml.parse(text, Loader=loader):
-            match event:
-                case yaml.ScalarEvent():
-                    self._scalar(event)
-                case yaml.MappingStartEvent():
-                    self._start(event, YamlMap(_place(event)))
-                case yaml.SequenceStartEvent():
-                    self._start(event, YamlList(_place(event)))
-                case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                    self._open.pop()
-                    self._keys.pop()
-                case yaml.AliasEvent():
-                    self.problem(_place(event), "an alias (*) is not allowed: write the value out, or quote the text")
-                    self._put(None, _place(event))
-                case _:
-                    pass
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self._scalar(event)
+            elif kind is yaml.MappingStartEvent:
+                self._start(event, YamlMap(_place(event)))
+            elif kind is yaml.SequenceStartEvent:
+                self._start(event, YamlList(_place(event)))
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._open.pop()
+                self._keys.pop()
+            elif kind is yaml.AliasEvent:
+                self.problem(_place(event), "an alias (*) is not allowed: write the value out, or quote the text")
+                self._put(None, _place(event))
 
     def _start(self, event: Any, container: YamlMap | YamlList) -> None:
         self._check(event)
@@ -270,7 +268,8 @@ def _cut(text: str) -> str:
 
 
 def _place(event: Any) -> Place:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+    mark = event.start_mark
+    return mark.line + 1, mark.column + 1
 
 
 def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Place:
