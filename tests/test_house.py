@@ -103,3 +103,13 @@ def test_every_decision_says_context_choice_and_what_was_refused() -> None:
         assert number, file
         assert text.startswith(f"# {int(number[1])}. "), file
         assert [part for part in ("**Context.**", "**Choice.**", "**Refused.**") if part not in text] == [], file
+
+
+def test_a_code_means_one_thing() -> None:
+    users: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "reconciler").rglob("*.py")):
+        package = path.relative_to(ROOT / "reconciler").parts[0]
+        for code in re.findall(r'"(KR[0-9]{3})"', path.read_text("utf-8")):
+            users.setdefault(code, set()).add(package)
+    del users["KR100"]  # the class of all input errors, and a file that is not there
+    assert {code: packages for code, packages in users.items() if len(packages) > 1} == {}

@@ -117,7 +117,7 @@ def check_stage(
     """Refuse a stage that is not safe to begin, or to go on with, now."""
     if not is_open(windows, now):
         text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run apply inside one"
-        raise Refused(text, code="KR413")
+        raise Refused(text, code="KR423")
     if isinstance(stage, ReassignStage):
         left = tuple(m for m in stage.moves if not is_move_done(itinerary, stage, m, observed))
         _check_brokers(stage, left, observed)
@@ -131,7 +131,7 @@ def check_requirements(itinerary: Itinerary, observed: Observed) -> None:
     if dead:
         names = ", ".join(str(broker) for broker in dead)
         raise Refused(
-            f"the plan requires brokers that are not alive: {names}; start them, or make a new plan", code="KR410"
+            f"the plan requires brokers that are not alive: {names}; start them, or make a new plan", code="KR420"
         )
     _check_foreign(itinerary.courses, itinerary, observed)
 
@@ -143,7 +143,7 @@ def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observe
             text = (
                 f"stage {stage.number} moves {move.topic_partition} to {list(move.to_replicas)}, but broker {dead[0]}"
             )
-            raise Refused(f"{text} is not alive; start it, or make a new plan", code="KR410")
+            raise Refused(f"{text} is not alive; start it, or make a new plan", code="KR420")
 
 
 def _check_foreign(keys: Iterable[TopicPartition], itinerary: Itinerary, observed: Observed) -> None:
@@ -152,7 +152,7 @@ def _check_foreign(keys: Iterable[TopicPartition], itinerary: Itinerary, observe
         if position.place is Place.FOREIGN:
             text = f"{key} is being reassigned to {list(position.found)}, which this plan did not ask for"
             raise Refused(
-                f"{text}; wait for it, or have whoever started it cancel it, then run apply again", code="KR411"
+                f"{text}; wait for it, or have whoever started it cancel it, then run apply again", code="KR421"
             )
 
 
@@ -166,7 +166,7 @@ def _check_min_isr(itinerary: Itinerary, stage: ReassignStage, observed: Observe
             if len(partition.isr) < wanted and not _is_repaired(itinerary, stage, key, observed):
                 text = f"{key} has {len(partition.isr)} replicas in sync, {MIN_ISR} is {wanted}"
                 text = f"{text}, and stage {stage.number} does not repair it"
-                raise Refused(f"{text}; see to brokers {_out_of_sync(partition)} first", code="KR412")
+                raise Refused(f"{text}; see to brokers {_out_of_sync(partition)} first", code="KR422")
 
 
 def min_isr_of(partition: Partition, override: str | None) -> int:

@@ -157,7 +157,7 @@ class _Run:
             try:
                 return self._gate(index)
             except (Refused, ClusterUnavailable) as error:
-                if self.session.now() >= end or error.code == "KR411":
+                if self.session.now() >= end or error.code == "KR421":
                     raise
             self._stop_if_asked()
             self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)

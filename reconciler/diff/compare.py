@@ -51,13 +51,13 @@ def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
             f"{desired.cluster.name} declares clusterId {wanted}, but the observed cluster is {observed.cluster_id}: "
             "observe the right cluster, or correct clusterId"
         )
-        yield Problem("KR201", message, desired.cluster.at)
+        yield Problem("KR231", message, desired.cluster.at)
     for broker in desired.cluster.brokers.values():
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
-            yield _drift("KR211", f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at)
+            yield _drift("KR241", f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at)
         if is_registered and broker.state is BrokerState.ABSENT:
-            yield _drift("KR212", f"broker {broker.id} is declared absent, but it is still registered", broker.at)
+            yield _drift("KR242", f"broker {broker.id} is declared absent, but it is still registered", broker.at)
 
 
 def _drift(code: str, message: str, at: Location | None) -> Problem:
@@ -86,12 +86,12 @@ def _creation(declared: DesiredTopic) -> TopicChange | Problem:
     factor = declared.replication_factor or (len(placed[0]) if placed else None)
     if declared.name.startswith("__"):
         message = f"topic {declared.name} is internal: Kafka creates it, a plan never does; remove it from the files"
-        return Problem("KR213", message, declared.where(""))
+        return Problem("KR243", message, declared.where(""))
     if partitions is None or factor is None:
         missing = " and ".join(
             word for word, value in (("partitions", partitions), ("replicationFactor", factor)) if value is None
         )
-        return Problem("KR214", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
+        return Problem("KR244", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
     configs = {key: value for key, value in sorted(declared.config.items()) if value is not None}
     return CreateTopic(declared.name, partitions, factor, configs, at=declared.where(""))
 
@@ -104,19 +104,19 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
         yield DeleteTopic(topic.name, topic.topic_id, desired.cluster.at)
     else:
         message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
-        yield _drift("KR215", message, desired.cluster.at)
+        yield _drift("KR245", message, desired.cluster.at)
 
 
 def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:
     at = declared.where("state")
     if topic.is_internal:
-        return Problem("KR213", f"topic {topic.name} is internal: a plan never deletes it", at)
+        return Problem("KR243", f"topic {topic.name} is internal: a plan never deletes it", at)
     if Protection.DELETE in declared.protect:
         return Problem(
-            "KR216", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
+            "KR246", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
         )
     if not desired.cluster.topics.is_delete_allowed:
-        return _drift("KR217", f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
+        return _drift("KR247", f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at)
 
 
@@ -126,12 +126,12 @@ def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Prob
         return
     if wanted < there:
         message = f"topic {topic.name} has {there} partitions and {wanted} are declared: Kafka cannot take any away"
-        yield _drift("KR218", message, at)
+        yield _drift("KR248", message, at)
     elif Protection.GROW in declared.protect:
         message = f"topic {topic.name} is to grow from {there} to {wanted} partitions, but protect names grow"
-        yield Problem("KR219", f"{message}: drop one of the two", at)
+        yield Problem("KR249", f"{message}: drop one of the two", at)
     elif topic.is_internal:
-        yield Problem("KR213", f"topic {topic.name} is internal: its partition count must not change", at)
+        yield Problem("KR243", f"topic {topic.name} is internal: its partition count must not change", at)
     else:
         yield CreatePartitions(topic.name, there, wanted, at=at)
 

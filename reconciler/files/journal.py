@@ -15,7 +15,7 @@ from reconciler.files.raw import invalid, sync_folder
 from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
-NOT_WRITTEN = "KR720"
+NOT_WRITTEN = "KR721"
 
 
 def journal_path(folder: Path, cluster: str, plan_id: str) -> Path:

@@ -14,7 +14,7 @@ from reconciler.workflow.sources import cluster_admin, declared
 class NoRun(ReconcilerError):
     """No run is known on this machine, and no plan was named."""
 
-    code = "KR701"
+    code = "KR709"
 
 
 def cancel(inputs: Inputs, plan_path: str | None = None) -> RunResult:

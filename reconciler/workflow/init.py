@@ -12,8 +12,8 @@ from reconciler.workflow.layout import layout_files
 
 DEMO = "demo"
 DEFAULT_NAME = "my-cluster"
-NOT_WRITTEN = "KR120"
-EXISTS = "KR121"
+NOT_WRITTEN = "KR011"
+EXISTS = "KR012"
 _SCHEMAS_FROM_CLUSTER = "../../schemas"
 
 

@@ -85,7 +85,7 @@ def plan_json(plan: Plan) -> str:
 def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> frozenset[str]:
     known = {*observed.topics, *desired.topics}
     problems = [
-        Problem("KR303", f"--only {pattern}: no topic, observed or declared, has such a name; check the pattern")
+        Problem("KR305", f"--only {pattern}: no topic, observed or declared, has such a name; check the pattern")
         for pattern in patterns
         if not any(fnmatchcase(name, pattern) for name in known)
     ]

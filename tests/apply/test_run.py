@@ -219,7 +219,7 @@ def test_a_dead_broker_that_the_plan_requires_refuses_it() -> None:
     admin = admin_of(before)
     admin.kill_broker(6)
     error = refused(two_moves(before), admin, Refused)
-    assert (error.code, "6" in str(error)) == ("KR410", True)
+    assert (error.code, "6" in str(error)) == ("KR420", True)
 
 
 def test_a_foreign_reassignment_of_a_touched_partition_refuses_it() -> None:
@@ -228,7 +228,7 @@ def test_a_foreign_reassignment_of_a_touched_partition_refuses_it() -> None:
     admin.reassign({ORDERS_0: (1, 2, 6)})
     admin.writes = 0
     error = refused(two_moves(before), admin, Refused)
-    assert (error.code, "[1, 2, 6]" in str(error)) == ("KR411", True)
+    assert (error.code, "[1, 2, 6]" in str(error)) == ("KR421", True)
     assert in_flight(admin.cluster) == ["orders-0"]
 
 
@@ -242,7 +242,7 @@ def test_a_partition_under_min_isr_refuses_a_stage_that_does_not_repair_it() -> 
     )
     plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "1,4"),))], before)
     error = refused(plan, admin_of(before), Refused)
-    assert error.code == "KR412"
+    assert error.code == "KR422"
     assert "a-1 has 1 replicas in sync, min.insync.replicas is 2" in str(error)
 
 
@@ -260,7 +260,7 @@ def test_outside_its_windows_a_plan_is_refused_and_inside_it_runs() -> None:
     before = cluster()  # a Saturday, 14:00 UTC
     night = (Window(("fri",), "22:00", "05:00"),)
     day = (Window(("sat",), "15:00", "16:00", "Europe/Berlin"),)
-    assert refused(two_moves(before), admin_of(before), Refused, windows=night).code == "KR413"
+    assert refused(two_moves(before), admin_of(before), Refused, windows=night).code == "KR423"
     assert run_plan(two_moves(before), admin_of(before), MemoryJournal(), windows=day).state is RunState.DONE
 
 

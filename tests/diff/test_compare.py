@@ -52,18 +52,18 @@ def test_a_topic_that_is_not_there_is_created_and_one_that_is_too_small_grows() 
 
 def test_partitions_that_would_have_to_go_are_drift() -> None:
     found = changes(DesiredTopic("orders", partitions=1))
-    assert [problem.code for problem in found.drift] == ["KR218"]
+    assert [problem.code for problem in found.drift] == ["KR248"]
     assert not found.topic_changes
 
 
 @pytest.mark.parametrize(
     ("topic", "code"),
     [
-        (DesiredTopic("new", partitions=2), "KR214"),
-        (DesiredTopic("new", replication_factor=2), "KR214"),
-        (DesiredTopic("__new", partitions=1, replication_factor=1), "KR213"),
-        (DesiredTopic("orders", partitions=3, protect=frozenset({Protection.GROW})), "KR219"),
-        (DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE})), "KR216"),
+        (DesiredTopic("new", partitions=2), "KR244"),
+        (DesiredTopic("new", replication_factor=2), "KR244"),
+        (DesiredTopic("__new", partitions=1, replication_factor=1), "KR243"),
+        (DesiredTopic("orders", partitions=3, protect=frozenset({Protection.GROW})), "KR249"),
+        (DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE})), "KR246"),
     ],
 )
 def test_a_contradiction_is_an_error_with_its_code(topic: DesiredTopic, code: str) -> None:
@@ -79,7 +79,7 @@ def test_another_cluster_is_refused() -> None:
 
 def test_an_absent_topic_goes_only_where_deletion_is_allowed() -> None:
     absent = DesiredTopic("orders", is_absent=True)
-    assert [problem.code for problem in changes(absent).drift] == ["KR217"]
+    assert [problem.code for problem in changes(absent).drift] == ["KR247"]
     allowing = DesiredCluster("c", topics=TopicPolicy(is_delete_allowed=True))
     assert changes(absent, cluster=allowing).topic_changes == (DeleteTopic("orders", "id-of-orders"),)
 
@@ -88,7 +88,7 @@ def test_an_undeclared_topic_is_drift_only_where_all_are_managed() -> None:
     assert not changes().drift
     assert [
         problem.code for problem in changes(cluster=DesiredCluster("c", topics=TopicPolicy(is_all_managed=True))).drift
-    ] == ["KR215"]
+    ] == ["KR245"]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_full_disk_stops_the_run_and_leaves_whole_lines(
             faults.setattr("reconciler.files.journal._taken_back", lambda *_arguments: None)
         with pytest.raises(RunFailed, match=r"the run journal cannot be written: .*--journal") as error:
             journal.append(EVENTS[1])
-        assert error.value.code == "KR720"
+        assert error.value.code == "KR721"
     if is_cut:
         assert path.read_bytes() == LINES[0]
     journal.append(EVENTS[2])
