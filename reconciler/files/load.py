@@ -12,7 +12,7 @@ from reconciler.files.json_text import collector_paused
 from reconciler.files.schema_check import schema_problems
 from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
-from reconciler.files.topic_document import TopicClass, merged, topic_class_from, topics_from
+from reconciler.files.topic_document import TopicClass, config_problems, merged, topic_class_from, topics_from
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -117,6 +117,7 @@ def _read(content: bytes, name: str, found: _Found) -> None:
         found.problems += wrong
         if wrong:
             found.is_partial |= not isinstance(document, YamlMap) or document.get("kind") != "Topic"
+            found.problems += config_problems(document, name) if isinstance(document, YamlMap) else []
         else:
             found.documents.append((name, document))
 

@@ -99,6 +99,15 @@ def _spread_over(below: TopicClass, topic: DesiredTopic) -> Spread | None:
     return below.placement.racks_spread
 
 
+def config_problems(document: YamlMap, name: str) -> list[Problem]:
+    """Return what is wrong with the units of a document's config, whatever else is wrong with the document."""
+    problems: list[Problem] = []
+    spec = document.get("spec")
+    if isinstance(spec, YamlMap) and isinstance(spec.get("config"), YamlMap):
+        _config(spec, name, problems)
+    return problems
+
+
 def _config(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
     written = spec.get("config") or YamlMap((1, 1))

@@ -418,3 +418,15 @@ def test_no_message_of_a_topic_holds_a_secret(tmp_path: Path, key: str) -> None:
 def test_the_worked_example_is_read() -> None:
     root = Path(__file__).resolve().parents[2] / "desired-state"
     assert len(load_desired(root, "demo").topics) > 20
+
+
+def test_a_wrong_unit_is_told_beside_a_wrong_form(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    text = (
+        "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: x}\nspec: {clas: y, config: {retention.ms: 7GiB}}\n"
+    )
+    (folder / "topic.yaml").write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        load_desired(tmp_path, "c")
+    assert [problem.at.column for problem in caught.value.problems if problem.at] == [8, 40]

@@ -18,6 +18,7 @@ TESTS = Path(__file__).parents[1]
 STARTS_A_BROKER = """
 import signal, sys
 from helpers.brokers import KafkaCluster
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 cluster = KafkaCluster(version=sys.argv[1], broker_ids=(1,))
 print(cluster.pid(1), cluster.log_dirs(1)[0].parent.parent, flush=True)
 signal.pause()
