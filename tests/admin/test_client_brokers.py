@@ -121,7 +121,7 @@ def test_a_refused_login_is_told_soon(three: KafkaCluster) -> None:
 
 def test_a_mechanism_that_the_brokers_do_not_offer_is_told(three: KafkaCluster) -> None:
     other = {**three.properties_of("reader"), "sasl.mechanism": "SCRAM-SHA-512"}
-    with pytest.raises(ClusterUnavailable, match=r"does not offer sasl\.mechanism SCRAM-SHA-512"):
+    with pytest.raises(ClusterUnavailable, match=r"does not offer sasl\.mechanism SCRAM|Check that .* sasl\.mechanism"):
         connect(other)
 
 

@@ -171,7 +171,8 @@ def test_a_closed_pipe_is_no_traceback() -> None:
 
 def test_sigterm_ends_with_143_and_sigint_with_130() -> None:
     code = (
-        "import time, reconciler.cli.main as m\n"
+        "import signal, time, reconciler.cli.main as m\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell in the background ignores it
         "m.reconciler.main = lambda **_: (print('ready', flush=True), time.sleep(30))\n"
         "import sys; sys.argv = ['reconciler']; m.run()"
     )

@@ -284,9 +284,11 @@ def _refusal(error: Exception, servers: Sequence[Server], connection: Connection
             code="KR602",
         )
     reason = without_secrets(_said(error))
+    # A broker that does not offer the mechanism may hang up before its answer is read.
+    fitting = "security.protocol, sasl.mechanism" if protocol.startswith("SASL") else "security.protocol"
     return ClusterUnavailable(
         f"{where} accepts connections but does not answer as a Kafka broker over {protocol} ({reason}). "
-        "Check that security.protocol and the ssl.* properties fit that listener, and that it is a broker's port.",
+        f"Check that {fitting} and the ssl.* properties fit that listener, and that it is a broker's port.",
     )
 
 
