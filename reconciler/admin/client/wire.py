@@ -270,7 +270,7 @@ def _said(error: Exception) -> str:
 
 def _refusal(error: Exception, servers: Sequence[Server], connection: Connection) -> ClusterUnavailable:
     where = ",".join(map(shown, servers))
-    protocol = connection.options["security_protocol"]
+    protocol = str(connection.options["security_protocol"])
     if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
         return ClusterUnavailable(
             f"{where} refused the login of user {connection.user} with {connection.options.get('sasl_mechanism')}. "
