@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from reconciler.files.properties import STRANGE, has_strange_reference
 from reconciler.files.strict_yaml import YamlMap
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate, parse_seconds
 from reconciler.model.desired import (
@@ -62,7 +63,7 @@ def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> Desir
         name=document["metadata"]["name"],
         labels=dict(document["metadata"].get("labels", {})),
         cluster_id=spec.get("clusterId"),
-        client=_client(spec.get("client")),
+        client=_client(spec.get("client"), name, problems),
         simulation=spec.get("simulation"),
         brokers=_brokers(spec, name, problems),
         topics=_topic_policy(spec.get("topics", {})),
@@ -74,9 +75,12 @@ def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> Desir
     )
 
 
-def _client(client: Mapping[str, Any] | None) -> Mapping[str, str] | None:
+def _client(client: YamlMap | None, name: str, problems: list[Problem]) -> Mapping[str, str] | None:
     if client is None:
         return None
+    for key, value in client.items():
+        if isinstance(value, str) and has_strange_reference(value):
+            problems.append(Problem("KR130", f"{key} {STRANGE}", Location(name, *client.value_at[key])))
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in client.items()}
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+_STRANGE = re.compile(r"\$\{(?!(?:env|file):[^}]+\})[A-Za-z]+:")
+STRANGE = "holds something like ${env:NAME} or ${file:/path} that is neither; a value that looks so goes in a file"
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = " \t\f"
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -43,6 +45,11 @@ def read_properties(path: Path, environ: Mapping[str, str]) -> Mapping[str, str]
     return resolve_client({"file": path.name}, path.parent, environ)
 
 
+def has_strange_reference(value: str) -> bool:
+    """Whether the value refers to a source that is not known, or does not end the reference."""
+    return _STRANGE.search(value) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class _Origin:
     """What messages call the place of the properties, and where their relative paths begin."""
@@ -64,6 +71,8 @@ def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str],
             problems.append(Problem("KR130", message))
         return ""
 
+    if has_strange_reference(value):
+        problems.append(Problem("KR130", f"{origin.name}: {key} {STRANGE}"))
     return _REFERENCE.sub(secret, value)
 
 

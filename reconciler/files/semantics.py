@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from reconciler.model.cluster import TOPIC_THROTTLES
+from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
 from reconciler.model.problem import Problem
 
 LONGEST_NAME = 249
 MIN_ISR = "min.insync.replicas"
+_KEY = re.compile("[a-zA-Z0-9._-]+")
 _WHOLE = re.compile("[1-9][0-9]{0,9}")
 
 
@@ -64,19 +65,31 @@ def _name_problems(topic: DesiredTopic) -> Iterator[Problem]:
 
 
 def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
-    for key in TOPIC_THROTTLES:
+    for key in (*BROKER_THROTTLES, *TOPIC_THROTTLES):
         if key in topic.config:
             message = f"{key} belongs to a running reassignment and is never declared: use moves.throttle"
             yield Problem("KR125", message, topic.where(f"config.{key}"))
+    for key in topic.config:
+        if not _KEY.fullmatch(key):
+            message = f"{key[:40]!r} is no config of Kafka's: keys hold a-z A-Z 0-9 . _ -"
+            yield Problem("KR125", message, topic.where(f"config.{key}"))
+    yield from _min_isr_problems(topic)
+
+
+def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:
     wanted = topic.config.get(MIN_ISR)
     at = topic.where(f"config.{MIN_ISR}")
     if wanted is not None and not _WHOLE.fullmatch(wanted):
         yield Problem("KR126", f"{MIN_ISR} must be a whole number of at least 1", at)
-    elif wanted is not None and topic.replication_factor is not None and int(wanted) > topic.replication_factor:
-        message = (
-            f"{MIN_ISR} {wanted} is above replicationFactor {topic.replication_factor} "
-            f"({topic.where('replicationFactor')}): no acks=all write could succeed"
+        return
+    path = "placement.assignment" if topic.replication_factor is None else "replicationFactor"
+    fewest = min(map(len, topic.placement.assignment or ()), default=None)
+    factor = fewest if topic.replication_factor is None else topic.replication_factor
+    if wanted is not None and factor is not None and int(wanted) > factor:
+        found = (
+            f"replicationFactor {factor}" if path == "replicationFactor" else f"the {factor} replicas of an assignment"
         )
+        message = f"{MIN_ISR} {wanted} is above {found} ({topic.where(path)}): no acks=all write could succeed"
         yield Problem("KR126", message, at)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.files.schema_check import is_secret
+from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
 from reconciler.files.strict_yaml import YamlList, YamlMap
 from reconciler.files.units import config_text
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
@@ -115,7 +115,7 @@ def _config(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[str, s
         try:
             found[key] = None if value is None else config_text(key, value)
         except ValueError:
-            shown = "set to something" if is_secret(key) else value
+            shown = "set to something" if is_secret(key) else ascii(str(value)[:LONGEST_SHOWN])
             message = f"{key} is {shown}: the unit does not fit; write Kafka's own value, or a fitting unit"
             problems.append(Problem("KR104", message, Location(name, *written.value_at[key])))
     return dict(sorted(found.items()))

@@ -1,11 +1,13 @@
 """Sizes, rates, durations and percentages with their units, exactly."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 _BINARY = {"B": 1} | {f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", start=1)}
 _DECIMAL = {f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", start=1)} | {"kB": 1000}
+_PLAIN = re.compile(r"-?[0-9]{1,19}")
 LONGEST = 40
 MAX_INTEGER = (1 << 63) - 1
 BYTES = _BINARY | _DECIMAL
@@ -42,20 +44,25 @@ def parse_percent(text: str) -> Fraction:
 def config_text(key: str, value: object) -> str:
     """Return a topic config as Kafka takes it; a value with a unit is converted to the key's own.
 
-    Raises ValueError where the unit does not fit the key.
+    Raises ValueError where the unit does not fit the key, or where a time or a size is neither a whole number nor one
+    with a unit: Kafka would refuse `7days` only when the plan runs.
     """
+    if key.endswith(".ms"):
+        return _config_number(value, parse_milliseconds)
+    if key.endswith(".bytes"):
+        return _config_number(value, parse_bytes)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, str):
-        return str(value)
-    found = _NUMBER.fullmatch(value.strip())
-    if found is None or found.group(2) not in BYTES | MILLISECONDS:
-        return value
-    if key.endswith(".ms") and found.group(2) in MILLISECONDS:
-        return str(parse_milliseconds(value.strip()))
-    if key.endswith("bytes") and found.group(2) in BYTES:
-        return str(parse_bytes(value.strip()))
-    raise ValueError(value)
+    text = str(value)
+    found = _NUMBER.fullmatch(text.strip())
+    if found is not None and found.group(2) in BYTES | MILLISECONDS:
+        raise ValueError(text)
+    return text
+
+
+def _config_number(value: object, parse: Callable[[str], int]) -> str:
+    text = str(value).strip()
+    return text if _PLAIN.fullmatch(text) else str(parse(text))
 
 
 def _whole(text: str, units: dict[str, int]) -> int:

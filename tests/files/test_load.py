@@ -297,6 +297,17 @@ DOCUMENTS = [
     (topic("{config: {retention.ms: 1GiB}}"), "4:31", "the unit does not fit"),
     (topic("{config: {retention.bytes: 7d}}"), "4:34", "the unit does not fit"),
     (topic("{config: {cleanup.policy: 7d}}"), "4:33", "the unit does not fit"),
+    (topic("{config: {retention.ms: 7days}}"), "4:31", "'7days': the unit does not fit"),
+    (topic("{config: {retention.ms: 1.5}}"), "4:31", "the unit does not fit"),
+    (topic("{config: {segment.bytes: true}}"), "4:32", "the unit does not fit"),
+    (topic('{config: {segment.ms: "7\\ndays"}}'), "4:29", "'7\\ndays': the unit does not fit"),
+    (topic("{config: {'bad key': 1}}"), "4:17", "is no config of Kafka's"),
+    (topic("{config: {follower.replication.throttled.rate: 1}}"), "4:17", "use moves.throttle"),
+    (
+        topic("{config: {min.insync.replicas: 3}, placement: {assignment: [[1, 2, 3], [2, 3]]}}"),
+        "4:17",
+        "is above the 2 replicas of an assignment (c/x.yaml:4)",
+    ),
     (topic("{config: {min.insync.replicas: 0}}"), "4:17", "at least 1"),
     (topic("{config: {min.insync.replicas: ²}}"), "4:17", "whole number"),
     (topic(f"{{config: {{min.insync.replicas: '{'9' * 5000}'}}}}"), "4:17", "whole number"),
@@ -380,6 +391,9 @@ CLUSTERS = [
     ("windows: [{days: [mon], from: '22:00', to: '23:00', timezone: ../../etc}]", "6:13", "is no time zone"),
     ("client: {a: b}", "1:1", "client and simulation exclude each other"),
     ("client: {a: [b]}", "6:15", "spec.client.a is a list"),
+    ("client: {a: '${vault:x}'}", "6:15", "a holds something like ${env:NAME}"),
+    ("client: {a: 'x${env:Y'}", "6:15", "a holds something like ${env:NAME}"),
+    ("client: {a: '${file:}'}", "6:15", "a holds something like ${env:NAME}"),
 ]
 
 

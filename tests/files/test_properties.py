@@ -89,3 +89,10 @@ def test_a_wrong_file_is_refused_without_its_values(tmp_path: Path, content: byt
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"gone: the client properties cannot be read: No such file"):
         read_properties(tmp_path / "gone", {})
+
+
+def test_a_reference_to_a_source_that_is_not_known_is_told_without_its_value(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(tmp_path, f"a={CANARY}${{vault:{CANARY}}}\n")
+    assert "a holds something like ${env:NAME}" in str(error.value)
+    assert CANARY not in str(error.value)

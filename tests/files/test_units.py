@@ -76,6 +76,7 @@ def test_anything_else_is_refused(parse: Callable[[str], object], text: str) -> 
         ("retention.ms", "604800000", "604800000"),
         ("segment.bytes", "1GiB", "1073741824"),
         ("max.message.bytes", "1MB", "1000000"),
+        ("segment.bytes", " 1024 ", "1024"),
         ("cleanup.policy", "compact,delete", "compact,delete"),
         ("preallocate", True, "true"),
         ("min.cleanable.dirty.ratio", "0.5", "0.5"),
@@ -87,7 +88,21 @@ def test_a_config_is_as_kafka_takes_it(key: str, value: object, text: str) -> No
     assert config_text(key, value) == text
 
 
-@pytest.mark.parametrize(("key", "value"), [("retention.ms", "1GiB"), ("segment.bytes", "7d"), ("x", "5s")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("retention.ms", "1GiB"),
+        ("segment.bytes", "7d"),
+        ("x", "5s"),
+        ("retention.ms", "7days"),
+        ("retention.ms", "1e5"),
+        ("retention.ms", "0x10"),
+        ("retention.ms", "1_000"),
+        ("retention.ms", "0.3ms"),
+        ("segment.bytes", "1Gi"),
+        ("segment.bytes", "9" * 20),
+    ],
+)
 def test_a_unit_that_does_not_fit_the_key_is_refused(key: str, value: str) -> None:
     with pytest.raises(ValueError, match=value):
         config_text(key, value)
