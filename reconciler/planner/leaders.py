@@ -10,6 +10,7 @@ from reconciler.planner.levels import is_open, least_cost, least_squares
 from reconciler.planner.network import Bools, Ints
 from reconciler.planner.replicas import balanced
 from reconciler.planner.rows import Rows
+from reconciler.planner.turns import leader_turns
 
 
 def place_leaders(demand: Demand, held: Bools, target: BalanceTarget) -> Sequence[int]:
@@ -29,6 +30,9 @@ def place_leaders(demand: Demand, held: Bools, target: BalanceTarget) -> Sequenc
     if not isinstance(target, Even) and is_open(rows, choices, np.broadcast_to(np.arange(len(bench.ids)), held.shape)):
         choices = least_squares(rows, choices, base, bench.capacity).choices
         placed = least_cost(rows, choices, np.zeros_like(changed)).placed
+    order = leader_turns(slots, bench)
+    if is_open(rows, choices, order):
+        placed = least_cost(rows, choices, order).placed
     return [bench.ids[column] for column in placed.argmax(axis=1)]
 
 

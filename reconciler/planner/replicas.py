@@ -11,6 +11,7 @@ from reconciler.planner.demand import Bench, Demand, Slot
 from reconciler.planner.levels import Balanced, is_open, least_cost, least_outside, least_squares
 from reconciler.planner.network import Bools, Ints
 from reconciler.planner.rows import Rows, classes, free_choices
+from reconciler.planner.turns import turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,10 @@ def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
     if not isinstance(target, Even) and is_open(rows, choices, _any_broker(bench, rows)):
         choices = least_squares(rows, choices, demand.base, bench.capacity).choices
         placed = least_cost(rows, choices, np.zeros_like(costs.bytes)).placed
-    if is_open(rows, choices, costs.leaders_kept):
-        placed = least_cost(rows, choices, costs.leaders_kept).placed
+    for cost in (costs.leaders_kept, turns(demand.slots, bench)):
+        if is_open(rows, choices, cost):
+            least = least_cost(rows, choices, cost)
+            placed, choices = least.placed, least.choices
     return ReplicaSets(placed > 0, proof)
 
 
