@@ -72,7 +72,7 @@ def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
     for key in topic.config:
         if not _KEY.fullmatch(key):
             message = f"{key[:40]!r} is no config of Kafka's: keys hold a-z A-Z 0-9 . _ -"
-            yield Problem("KR125", message, topic.where(f"config.{key}"))
+            yield Problem("KR103", message, topic.where(f"config.{key}"))
     yield from _min_isr_problems(topic)
 
 
