@@ -6,8 +6,7 @@ from reconciler.workflow.modeline import modeline
 
 CLUSTER = """\
 # One cluster: how to reach it, what may be done to it, and how. Every field but `client` may be left out.
-#   reconciler doctor --cluster {name}      does it answer, and with which rights?
-#   reconciler import --cluster {name}      writes its topics as they are today into files beside this one
+#   reconciler snapshot --cluster {name}    does it answer? writes what it observed; every verb takes that with --state
 #   reconciler plan --cluster {name}        what differs, and what would be done about it
 apiVersion: reconciler/v1
 kind: Cluster
