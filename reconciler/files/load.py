@@ -133,7 +133,7 @@ def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
             full = _with_class(topic, document, name, classes, found)
             if "names" in document["metadata"]:
                 _refuse_repeated(topic, patterns_at, found.problems)
-                patterns.append(full)
+                patterns.append(replace(full, replication_factor=None))
             elif topic.name in topics:
                 first = topics[topic.name].where("")
                 found.problems.append(

@@ -159,7 +159,7 @@ def test_patterns_stand_alone_and_keep_the_order_of_files(tmp_path: Path) -> Non
         c=topic("{}", "zz"),
     )
     assert [pattern.name for pattern in found.patterns] == ["z*", "a*", "m*"]
-    assert found.patterns[2].replication_factor == 2
+    assert found.patterns[2].replication_factor is None  # patterns have placement and config only
     assert found.topics["zz"].config == {}
 
 
@@ -444,3 +444,27 @@ def test_a_wrong_unit_is_told_beside_a_wrong_form(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load_desired(tmp_path, "c")
     assert [problem.at.column for problem in caught.value.problems if problem.at] == [8, 40]
+
+
+def test_a_pattern_takes_placement_and_config_of_its_class_but_no_replication_factor(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    (folder / "all.yaml").write_text("""
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: c}
+spec: {}
+---
+apiVersion: reconciler/v1
+kind: TopicClass
+metadata: {name: wide}
+spec: {replicationFactor: 3, placement: {racks: {spread: strict}}, config: {retention.ms: 1d}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {names: ["metrics.*"]}
+spec: {class: wide}
+""")
+    (pattern,) = load_desired(tmp_path, "c").patterns
+    assert (pattern.replication_factor, pattern.placement.racks_spread) == (None, Spread.STRICT)
+    assert pattern.config == {"retention.ms": "86400000"}
