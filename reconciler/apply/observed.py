@@ -21,12 +21,7 @@ class Observed:
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where it does not exist."""
         topic = self.topics.get(topic_partition.topic)
-        if topic is None:
-            return None
-        number = topic_partition.partition
-        if number < len(topic.partitions) and topic.partitions[number].partition == number:
-            return topic.partitions[number]
-        return next((found for found in topic.partitions if found.partition == number), None)
+        return topic.partition(topic_partition.partition) if topic is not None else None
 
     def is_alive(self, broker_id: int) -> bool:
         """Whether that broker is registered and not fenced."""

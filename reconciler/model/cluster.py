@@ -96,6 +96,12 @@ class Topic:
     is_internal: bool = False
     configs: Mapping[str, str] = field(default_factory=dict)
 
+    def partition(self, number: int) -> Partition | None:
+        """Return the partition of that number, None where it does not exist."""
+        if number < len(self.partitions) and self.partitions[number].partition == number:
+            return self.partitions[number]
+        return next((found for found in self.partitions if found.partition == number), None)
+
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
@@ -137,12 +143,7 @@ class Cluster:
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where the topic or the partition does not exist."""
         topic = self.topics.get(topic_partition.topic)
-        if topic is None:
-            return None
-        number = topic_partition.partition
-        if number < len(topic.partitions) and topic.partitions[number].partition == number:
-            return topic.partitions[number]
-        return next((found for found in topic.partitions if found.partition == number), None)
+        return topic.partition(topic_partition.partition) if topic is not None else None
 
     def partitions(self) -> Iterator[tuple[TopicPartition, Partition]]:
         """Yield every partition, by topic and number."""

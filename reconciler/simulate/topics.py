@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster, Partition, Topic
@@ -22,6 +23,7 @@ INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__share_group_state", "__tra
 MAX_NAME_LENGTH = 249
 
 Assignment = Mapping[int, Sequence[int]]
+Change = TypeVar("Change", CreatePartitions, CreateTopic)
 
 
 def create_topics(cluster: Cluster, changes: Sequence[CreateTopic], *, seed: int = 0) -> Outcome[str]:
@@ -29,22 +31,21 @@ def create_topics(cluster: Cluster, changes: Sequence[CreateTopic], *, seed: int
     if sum(max(change.partitions, len(change.assignment)) for change in changes) > MAX_RECORDS:
         denied = Denied("POLICY_VIOLATION", "Excessively large number of partitions per request.")
         return Outcome(cluster, {change.topic: denied for change in changes})
-    answers: dict[str, Denied | None] = {}
-    for change in changes:
-        result = _created(cluster, change, seed)
-        if isinstance(result, Denied):
-            answers[change.topic] = result
-        else:
-            answers[change.topic] = None
-            cluster = result
-    return Outcome(cluster, answers)
+    return _one_by_one(cluster, changes, lambda now, change: _created(now, change, seed))
 
 
 def create_partitions(cluster: Cluster, changes: Sequence[CreatePartitions]) -> Outcome[str]:
     """Add partitions to topics."""
+    return _one_by_one(cluster, changes, _grown)
+
+
+def _one_by_one(
+    cluster: Cluster, changes: Sequence[Change], perform: Callable[[Cluster, Change], Cluster | Denied]
+) -> Outcome[str]:
+    """Perform the changes in order; one that is denied leaves the cluster as it is."""
     answers: dict[str, Denied | None] = {}
     for change in changes:
-        result = _grown(cluster, change)
+        result = perform(cluster, change)
         if isinstance(result, Denied):
             answers[change.topic] = result
         else:
