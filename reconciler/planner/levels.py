@@ -5,7 +5,7 @@ from math import lcm
 
 import numpy as np
 
-from reconciler.planner.network import Ints, Network, Solution, dual_value, minimise
+from reconciler.planner.network import Ints, Network, NumbersTooLarge, Solution, dual_value, minimise
 from reconciler.planner.rows import Choices, Layout, Rows, build_network
 
 WINDOW = 64
@@ -59,7 +59,7 @@ def least_squares(rows: Rows, choices: Choices, base: Ints, capacity: Ints) -> B
     Unit arcs with rising cost stand only within a window round the fair share; the window moves until the solution is
     inside it, where it is exact.
     """
-    weight = lcm(*(int(value) for value in capacity)) // capacity
+    weight = _weights(capacity, rows.total + int(base.sum()))
     centre = _fair_share(rows, choices, base, capacity)
     width = WINDOW
     while True:
@@ -109,6 +109,15 @@ class _Segments:
     upper: Ints
     cost: Ints
     is_chunk: np.ndarray
+
+
+def _weights(capacity: Ints, most: int) -> Ints:
+    """Return whole numbers in the proportion of 1 / capacity, for counts up to `most`."""
+    common = lcm(*(int(value) for value in capacity))
+    if common * 2 * most > np.iinfo(np.int64).max:
+        raise NumbersTooLarge("the brokers' capacities have no small common multiple: write smaller capacities")
+    weights: Ints = common // capacity
+    return weights
 
 
 def _fair_share(rows: Rows, choices: Choices, base: Ints, capacity: Ints) -> Ints:

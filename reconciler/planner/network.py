@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
+from reconciler.model.problem import ReconcilerError
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -36,6 +38,12 @@ class Solution:
     flow: Ints
     price: Ints
     reduced_cost: Ints
+
+
+class NumbersTooLarge(ReconcilerError):
+    """Costs are beyond what 64-bit integers can add up exactly; nothing is rounded instead."""
+
+    code = "KR306"
 
 
 class FlowInfeasibleError(Exception):
@@ -70,7 +78,13 @@ def _least_cost_flow(network: Network, cost: Ints) -> Ints:
             cost[free],
         )
         solver.set_nodes_supplies(np.arange(len(supply), dtype=np.int32), supply)
-        if solver.solve() != solver.OPTIMAL:
+        status = solver.solve()
+        if status in {solver.BAD_COST_RANGE, solver.BAD_CAPACITY_RANGE}:
+            raise NumbersTooLarge(
+                f"costs up to {int(np.abs(cost).max())} for {len(supply)} places to decide are too large to plan exactly: "
+                "plan fewer topics at once with --only, or write smaller capacities"
+            )
+        if status != solver.OPTIMAL:
             raise FlowInfeasibleError
         flow[free] += solver.flows(arcs)
     elif supply.any():

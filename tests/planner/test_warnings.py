@@ -1,12 +1,23 @@
 from dataclasses import replace
 
+import pytest
 from helpers.small_cluster import small_cluster
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread
+from reconciler.model.desired import (
+    Balance,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Even,
+    Placement,
+    Spread,
+)
 from reconciler.model.problem import Problem
+from reconciler.planner.network import NumbersTooLarge
 from reconciler.planner.place import plan_placement
 
 STRICT = Placement(racks_spread=Spread.STRICT)
@@ -41,3 +52,15 @@ def test_the_rule_that_forbids_a_tighter_balance_is_named() -> None:
     (problem,) = warnings(observed, DesiredTopic("orders", placement=STRICT), Balance(replicas=Even()))
     assert problem.code == "KR803"
     assert problem.message == "replicas per broker end at 3 to 6: placement.racks forbids more"
+
+
+def test_numbers_that_cannot_be_added_up_exactly_are_refused_in_a_sentence() -> None:
+    observed = small_cluster("orders-0: 1,2,3 size 1", "orders-1: 1,2,3 size 1")
+    primes = (999_983, 999_979, 999_961, 999_959, 999_953, 999_931)
+    brokers = {number: DesiredBroker(number, capacity=prime) for number, prime in enumerate(primes, start=1)}
+    desired = Desired(
+        DesiredCluster("c", brokers=brokers, balance=Balance(replicas=Even())), {"orders": DesiredTopic("orders")}
+    )
+    rules = topic_rules(desired, observed)
+    with pytest.raises(NumbersTooLarge, match="write smaller capacities"):
+        plan_placement(desired, observed, rules, compare(desired, observed, rules))
