@@ -81,7 +81,7 @@ def _least_cost_flow(network: Network, cost: Ints) -> Ints:
         status = solver.solve()
         if status in {solver.BAD_COST_RANGE, solver.BAD_CAPACITY_RANGE}:
             raise NumbersTooLarge(
-                f"costs up to {int(np.abs(cost).max())} for {len(supply)} places to decide are too large to plan exactly: "
+                f"costs up to {int(np.abs(cost).max())} over {len(supply)} nodes are too large to plan exactly: "
                 "plan fewer topics at once with --only, or write smaller capacities"
             )
         if status != solver.OPTIMAL:
