@@ -43,7 +43,7 @@ def test_a_cluster_that_is_not_there_is_told_soon_with_every_reason() -> None:
     began = time.monotonic()
     with pytest.raises(ClusterUnavailable) as refused:
         connect({"bootstrap.servers": f"127.0.0.1:{port},no-such-host.invalid:9092"})
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
     assert str(refused.value) == (
         f"None of bootstrap.servers can be reached (127.0.0.1:{port}: connection refused; "
         "no-such-host.invalid:9092: no such host). "
