@@ -379,7 +379,7 @@ class AdminContract:
         bench.release(name, 6)
         bench.wait_until(lambda: bench.is_at_rest(name, {0: (5, 6)}), "the move to end")
         assert bench.moving(name) is None
-        assert bench.partition(name).leader == 5
+        bench.wait_until(lambda: bench.partition(name).leader == 5, "the first new replica to lead")
 
     def test_a_reorder_ends_at_once_and_does_not_move_the_leader(self, bench: Bench) -> None:
         name = bench.topic((1, 2, 3))
