@@ -1,7 +1,7 @@
 """The hard rules of each topic, resolved against the brokers of one cluster: who may hold, keep and lead what."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.diff.managed import managed_topics
@@ -88,11 +88,6 @@ def _yielding(
         return limits
     extra = next(extra for extra in range(1, replication_factor + 1) if capacity(extra) >= replication_factor)
     return {rack: (min(room.get(rack, 0), high), high + extra) for rack, (_, high) in limits.items()}
-
-
-def misplaced(rules: TopicRules, replicas: Iterable[int]) -> tuple[int, ...]:
-    """Return the replicas that may not stay where they are, in order."""
-    return tuple(replica for replica in replicas if replica not in rules.keepable)
 
 
 def topic_rules(desired: Desired, observed: Cluster) -> Mapping[str, TopicRules]:
