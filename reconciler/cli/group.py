@@ -1,7 +1,8 @@
 """The program as a list of verbs, each loaded from its own module when it is called."""
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import click
 
@@ -15,43 +16,50 @@ VERBS = {
     "apply": "Run a saved plan, move for move; run again to resume.",
     "status": "Show the run in progress, its moves, bytes, rate and time left.",
     "cancel": "Stop a run on a legal state.",
+    "groups": "Consumer groups: who reads what, how far behind, and what a change would do.",
 }
 
 
 class VerbGroup(click.Group):
-    """A group that knows its verbs by name, and loads one only to run it or to show its help."""
+    """A group that knows its verbs by name, and loads one only to run it or to show its help.
+
+    A verb `two-words` stands in the module `two_words`, after `module_prefix`; its `command` is what runs.
+    """
+
+    verbs: ClassVar[Mapping[str, str]] = VERBS
+    module_prefix: ClassVar[str] = "reconciler.cli."
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order in which they are used."""
         del ctx
-        return list(VERBS)
+        return list(self.verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return that verb, None for an unknown one."""
         del ctx
-        if cmd_name not in VERBS:
+        if cmd_name not in self.verbs:
             return None
-        command = import_module(f"reconciler.cli.{cmd_name}").command
+        command = import_module(f"{self.module_prefix}{cmd_name.replace('-', '_')}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb that the arguments name; for an unknown one, name the nearest."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            _refuse_verb(ctx, args[0])
+        if args and args[0] not in self.verbs and not args[0].startswith("-"):
+            _refuse_verb(ctx, args[0], self.verbs)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without loading any."""
         del ctx
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(self.verbs.items()))
 
 
-def _refuse_verb(ctx: click.Context, name: str) -> NoReturn:
+def _refuse_verb(ctx: click.Context, name: str, verbs: Mapping[str, str]) -> NoReturn:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, VERBS, n=1)
-    hint = f" Did you mean {near[0]}?" if near else f" Verbs: {', '.join(VERBS)}."
+    near = get_close_matches(name, verbs, n=1)
+    hint = f" Did you mean {near[0]}?" if near else f" Verbs: {', '.join(verbs)}."
     ctx.fail(f"There is no verb {name!r}.{hint}")

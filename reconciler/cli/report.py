@@ -26,7 +26,10 @@ def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: s
 
 
 def tell_usage_error(error: click.UsageError) -> None:
-    """Tell what is wrong with the command line, and where its help is."""
+    """Tell what is wrong with the command line, and where its help is; where nothing was asked, the help itself."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        tell(error.format_message())
+        return
     context = error.ctx
     lines = [f"error: {visible(error.format_message())} ({USAGE_CODE})"]
     if context is not None:

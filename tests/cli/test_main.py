@@ -148,7 +148,11 @@ def test_a_verbs_own_option_has_the_verb_in_its_variable(reconciler: Program) ->
 
 
 def test_no_arguments_show_the_help(reconciler: Program) -> None:
-    assert "Verbs:" in (ended := reconciler()).out + ended.err
+    for arguments in ((), ("groups",)):
+        ended = reconciler(*arguments)
+        assert (ended.code, ended.out) == (64, "")
+        assert ended.err.startswith("Usage: reconciler ")
+        assert "\nVerbs:\n" in ended.err
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("plan", "--help"), ("plan", "--nonsense"), ("nonsense",)])
