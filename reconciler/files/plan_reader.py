@@ -6,7 +6,7 @@ from typing import TypeVar
 from reconciler.files.checked import Fields, Malformed, shown
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason
-from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
+from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -28,6 +28,7 @@ def plan_from_json(document: object) -> Plan:
             desired_digest=source.text("desiredDigest"),
             observed_at=source.optional_text("observedAt"),
             commit=source.optional_text("commit"),
+            only=source.text_list("only"),
         ),
         id=fields.text("id"),
         brokers_alive=fields.member("requires").integers("brokersAlive"),
@@ -180,11 +181,23 @@ def _proof(fields: Fields) -> Proof:
         value=value,
         lower_bound=lower_bound,
         prices=_by_number(fields.member("prices"), _price),
+        levels=fields.each("levels", _level),
+    )
+
+
+def _level(fields: Fields) -> PriceLevel:
+    topics = fields.member("topicPrices") if "topicPrices" in fields.value else None
+    return PriceLevel(
+        objective=fields.text("objective"),
+        value=_price(fields, "value"),
+        lower_bound=_price(fields, "lowerBound"),
+        prices=_by_number(fields.member("prices"), _price),
+        topic_prices={topic: _by_number(topics.member(topic), _price) for topic in topics.value} if topics else {},
     )
 
 
 def _price(fields: Fields, key: str) -> int:
-    price = fields.value[key]
+    price = fields.value.get(key)
     if type(price) is not int:
         raise Malformed(fields.where(key), f"must be a whole number, not {shown(price)}")
     return price

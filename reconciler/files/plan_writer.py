@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move
-from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback
+from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 
@@ -36,7 +36,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def _source(plan: Plan) -> dict[str, Any]:
     source = plan.source
-    return {"commit": source.commit, "desiredDigest": source.desired_digest, "observedAt": source.observed_at}
+    only = {"only": list(source.only)} if source.only else {}
+    return {"commit": source.commit, "desiredDigest": source.desired_digest, "observedAt": source.observed_at, **only}
 
 
 def _topic_change(change: TopicChange) -> dict[str, Any]:
@@ -130,13 +131,28 @@ def _restore(restore: Restore) -> dict[str, Any]:
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
-    return {
+    fields: dict[str, Any] = {
         "objective": proof.objective,
         "value": proof.value,
         "lowerBound": proof.lower_bound,
         "gapPercent": float(proof.gap_percent),
         "prices": _by_broker(proof.prices),
     }
+    if proof.levels:
+        fields["levels"] = [_level(level) for level in proof.levels]
+    return fields
+
+
+def _level(level: PriceLevel) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "objective": level.objective,
+        "value": level.value,
+        "lowerBound": level.lower_bound,
+        "prices": _by_broker(level.prices),
+    }
+    if level.topic_prices:
+        fields["topicPrices"] = {topic: _by_broker(prices) for topic, prices in level.topic_prices.items()}
+    return fields
 
 
 def _shares(shares: Mapping[int, BrokerShare]) -> dict[str, Any]:

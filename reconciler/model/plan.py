@@ -11,21 +11,41 @@ from reconciler.model.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a plan was made from."""
+    """What a plan was made from; `only`: the shell patterns of the topics that it was confined to, none for all."""
 
     desired_digest: str
     observed_at: str | None = None
     commit: str | None = None
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLevel:
+    """One objective among those that earlier ones leave open: the plan's value, and the prices that prove it least.
+
+    `prices` maps a broker to what one more replica there costs, `topic_prices` the same for one topic's replicas, both
+    in the objective's unit and for this objective alone: decision 0007 says how a lower bound follows from them.
+    """
+
+    objective: str
+    value: int
+    lower_bound: int
+    prices: Mapping[int, int] = field(default_factory=dict)
+    topic_prices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why no plan copies less. `prices`: broker id -> dual price, in the objective's unit, of one replica there."""
+    """Why no plan copies less. `prices`: broker id -> dual price, in the objective's unit, of one replica there.
+
+    `levels` are the objectives one by one, the most important first; each holds among the optima of those before it.
+    """
 
     objective: str = "bytes"
     value: int = 0
     lower_bound: int = 0
     prices: Mapping[int, int] = field(default_factory=dict)
+    levels: tuple[PriceLevel, ...] = ()
 
     @property
     def gap_percent(self) -> float:

@@ -15,7 +15,7 @@ from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem,
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.demand import Bench, Demand, Slot, bench_of, demand_of, slots_of
-from reconciler.planner.leaders import place_leaders
+from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.network import Bools
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.shares import shares
@@ -57,16 +57,18 @@ def plan_placement(
     sets = place_replicas(demand, balance.replicas)
     held = _with_fixed(sets.held, demand)
     leaders = place_leaders(demand, held, balance.leaders)
-    lists = [_ordered(slot, held[number], leaders[number], demand.bench) for number, slot in enumerate(demand.slots)]
+    lists = [
+        _ordered(slot, held[number], leaders.ids[number], demand.bench) for number, slot in enumerate(demand.slots)
+    ]
     target = {slot.topic_partition: replicas for slot, replicas in zip(slots, lists, strict=True)}
     return Placed(
         moves=tuple(_moves(slots, lists, changes.broken_rules, desired)),
         topic_changes=tuple(_assigned(change, target) for change in changes.topic_changes),
-        proof=_with_forced(sets, slots),
+        proof=_with_leaders(_with_forced(sets, slots), leaders),
         warnings=(
             *_size_warnings(slots),
             *_reassigning_warnings(observed),
-            *tightness_warnings(balance, demand, sets.held, leaders),
+            *tightness_warnings(balance, demand, sets.held, leaders.ids),
         ),
         balance_before=shares(observed, {}),
         balance_after=shares(observed, target),
@@ -186,7 +188,18 @@ def _with_forced(sets: ReplicaSets, slots: Sequence[Slot]) -> Proof:
         for slot in slots
         if slot.fixed and slot.need == 0 and not slot.is_new
     )
-    return replace(sets.proof, value=sets.proof.value + forced, lower_bound=sets.proof.lower_bound + forced)
+    proof = sets.proof
+    levels = tuple(
+        replace(level, value=level.value + forced, lower_bound=level.lower_bound + forced)
+        if level.objective == proof.objective
+        else level
+        for level in proof.levels
+    )
+    return replace(proof, value=proof.value + forced, lower_bound=proof.lower_bound + forced, levels=levels)
+
+
+def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:
+    return replace(proof, levels=(*proof.levels, *leaders.levels))
 
 
 def _size_warnings(slots: Sequence[Slot]) -> Iterator[Problem]:

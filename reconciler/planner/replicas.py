@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 
 import numpy as np
 
 from reconciler.model.desired import BalanceTarget, Even, Off, Within
-from reconciler.model.plan import Proof
+from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.demand import Bench, Demand, Slot
 from reconciler.planner.levels import Balanced, is_open, least_cost, least_outside, least_squares
 from reconciler.planner.network import Bools, Ints
@@ -49,6 +50,10 @@ def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
     prices = _joint_prices(rows, first, least.prices, balance.prices)
     proof = Proof(objective, least.value, least.bound, dict(zip(bench.ids, prices, strict=True)))
     placed, choices = least.placed, least.choices
+    levels = [price_level(objective, least.value, bench, least.prices)]
+    if not isinstance(target, Off):
+        reached = imbalance(demand.base + placed.sum(axis=0), bench, target)
+        levels.insert(0, price_level("replicas balance", reached, bench, balance.prices))
     if is_open(rows, choices, second):
         least = least_cost(rows, choices, second)
         placed, choices = least.placed, least.choices
@@ -59,7 +64,24 @@ def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
         if is_open(rows, choices, cost):
             least = least_cost(rows, choices, cost)
             placed, choices = least.placed, least.choices
-    return ReplicaSets(placed > 0, proof)
+    return ReplicaSets(placed > 0, replace(proof, levels=tuple(levels)))
+
+
+def price_level(objective: str, value: int, bench: Bench, prices: Ints) -> PriceLevel:
+    """Return an objective that was solved to its optimum, with the prices [brokers] of its solution."""
+    return PriceLevel(objective, value, value, dict(zip(bench.ids, prices.tolist(), strict=True)))
+
+
+def imbalance(counts: Ints, bench: Bench, target: BalanceTarget) -> int:
+    """Return how far counts [brokers] are from the target: the squares over capacity, or the replicas outside."""
+    held, capacity = counts.tolist(), bench.capacity.tolist()
+    if isinstance(target, Even):
+        common = lcm(*capacity)
+        return sum(count * count * (common // weight) for count, weight in zip(held, capacity, strict=True))
+    if isinstance(target, Off):
+        return 0
+    low, high = band(sum(held), bench, target)
+    return int((np.maximum(low - counts, 0) + np.maximum(counts - high, 0)).sum())
 
 
 def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Balanced:

@@ -58,7 +58,7 @@ def plan_of(desired: Desired, observed: Cluster, *, commit: str | None = None, o
         staged,
         observed=observed,
         desired=desired,
-        source=Source(desired.digest, observed.observed_at, commit),
+        source=Source(desired.digest, observed.observed_at, commit, tuple(only)),
         proof=placed.proof,
         balance_before=placed.balance_before,
         balance_after=placed.balance_after,

@@ -14,7 +14,7 @@ from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.files.snapshot import write_snapshot
 from reconciler.model.change import DeleteTopic
 from reconciler.model.move import Move, Reason
-from reconciler.model.plan import Plan, Proof, Restore, Rollback, Source
+from reconciler.model.plan import Plan, PriceLevel, Proof, Restore, Rollback, Source
 from reconciler.model.problem import InvalidInput, Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -40,12 +40,18 @@ def whole_plan() -> Plan:
                 topic_changes=(*sample.topic_changes, DeleteTopic("gone", "id"), DeleteTopic("void")),
                 stages=(*sample.stages, ReassignStage(number, moves), TopicsStage(number + 1, (3, 4))),
                 rollback=rollback,
-                proof=Proof("bytes", 100, 99, {1: -5, 2: 0}),
+                proof=Proof("bytes", 100, 99, {1: -5, 2: 0}, _LEVELS),
                 election_batch=7,
                 timeout_seconds=9,
             )
         )
     )
+
+
+_LEVELS = (
+    PriceLevel("replicas balance", 7, 7, {1: 3, 2: -4}, {"orders": {1: 1, 2: 0}}),
+    PriceLevel("bytes", 100, 99, {1: 1 << 70}),
+)
 
 
 def without_columns(plan: Plan) -> Plan:
@@ -158,6 +164,7 @@ def test_a_changed_plan_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 S = "/stages/0"
+_LEVEL = {"objective": "bytes", "value": 1, "lowerBound": 1, "prices": {}}
 WRONG: list[tuple[str, object, str, str]] = [
     ("/cluster/name", None, "/cluster", 'needs the field "name"'),
     ("/source/desiredDigest", 5, "/source/desiredDigest", "must be a text"),
@@ -174,6 +181,10 @@ WRONG: list[tuple[str, object, str, str]] = [
     (f"{S}/moves/0/at", "nowhere", f"{S}/moves/0/at", "must be a file and a line"),
     (f"{S}/moves/0/more", 1, f"{S}/moves/0/more", "does not read"),
     (f"{S}/moves/0", [], f"{S}/moves/0", "must be an object"),
+    ("/proof/levels", [{**_LEVEL, "prices": {"1": True}}], "/proof/levels/0/prices/1", "must be a whole number"),
+    ("/proof/levels", [{**_LEVEL, "topicPrices": {"t": 5}}], "/proof/levels/0/topicPrices/t", "must be an object"),
+    ("/proof/levels", [{**_LEVEL, "value": 1.5}], "/proof/levels/0/value", "must be a whole number"),
+    ("/proof/levels", [_LEVEL, {"objective": "x"}], "/proof/levels/1/value", "must be a whole number"),
     ("/proof/prices", {"x": 1}, "/proof/prices", "must have whole numbers as keys"),
     ("/proof/prices", {"1": 1.5}, "/proof/prices/1", "must be a whole number"),
     ("/proof/lowerBound", 1, "/proof/lowerBound", "must not be above the value, 0"),
