@@ -7,7 +7,7 @@ from reconciler.files.checked import Malformed
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes, write_atomically
 from reconciler.files.snapshot_reader import cluster_from_json
-from reconciler.model.cluster import Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
+from reconciler.model.cluster import CLASSIC, CONSUMER, Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
 
 FORMAT_VERSION = "1.0"
 UNREADABLE = "KR201"
@@ -137,6 +137,8 @@ def _partition(partition: Partition) -> dict[str, Any]:
 def _group(group: Group) -> dict[str, Any]:
     return _known(
         groupId=group.group_id,
+        type=group.kind if group.kind != CLASSIC else None,
+        protocolType=group.protocol_type if group.protocol_type != CONSUMER else None,
         state=group.state,
         protocol=group.protocol,
         coordinator=group.coordinator,
@@ -149,7 +151,8 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _member(member: GroupMember) -> dict[str, Any]:
-    return {
+    pattern = member.subscription_pattern
+    return ({} if pattern is None else {"subscriptionPattern": pattern}) | {
         "memberId": member.member_id,
         "clientId": member.client_id,
         "host": member.host,

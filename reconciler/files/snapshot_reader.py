@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from reconciler.files.checked import MAX_INTEGER, Fields, Malformed, are_integers, pointer, shown
-from reconciler.model.cluster import Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
+from reconciler.model.cluster import CLASSIC, CONSUMER, Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
 
 K = TypeVar("K", int, str)
 _Ids = tuple[int, ...]
@@ -196,6 +196,7 @@ def _group(fields: Fields) -> Group:
     members = sorted(fields.each("members", _member), key=lambda member: member.member_id)
     _refuse_repeats(fields, "members", "memberId")
     offsets = fields.member("offsets")
+    kind, protocol_type = fields.optional_text("type"), fields.optional_text("protocolType")
     return Group(
         group_id=fields.text("groupId"),
         state=fields.optional_text("state") or "",
@@ -203,6 +204,8 @@ def _group(fields: Fields) -> Group:
         coordinator=fields.optional_integer("coordinator"),
         members=tuple(members),
         offsets={topic: _offsets(offsets.member(topic)) for topic in sorted(offsets.value)},
+        kind=CLASSIC if kind is None else kind,
+        protocol_type=CONSUMER if protocol_type is None else protocol_type,
     )
 
 
@@ -216,6 +219,7 @@ def _member(fields: Fields) -> GroupMember:
         rack=fields.optional_text("rack"),
         subscription=tuple(sorted(fields.text_list("subscription"))),
         assignment={topic: tuple(sorted(assignment.integers(topic))) for topic in sorted(assignment.value)},
+        subscription_pattern=fields.optional_text("subscriptionPattern"),
     )
 
 

@@ -11,6 +11,7 @@ LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
 TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member of a consumer group; `assignment` maps a topic to its partitions."""
+    """A member of a consumer group; `assignment` maps a topic to its partitions.
+
+    `subscription_pattern`: the regular expression (RE2) that a KIP-848 member subscribes by, beside `subscription`.
+    """
 
     member_id: str
     client_id: str = ""
@@ -114,11 +118,17 @@ class GroupMember:
     rack: str | None = None
     subscription: tuple[str, ...] = ()
     assignment: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    subscription_pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A consumer group; `offsets` maps a topic to its committed offset for each partition."""
+    """A consumer group; `offsets` maps a topic to its committed offset for each partition.
+
+    `kind` is Kafka's group type: `classic`, `consumer` (KIP-848: the broker assigns, `protocol` names its assignor),
+    `share` or `streams`. `protocol_type` is `consumer` where members speak the consumer protocol, empty for a group
+    that only holds offsets, and anything else (`connect`) where their metadata cannot be understood.
+    """
 
     group_id: str
     state: str = ""
@@ -126,6 +136,17 @@ class Group:
     coordinator: int | None = None
     members: tuple[GroupMember, ...] = ()
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    kind: str = CLASSIC
+    protocol_type: str = CONSUMER
+
+    @property
+    def committed(self) -> dict[TopicPartition, int]:
+        """The committed offsets by partition, sorted."""
+        return {
+            TopicPartition(topic, partition): offset
+            for topic, offsets in sorted(self.offsets.items())
+            for partition, offset in sorted(offsets.items())
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,11 +81,13 @@ def groups(draw: st.DrawFn, group_id: str) -> Group:
             draw(st.none() | texts),
             tuple(sorted(draw(st.lists(texts, max_size=2)))),
             draw(assignment),
+            draw(st.none() | texts),
         )
         for member_id in ids
     )
     offsets = st.dictionaries(texts, st.dictionaries(st.integers(0, 12), numbers, max_size=3), max_size=2)
-    return Group(group_id, draw(texts), draw(texts), draw(st.none() | numbers), members, draw(offsets))
+    kinds = draw(st.sampled_from(["classic", "consumer", ""])), draw(st.sampled_from(["consumer", "connect", ""]))
+    return Group(group_id, draw(texts), draw(texts), draw(st.none() | numbers), members, draw(offsets), *kinds)
 
 
 @st.composite
