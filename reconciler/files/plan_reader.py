@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from reconciler.files.checked import Fields, Malformed, shown
+from reconciler.files.plan_extras import place_of, remedies_of, what_if_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback, Source
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -44,6 +45,8 @@ def plan_from_json(document: object) -> Plan:
         disk_peak=_by_number(fields.member("diskPeak"), Fields.integer),
         election_batch=run.integer("electionBatch", 1),
         timeout_seconds=run.integer("timeoutSeconds", 1),
+        remedies=remedies_of(fields),
+        what_if=what_if_of(fields),
     )
 
 
@@ -85,7 +88,7 @@ def _move(fields: Fields) -> Move:
         to_replicas=_replicas(fields, "to"),
         bytes=fields.integer("bytes"),
         reason=reason,
-        at=_place(fields),
+        at=place_of(fields),
         is_size_known=fields.flag("sizeKnown", default=True),
     )
 
@@ -120,7 +123,7 @@ def _create_topic(fields: Fields) -> CreateTopic:
         replication_factor=fields.integer("replicationFactor", 1),
         configs=fields.texts("configs"),
         assignment=_by_number(fields.member("assignment"), _replicas),
-        at=_place(fields),
+        at=place_of(fields),
     )
 
 
@@ -130,7 +133,7 @@ def _create_partitions(fields: Fields) -> CreatePartitions:
         from_count=fields.integer("fromCount"),
         to_count=fields.integer("toCount"),
         assignment=_by_number(fields.member("assignment"), _replicas),
-        at=_place(fields),
+        at=place_of(fields),
     )
 
 
@@ -141,12 +144,12 @@ def _alter_configs(fields: Fields) -> AlterConfigs:
         set=fields.texts("set"),
         delete=fields.text_list("delete"),
         before={key: before.optional_text(key) for key in sorted(before.value)},
-        at=_place(fields),
+        at=place_of(fields),
     )
 
 
 def _delete_topic(fields: Fields) -> DeleteTopic:
-    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), _place(fields))
+    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), place_of(fields))
 
 
 _TOPIC_CHANGES: Mapping[str, Callable[[Fields], TopicChange]] = {
@@ -216,20 +219,8 @@ def _by_number(fields: Fields, read: Callable[[Fields, str], T]) -> dict[int, T]
 
 
 def _warning(fields: Fields) -> Problem:
-    return Problem(fields.text("code"), fields.text("message"), _place(fields), Severity.WARNING)
+    return Problem(fields.text("code"), fields.text("message"), place_of(fields), Severity.WARNING)
 
 
 def _violation(fields: Fields) -> Problem:
-    return Problem(fields.text("code"), fields.text("message"), _place(fields), Severity.VIOLATION)
-
-
-def _place(fields: Fields) -> Location | None:
-    text = fields.optional_text("at")
-    if text is None:
-        return None
-    file, colon, line = text.rpartition(":")
-    if not colon or not (line.isascii() and line.isdigit()) or len(line) > len(str(1 << 31)):
-        raise Malformed(
-            fields.where("at"), f"must be a file and a line, such as topics/orders.yaml:18, not {shown(text)}"
-        )
-    return Location(file, int(line))
+    return Problem(fields.text("code"), fields.text("message"), place_of(fields), Severity.VIOLATION)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.change import TopicChange
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, Remedy
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.what_if import WhatIf
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class Plan:
     """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
 
     `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
-    that they hold in all; where these are known.
+    that they hold in all; where these are known. `remedies`: what would make a plan with violations fit. `what_if`:
+    what it supposes; such a plan is never applied.
     """
 
     cluster_name: str
@@ -108,6 +110,8 @@ class Plan:
     disk_capacity: Mapping[int, int] = field(default_factory=dict)
     election_batch: int = 100
     timeout_seconds: int = 7200
+    remedies: tuple[Remedy, ...] = ()
+    what_if: WhatIf | None = None
 
     @property
     def is_empty(self) -> bool:

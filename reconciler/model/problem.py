@@ -39,6 +39,25 @@ class Problem:
         return f"{place}{self.message} ({self.code})"
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of the desired state, in words, and the place that is to change; None where it is written nowhere."""
+
+    words: str
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Edits that, together, would make a refused plan fit.
+
+    `is_planned`: a whole plan was made with them; otherwise it is known of the rules alone.
+    """
+
+    edits: tuple[Edit, ...]
+    is_planned: bool = True
+
+
 class ReconcilerError(Exception):
     """Root of all errors that a user can cause or cure; its text says what, where and what next."""
 
@@ -60,12 +79,13 @@ class InvalidInput(ReconcilerError):
 
 
 class PlacementInfeasible(ReconcilerError):
-    """No placement keeps every rule; each problem names a smallest set of rules in conflict."""
+    """No placement keeps every rule; each problem names a smallest set of rules in conflict, each remedy a way out."""
 
     code = "KR300"
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], remedies: Iterable[Remedy] = ()) -> None:
         self.problems = tuple(problems)
+        self.remedies = tuple(remedies)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

@@ -1,5 +1,6 @@
 """Brokers that die, come back, join and leave."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from reconciler.model.cluster import Broker, Cluster
@@ -10,13 +11,22 @@ from reconciler.simulate.storage import with_partitions
 
 def fence(cluster: Cluster, broker_id: int) -> Cluster:
     """Return the cluster once that broker is known to be dead: out of every ISR it shares, and leading nothing."""
-    fenced = _with_fencing(cluster, broker_id, is_fenced=True)
+    return fence_all(cluster, (broker_id,))
+
+
+def fence_all(cluster: Cluster, broker_ids: Collection[int]) -> Cluster:
+    """Return the cluster once these brokers are known to be dead, all at once."""
+    fenced = cluster
+    for broker_id in sorted(broker_ids):
+        fenced = _with_fencing(fenced, broker_id, is_fenced=True)
     controller = controller_of(fenced)
-    changed = {
-        key: without_broker(partition, broker_id, controller)
-        for key, partition in fenced.partitions()
-        if broker_id in partition.isr
-    }
+    changed = {}
+    for key, partition in fenced.partitions():
+        left = partition
+        for broker_id in sorted(set(partition.isr).intersection(broker_ids)):
+            left = without_broker(left, broker_id, controller)
+        if left is not partition:
+            changed[key] = left
     return with_partitions(fenced, changed)
 
 

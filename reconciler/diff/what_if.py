@@ -1,0 +1,261 @@
+"""Desired and observed state as they would be if: pure, so that the same plan is made of them as of real ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from reconciler.diff.managed import managed_topics
+from reconciler.model.cluster import Broker, Cluster, LogDir
+from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic
+from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError
+from reconciler.model.what_if import (
+    AddBroker,
+    DrainBroker,
+    FailRack,
+    SetPartitions,
+    SetReplicationFactor,
+    Supposition,
+)
+from reconciler.simulate.brokers import fence_all, register
+
+OPTION = "--what-if"
+KINDS = "drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, partitions=TOPIC:N"
+_MOST = 2**31 - 1
+
+
+class NotASupposition(ReconcilerError):
+    """The text of a what-if means nothing."""
+
+    code = "KR005"
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """The two states as they would be, and what was taken for granted beside what was said."""
+
+    desired: Desired
+    observed: Cluster
+    assumptions: tuple[str, ...] = ()
+
+
+def suppositions(texts: Sequence[str]) -> tuple[Supposition, ...]:
+    """Return what these texts suppose, each one or more of KINDS with commas between; raises NotASupposition."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return tuple(_supposition(part) for part in parts)
+
+
+def suppose(desired: Desired, observed: Cluster, supposed: Sequence[Supposition]) -> Supposed:
+    """Return both states with each supposition made true, in the order given.
+
+    What is supposed is placed at `--what-if:1` and so on, so that no finding names a line that does not say it. Raises
+    InvalidInput with every supposition that makes no sense for this cluster.
+    """
+    at = Supposed(desired, observed)
+    problems = list(_repeated(supposed))
+    for number, one in enumerate(supposed, start=1):
+        changed = _made_true(at, one, Location(OPTION, number))
+        if isinstance(changed, str):
+            problems.append(_problem(f"{one}: {changed}"))
+        else:
+            at = changed
+    if problems:
+        raise InvalidInput(problems)
+    return at
+
+
+def with_broker(observed: Cluster, broker_id: int, rack: str | None) -> tuple[Cluster, str]:
+    """Return the cluster with one empty broker more, and in words which disks it was given: those of a peer.
+
+    The peer is the broker with the least disk capacity in its rack, or in the cluster where the rack is new.
+    """
+    peer = _peer(observed, rack)
+    dirs = () if peer is None else tuple(LogDir(one.path, one.total_bytes, one.total_bytes) for one in peer.log_dirs)
+    disks = f"the disks of broker {peer.id}, empty" if peer is not None and dirs else "disks of unknown size"
+    where = f" in rack {rack}" if rack is not None else ""
+    new = "" if rack is None or _of_rack(observed, rack) else f"; rack {rack} is new"
+    words = f"broker {broker_id} joins{where} with {disks}{new}"
+    return register(observed, Broker(broker_id, rack, log_dirs=dirs)), words
+
+
+def _supposition(text: str) -> Supposition:
+    kind, is_given, value = text.partition("=")
+    if is_given and value:
+        match kind:
+            case "drain":
+                return DrainBroker(_id(value, text))
+            case "add":
+                broker_id, at, rack = value.partition("@")
+                if at and not rack:
+                    raise NotASupposition(f"{text!r}: name the rack after the @")
+                return AddBroker(_id(broker_id, text), rack if at else None)
+            case "fail-rack":
+                return FailRack(value)
+            case "replicationFactor":
+                return SetReplicationFactor(*_topic_and_number(value, text))
+            case "partitions":
+                return SetPartitions(*_topic_and_number(value, text))
+    raise NotASupposition(f"{text!r} is not one of {KINDS}")
+
+
+def _id(text: str, whole: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > _MOST:
+        raise NotASupposition(f"{whole!r}: {text!r} is no broker id")
+    return int(text)
+
+
+def _topic_and_number(text: str, whole: str) -> tuple[str, int]:
+    topic, _, number = text.rpartition(":")
+    if not topic or not number.isascii() or not number.isdigit() or not 0 < int(number) <= _MOST:
+        raise NotASupposition(f"{whole!r}: write TOPIC:N, N being at least 1")
+    return topic, int(number)
+
+
+def _repeated(supposed: Sequence[Supposition]) -> Iterator[Problem]:
+    seen: set[tuple[type[Supposition], int | str]] = set()
+    for one in supposed:
+        key = (type(one), _target(one))
+        if key in seen:
+            yield _problem(f"{one}: this is supposed twice; keep one of them")
+        seen.add(key)
+
+
+def _target(one: Supposition) -> int | str:
+    match one:
+        case DrainBroker() | AddBroker():
+            return one.broker_id
+        case FailRack():
+            return one.rack
+        case SetReplicationFactor() | SetPartitions():
+            return one.topic
+
+
+def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed | str:
+    """Return both states with that supposition true, or why it cannot be meant."""
+    match one:
+        case DrainBroker():
+            return _draining(at, one.broker_id, where)
+        case AddBroker():
+            return _joined(at, one)
+        case FailRack():
+            return _failed(at, one.rack)
+        case SetReplicationFactor():
+            return _resized(at, one, where)
+        case SetPartitions():
+            return _grown(at, one, where)
+
+
+def _draining(at: Supposed, broker_id: int, where: Location) -> Supposed | str:
+    if broker_id not in at.observed.brokers:
+        return f"no broker {broker_id} is registered; known are {_numbers(at.observed)}"
+    broker = replace(at.desired.cluster.broker(broker_id), state=BrokerState.DRAINING, at=where)
+    return replace(at, desired=_with_broker_declared(at.desired, broker))
+
+
+def _with_broker_declared(desired: Desired, broker: DesiredBroker) -> Desired:
+    brokers = dict(sorted({**desired.cluster.brokers, broker.id: broker}.items()))
+    return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
+
+
+def _joined(at: Supposed, one: AddBroker) -> Supposed | str:
+    if one.broker_id in at.observed.brokers:
+        return f"broker {one.broker_id} is registered already; give the new one another id"
+    declared = at.desired.cluster.broker(one.broker_id)
+    if declared.state in {BrokerState.ABSENT, BrokerState.DRAINING}:
+        place = f" ({declared.at})" if declared.at else ""
+        return f"broker {one.broker_id} is declared {declared.state}{place}: it would receive nothing"
+    racks = _racks(at.observed)
+    if one.rack is None and racks:
+        return f"say in which rack: add={one.broker_id}@RACK; known are {', '.join(racks)}"
+    observed, words = with_broker(at.observed, one.broker_id, one.rack)
+    return replace(at, observed=observed, assumptions=(*at.assumptions, words))
+
+
+def _failed(at: Supposed, rack: str) -> Supposed | str:
+    failing = _of_rack(at.observed, rack)
+    if not failing:
+        known = _racks(at.observed)
+        return f"no broker is in rack {rack!r}; " + (_near(rack, known) if known else "no broker tells its rack")
+    down = ", ".join(str(broker.id) for broker in failing)
+    words = f"rack {rack} is down: broker{'s' if len(failing) > 1 else ''} {down}"
+    observed = fence_all(at.observed, [broker.id for broker in failing])
+    return replace(at, observed=observed, assumptions=(*at.assumptions, words))
+
+
+def _resized(at: Supposed, one: SetReplicationFactor, where: Location) -> Supposed | str:
+    topic = _declared(at, one.topic)
+    if isinstance(topic, str):
+        return topic
+    if topic.placement.assignment is not None:
+        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
+    places = {**topic.at, "replicationFactor": where}
+    return _with_topic(at, replace(topic, replication_factor=one.replication_factor, at=places))
+
+
+def _grown(at: Supposed, one: SetPartitions, where: Location) -> Supposed | str:
+    topic = _declared(at, one.topic)
+    if isinstance(topic, str):
+        return topic
+    there = at.observed.topics.get(one.topic)
+    if there is not None and one.partitions < len(there.partitions):
+        return f"it has {len(there.partitions)} partitions, and Kafka cannot take any away"
+    if topic.placement.assignment is not None:
+        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
+    return _with_topic(at, replace(topic, partitions=one.partitions, at={**topic.at, "partitions": where}))
+
+
+def _declared(at: Supposed, name: str) -> DesiredTopic | str:
+    """Return what is declared of that topic, nothing at all where no document speaks of it; or why it cannot be."""
+    topic = managed_topics(at.desired, at.observed).get(name)
+    if topic is not None and topic.is_absent:
+        return f"topic {name} is declared absent{_at(topic, 'state')}"
+    if topic is None and name not in at.observed.topics:
+        return f"no topic {name!r} is observed or declared; {_near(name, [*at.observed.topics, *at.desired.topics])}"
+    return topic or DesiredTopic(name)
+
+
+def _with_topic(at: Supposed, topic: DesiredTopic) -> Supposed:
+    is_known = topic.name in managed_topics(at.desired, at.observed)
+    words = f"topic {topic.name}, which no document names, is managed as if one did"
+    desired = replace(at.desired, topics=dict(sorted({**at.desired.topics, topic.name: topic}.items())))
+    return replace(at, desired=desired, assumptions=at.assumptions if is_known else (*at.assumptions, words))
+
+
+def _peer(observed: Cluster, rack: str | None) -> Broker | None:
+    peers = _of_rack(observed, rack) if rack is not None else []
+    known = [(total, broker.id) for broker in peers or observed.brokers.values() if (total := _capacity(broker))]
+    return observed.brokers[min(known)[1]] if known else None
+
+
+def _capacity(broker: Broker) -> int:
+    """Return the bytes of the broker's log dirs, 0 unless each is known."""
+    sizes = [one.total_bytes for one in broker.log_dirs]
+    return sum(size for size in sizes if size is not None) if None not in sizes else 0
+
+
+def _of_rack(observed: Cluster, rack: str) -> list[Broker]:
+    return [broker for broker in observed.brokers.values() if broker.rack == rack]
+
+
+def _racks(observed: Cluster) -> list[str]:
+    return sorted({broker.rack for broker in observed.brokers.values() if broker.rack is not None})
+
+
+def _numbers(observed: Cluster) -> str:
+    return ", ".join(str(broker_id) for broker_id in sorted(observed.brokers))
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, sorted(set(known)), n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    some = sorted(set(known))
+    return f"known are {', '.join(some[:10])}{', and others' if some[10:] else ''}"
+
+
+def _at(topic: DesiredTopic, path: str) -> str:
+    place = topic.where(path)
+    return f" ({place})" if place else ""
+
+
+def _problem(message: str) -> Problem:
+    return Problem("KR307", f"{OPTION} {message}")
