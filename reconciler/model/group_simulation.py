@@ -1,8 +1,10 @@
 """What a rebalance would give, as values: what the simulation returns and every view shows."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reconciler.model.assignment import Assignment
+from reconciler.model.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,62 @@ class Outcome:
     def assignment(self) -> Assignment:
         """What each member owns in the end."""
         return self.rounds[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What a group's members own, seen as a whole: now, or after a change under one assignor.
+
+    `rebalances` counts how often the group stops for it, 0 for now; `moved` holds the partitions whose owner is still
+    there and that now belong to another; `bytes_per_second` maps a member to what it reads, None where no loads are
+    known. `doubts` says in sentences what about it Kafka may decide otherwise.
+    """
+
+    assignor: str
+    assignment: Assignment
+    stats: Stats
+    rebalances: int = 0
+    moved: tuple[TopicPartition, ...] = ()
+    bytes_per_second: Mapping[str, int] | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many partitions each member has."""
+        return {member_id: sum(map(len, topics.values())) for member_id, topics in self.assignment.items()}
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The members that read nothing."""
+        return tuple(member_id for member_id, count in self.counts.items() if not count)
+
+    @property
+    def count_imbalance(self) -> float | None:
+        """The largest count of a member over the mean; None where nothing is owned."""
+        return _max_over_mean(list(self.counts.values()))
+
+    @property
+    def load_imbalance(self) -> float | None:
+        """The largest load of a member over the mean; None where loads are unknown or nothing is read."""
+        return None if self.bytes_per_second is None else _max_over_mean(list(self.bytes_per_second.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One group, what is changed, and what its members would own under each assignor; `own` names the group's own.
+
+    `labels` maps a member id to the short text by which people know it.
+    """
+
+    group_id: str
+    state: str
+    own: str | None
+    changes: tuple[str, ...]
+    now: Sharing
+    after: tuple[Sharing, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _max_over_mean(values: list[int]) -> float | None:
+    return max(values) * len(values) / sum(values) if sum(values) else None

@@ -1,0 +1,91 @@
+"""An observed group as its assignor sees it: members with what they own, topics with their racks."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from reconciler.groups.scenario import Member
+from reconciler.model.assignment import SubscribedTopic
+from reconciler.model.cluster import CONSUMER, Cluster, Group, GroupMember, Topic
+
+# One rebalance ago: what every present member owns is of the same generation.
+_PRESENT = 1
+_START_OF_UUID = 8
+
+
+def own_assignor(group: Group) -> str | None:
+    """Return the name by which the group's own assignor is known here, None where it is not told.
+
+    A KIP-848 group names `uniform` or `range`, which the broker computes.
+    """
+    if not group.protocol:
+        return None
+    return f"server-{group.protocol}" if group.kind == CONSUMER else group.protocol
+
+
+def present_members(cluster: Cluster, group: Group) -> tuple[Member, ...]:
+    """Return the group's members as they are, with what they own, sorted by id."""
+    return tuple(
+        Member(
+            member.member_id,
+            _subscription(cluster, member),
+            member.instance_id,
+            member.rack,
+            {topic: tuple(sorted(owned)) for topic, owned in sorted(member.assignment.items()) if owned},
+            _PRESENT,
+        )
+        for member in sorted(group.members, key=lambda member: member.member_id)
+    )
+
+
+def subscribed_topic(cluster: Cluster, topic: Topic, partitions: int | None = None) -> SubscribedTopic:
+    """Return the topic as an assignor sees it; where it grows, the racks of the new partitions are not known."""
+    racks = [
+        frozenset(
+            broker.rack
+            for replica in partition.target_replicas
+            if (broker := cluster.brokers.get(replica)) is not None and broker.rack is not None
+        )
+        for partition in topic.partitions
+    ]
+    count = partitions or len(topic.partitions)
+    racks += [frozenset()] * (count - len(racks))
+    return SubscribedTopic(topic.name, count, topic.topic_id, tuple(racks) if any(racks) else ())
+
+
+def labels(group: Group, members: Sequence[Member]) -> dict[str, str]:
+    """Return the text by which people know each member: instance id, else client id, where no other shares it.
+
+    Kafka's member ids are the client id and a UUID; a client id that several share is followed by the UUID's start.
+    """
+    known = {member.member_id: member for member in group.members}
+    short = {member.member_id: _label(known.get(member.member_id), member) for member in members}
+    taken = list(short.values())
+    return {
+        member_id: label if taken.count(label) == 1 else _with_start(member_id, label)
+        for member_id, label in short.items()
+    }
+
+
+def _label(known: GroupMember | None, member: Member) -> str:
+    return member.instance_id or (known.client_id if known is not None else "") or member.member_id
+
+
+def _with_start(member_id: str, label: str) -> str:
+    rest = member_id.removeprefix(label).lstrip("-")
+    return f"{label}-{rest[:_START_OF_UUID]}" if rest and rest != member_id else member_id
+
+
+def _subscription(cluster: Cluster, member: GroupMember) -> tuple[str, ...]:
+    """Return all that the member subscribes to; what it owns counts where its metadata does not tell."""
+    names = {*member.subscription, *_matching(cluster, member.subscription_pattern)}
+    return tuple(sorted(names or member.assignment))
+
+
+def _matching(cluster: Cluster, pattern: str | None) -> list[str]:
+    if pattern is None:
+        return []
+    try:
+        matches: Callable[[str], object] = re.compile(pattern).fullmatch
+    except re.error:
+        return []
+    return [name for name in cluster.topics if matches(name)]
