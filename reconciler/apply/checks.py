@@ -6,7 +6,7 @@ from typing import assert_never
 
 from reconciler.apply.course import Itinerary, Place
 from reconciler.apply.decide import elections_due
-from reconciler.apply.moves import is_in_sync
+from reconciler.apply.moves import awaited, is_in_sync
 from reconciler.apply.observed import Observed
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.apply.windows import described, is_open
@@ -138,7 +138,7 @@ def check_requirements(itinerary: Itinerary, observed: Observed) -> None:
 
 def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observed) -> None:
     for move in left:
-        dead = observed.dead_of(move.to_replicas)
+        dead = observed.dead_of(awaited(move, observed))
         if dead:
             text = (
                 f"stage {stage.number} moves {move.topic_partition} to {list(move.to_replicas)}, but broker {dead[0]}"

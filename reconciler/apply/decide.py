@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
 
 from reconciler.apply.course import Itinerary, Place
-from reconciler.apply.moves import SETTLE, MoveState
+from reconciler.apply.moves import SETTLE, MoveState, awaited
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
 from reconciler.apply.steps import (
@@ -98,7 +98,7 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
     due = [
         move
         for move in unfinished
-        if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(move.to_replicas)
+        if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(awaited(move, observed))
     ]
     for is_factor_change in (False, True):
         fitting = [move for move in due if (len(move.from_replicas) != len(move.to_replicas)) is is_factor_change]
@@ -139,7 +139,7 @@ def _dead_destination(moves: Sequence[Move], record: RunRecord, now: datetime) -
     for broker in sorted(record.fenced_since):
         if not record.is_dead_for(broker, DEAD, now):
             continue
-        blocked = [move for move in moves if broker in move.to_replicas]
+        blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
         in_flight = tuple(move for move in blocked if broker in move.added and _is(record, move, MoveState.IN_FLIGHT))
         if in_flight:
             return WithdrawMoves(in_flight, _dead_problem(broker, in_flight[0]))

@@ -65,10 +65,17 @@ class History:
         return self.lagging_since is not None and now - self.lagging_since >= patience
 
 
+def awaited(move: Move, observed: Observed) -> tuple[int, ...]:
+    """Return the replicas that must live, and be in sync in the end: of a change of order, only those that live."""
+    if move.is_reorder:
+        return tuple(replica for replica in move.to_replicas if observed.is_alive(replica))
+    return move.to_replicas
+
+
 def is_in_sync(move: Move, observed: Observed) -> bool:
-    """Whether all replicas that the move leads to are in sync."""
+    """Whether all replicas that the move waits for are in sync."""
     partition = observed.partition(move.topic_partition)
-    return partition is not None and set(move.to_replicas) <= set(partition.isr)
+    return partition is not None and set(awaited(move, observed)) <= set(partition.isr)
 
 
 def state_of(position: Position, link: int, history: History, now: datetime, *, is_synced: bool) -> MoveState:

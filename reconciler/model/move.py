@@ -47,6 +47,11 @@ class Move:
         """The replicas that go, in the order of `from_replicas`."""
         return tuple(replica for replica in self.from_replicas if replica not in self.to_replicas)
 
+    @property
+    def is_reorder(self) -> bool:
+        """Whether only the order changes, which Kafka does at once, whoever is alive or in sync."""
+        return not self.added and not self.removed
+
 
 @dataclass(frozen=True, slots=True)
 class Election:

@@ -23,7 +23,8 @@ def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
 
     The replicas of a step's end never break the rack rule by more than those of its start, and are never fewer than
     the live ones of its start or the number wanted. The leader stays first until it is removed; one on a broker that
-    must not lead hands over, before its data goes, to an in-sync replica elsewhere, if there is one.
+    must not lead hands over, before its data goes, to an in-sync replica elsewhere, if there is one. The only step that
+    keeps a dead replica is such a handover by order alone, where racks forbid the replica to go first.
     """
     walk = _Walk.of(move, situation)
     if walk.heir is None and len(walk.added) <= situation.per_partition:
@@ -104,17 +105,21 @@ def _targets(walk: _Walk) -> Iterator[tuple[int, ...]]:
 def _handed_over(walk: _Walk, current: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return a target with the heir in front, for which nothing is copied but what replaces dead replicas.
 
-    None where nobody takes over, or where only breaking the rack rule would let them: then leadership and data leave
-    together, which Kafka does as one.
+    Where that would break the rack rule, the dead ones stay: Kafka ends a change of order at once, whoever is in sync.
+    None where nobody takes over, or where Kafka no longer knows a dead broker and so refuses to list it again: then
+    leadership and data leave together, which Kafka does as one.
     """
     heir = walk.heir
     if heir is None:
         return None
-    if not walk.dead:
-        return (heir, *(replica for replica in current if replica != heir))
-    going = [replica for replica in _going(walk, current, heir) if replica not in (walk.leader, heir)]
-    reached = _least_excess(walk, _options(walk, current, going, copies=0), current)
-    return _ordered(walk, current, reached, heir) if _excess(walk, reached) <= _excess(walk, current) else None
+    if walk.dead:
+        going = [replica for replica in _going(walk, current, heir) if replica not in (walk.leader, heir)]
+        reached = _least_excess(walk, _options(walk, current, going, copies=0), current)
+        if _excess(walk, reached) <= _excess(walk, current):
+            return _ordered(walk, current, reached, heir)
+        if not walk.dead <= walk.situation.observed.brokers.keys():
+            return None
+    return (heir, *(replica for replica in current if replica != heir))
 
 
 def _next_target(walk: _Walk, current: tuple[int, ...], leader: int | None) -> tuple[int, ...]:
@@ -184,14 +189,20 @@ def _excess(walk: _Walk, replicas: Collection[int]) -> int:
 def _head(walk: _Walk, current: Sequence[int], reached: frozenset[int], leader: int | None) -> int:
     """Return the preferred leader on the way: the present one if it may be, so that nothing is elected twice."""
     leadable = (walk.rules.leadable if walk.rules else reached) - walk.situation.unfit_leaders
-    if _must_hand_over(walk, leader) and not reached.isdisjoint(leadable):
-        return next(replica for replica in (*walk.move.to_replicas, *current) if replica in reached & leadable)
+    fit = [replica for replica in dict.fromkeys((*walk.move.to_replicas, *current)) if _is_fit(walk, replica, reached)]
+    if _must_hand_over(walk, leader) and fit:
+        return next((replica for replica in fit if replica in leadable), fit[0])
     if leader is not None and leader in reached and (leader in leadable or current[0] not in leadable):
         return leader
     if current[0] in reached:
         return current[0]
     order = [replica for replica in (*walk.move.to_replicas, *current) if replica in reached]
     return next((replica for replica in order if replica in leadable), order[0])
+
+
+def _is_fit(walk: _Walk, replica: int, reached: frozenset[int]) -> bool:
+    """Whether a replica that will be in sync stands where leaders may be."""
+    return replica in reached and replica not in walk.situation.unfit_leaders
 
 
 def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head: int) -> tuple[int, ...]:
@@ -226,7 +237,7 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
         removed=removed,
         load=walk.size if added else 0,
         source=leader,
-        urgency=Urgency.DRAINING if is_handover else _urgency(walk, removed),
+        urgency=_urgency(walk, removed, is_handover=is_handover),
         rest=rest,
         elected=elected if elected in walk.situation.alive else None,
         is_handover=is_handover,
@@ -237,9 +248,11 @@ def _part(whole: Move, current: tuple[int, ...], target: tuple[int, ...], copied
     return Move(whole.topic_partition, current, target, copied, whole.reason, whole.at, whole.is_size_known)
 
 
-def _urgency(walk: _Walk, removed: Sequence[int]) -> int:
-    if not walk.dead.isdisjoint(removed):
+def _urgency(walk: _Walk, removed: Collection[int], *, is_handover: bool) -> int:
+    if not walk.dead.isdisjoint(walk.dead if is_handover else removed):
         return Urgency.REPAIR + min(walk.in_sync, MOST_IN_SYNC)
+    if is_handover:
+        return Urgency.DRAINING
     if not walk.situation.leaving.isdisjoint(removed):
         return Urgency.DRAINING
     return URGENCY_OF[walk.move.reason]

@@ -125,6 +125,18 @@ def test_nothing_is_submitted_to_a_dead_broker() -> None:
     assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), LeaveAlone)
 
 
+def test_a_change_of_order_waits_for_no_dead_broker() -> None:
+    reorder = move("a-0", "1,2,3", "2,1,3")
+    stage = ReassignStage(1, (reorder,))
+    record = replace(RECORD, fenced_since={3: NOW})
+    before = small_cluster("a-0: 1,2,3 isr 1,2", fenced=[3])
+    assert next_step(stage, seen(before), record, NOW + DEAD) == SubmitMoves((reorder,), is_factor_change=False)
+    after = small_cluster("a-0: 2,1,3 leader 1 isr 1,2", fenced=[3])
+    assert next_step(stage, seen(after), record, NOW + DEAD) == FinishStage()
+    behind = small_cluster("a-0: 2,1,3 leader 1 isr 1,2")
+    assert isinstance(next_step(stage, seen(behind)), Wait)
+
+
 def test_a_stage_that_does_not_go_on_fails_the_run() -> None:
     record = replace(RECORD, is_throttled=True)
     course = itinerary(plan_of([STAGE], BEFORE, timeout_seconds=60))

@@ -256,6 +256,19 @@ def test_a_partition_under_min_isr_is_repaired() -> None:
     assert shortcomings(plan, before, admin.cluster) == []
 
 
+def test_a_leader_hands_over_while_a_dead_replica_is_still_listed() -> None:
+    before = small_cluster("a-0: 1,2,3 isr 2,3 leader 2 size 10", fenced=[1])
+    stages = (
+        ReassignStage(1, (move("a-0", "1,2,3", "3,1,2"),)),
+        ElectStage(2, (election("a-0", 3),)),
+        ReassignStage(3, (move("a-0", "3,1,2", "3"),)),
+    )
+    plan = plan_of(stages, before, brokers_alive=())
+    admin = admin_of(before)
+    assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
+    assert shortcomings(plan, before, admin.cluster) == []
+
+
 def test_outside_its_windows_a_plan_is_refused_and_inside_it_runs() -> None:
     before = cluster()  # a Saturday, 14:00 UTC
     night = (Window(("fri",), "22:00", "05:00"),)

@@ -140,10 +140,25 @@ def test_an_heir_that_appears_on_the_way_takes_over_before_the_data_goes() -> No
     assert (targets(found), elected(found)) == ([(5, 6, 1), (4, 5, 6)], [5, 4])
 
 
-def test_where_a_handover_would_break_the_racks_leader_and_data_leave_together() -> None:
+def test_a_dead_replica_stays_listed_while_the_leader_hands_over_where_the_racks_ask_for_it() -> None:
     observed = cluster("1a! 2b 3b 4a 5b", "t-0: 1,2,3 leader 2 isr 2,3")
     found = steps(observed, move("t-0: 1,2,3 -> 5"), states={2: BrokerState.DRAINING})
+    assert (targets(found), elected(found)) == ([(3, 1, 2), (5,)], [3, None])
+    assert [step.urgency for step in found] == [Urgency.REPAIR + 2, Urgency.REPAIR + 2]
+
+
+def test_where_kafka_would_not_list_a_dead_broker_again_leader_and_data_leave_together() -> None:
+    observed = cluster("1a! 2b 3b 4a 5b 7a!", "t-0: 1,7,9,2,3 leader 2 isr 2,3")
+    found = steps(observed, move("t-0: 1,7,9,2,3 -> 5"), states={2: BrokerState.DRAINING})
     assert (targets(found), elected(found)) == ([(5,)], [None])
+
+
+def test_who_may_lead_by_the_rules_or_not_takes_over_from_a_draining_broker() -> None:
+    observed = cluster("1a 2b! 3c! 4a 5b 6c", "t-0: 1,2,3 isr 1")
+    wanted = desired({1: BrokerState.DRAINING}, MovePolicy(per_partition=1))
+    rules = rules_of(observed, ["t"], leaving=[1], unfit=[1, 5, 6])
+    found = steps_of(move("t-0: 1,2,3 -> 4,5,6"), situation(observed, wanted, rules, {}))
+    assert (targets(found), elected(found)) == ([(5, 6, 1), (4, 5, 6)], [5, 4])
 
 
 def test_two_dead_replicas_of_a_falling_factor_are_both_replaced_at_once_where_the_racks_ask_for_it() -> None:
