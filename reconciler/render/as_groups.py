@@ -1,0 +1,79 @@
+"""Simulated groups as text for a terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.model.group_simulation import Comparison, Outcome
+from reconciler.render import groups_tables
+from reconciler.render.escape import visible
+from reconciler.render.groups_tables import Table
+from reconciler.render.units import counted
+
+_WIDEST = 100
+
+
+def comparisons(compared: Sequence[Comparison]) -> str:
+    """Return each group: what changes, how even it is under each assignor, each member, and what is not sure."""
+    return "\n".join("\n".join(_comparison(each)) + "\n" for each in compared)
+
+
+def scenario(title: str, changes: Sequence[Sequence[str]], outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+    """Return a scenario step by step; with one assignor, also who owns what. `changes`: each step's, in words."""
+    lines = [title]
+    for number, told in enumerate(changes):
+        lines.append(f"step {number + 1}{': ' if told else ''}{visible(', '.join(told))}")
+        lines += table(groups_tables.steps(outcomes, number))
+        if len(outcomes) == 1:
+            lines += table(groups_tables.owned(next(iter(outcomes.values()))[number].assignment))
+    return "\n".join(lines) + "\n"
+
+
+def table(shown: Table) -> list[str]:
+    """Return the table's lines, aligned, two blanks between columns; an over-long cell is cut."""
+    rows = [tuple(_cell(cell) for cell in row) for row in (shown.head, *shown.rows)]
+    # The line that says what was left out is no measure of its column.
+    measured = [row for row in rows if not row[0].startswith("…")]
+    widths = [max(len(row[column]) for row in measured) for column in range(len(shown.head))]
+    return [
+        "  "
+        + "  ".join(
+            f"{cell:<{width}}" if column < shown.left else f"{cell:>{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def doubts(compared: Comparison) -> list[str]:
+    """Return what Kafka may decide otherwise: each sentence once, with the assignors that it is about."""
+    found: dict[str, list[str]] = {}
+    for sharing in compared.after:
+        for doubt in sharing.doubts:
+            found.setdefault(doubt, []).append(sharing.assignor)
+    return [f"{', '.join(names)}: {doubt}" for doubt, names in found.items()]
+
+
+def title(compared: Comparison) -> str:
+    """Return the group in one line: `group billing: Stable, range, 3 members`."""
+    members = counted(len(compared.now.assignment), "member")
+    return f"group {compared.group_id}: {', '.join(filter(None, (compared.state, compared.own, members)))}"
+
+
+def change_line(compared: Comparison) -> str:
+    """Return what changes in one line."""
+    return "; ".join(compared.changes) or "no change: what its next rebalance would give"
+
+
+def _comparison(compared: Comparison) -> Iterator[str]:
+    yield visible(title(compared))
+    yield f"  {visible(change_line(compared))}"
+    yield from table(groups_tables.overview(compared))
+    yield from table(groups_tables.members(compared))
+    if len(compared.after) == 1:
+        changing = groups_tables.handed_over(compared, compared.after[0])
+        yield from table(changing) if changing.rows else ["  nobody gets or gives up a partition"]
+    yield from (f"  note: {visible(note)}" for note in (*compared.notes, *doubts(compared)))
+
+
+def _cell(text: str) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= _WIDEST else f"{shown[: _WIDEST - 1]}…"
