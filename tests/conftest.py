@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster
 
-pytest.register_assert_rewrite("admin.contract", "helpers")
+pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
 
 SLOW_MARKS = ("brokers", "spark", "benchmark")
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, Topic
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -65,6 +65,9 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
 
+
+EARLIEST, LATEST = -2, -1
+"""The two ends of a partition's log, where a time in milliseconds could stand (ListOffsets has the same numbers)."""
 
 ProgressHook = Callable[[str, int, int], None]
 """Called with what is read, how much of it was, and how much there is."""
@@ -128,6 +131,27 @@ class Admin(Protocol):
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's dynamic configs incrementally; only that broker can answer."""
+
+    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
+        """Return these groups, or every one that this user may see, with members and committed offsets.
+
+        One that does not exist is left out; one that is named and may not be seen raises MissingRight.
+        """
+
+    def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        """Return each partition's offset at EARLIEST, LATEST, or of the first record at or after `at` ms since 1970.
+
+        None: no record is that late. A partition that no leader tells of, or that does not exist, is left out.
+        """
+
+    def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
+        """Commit offsets for a group without members; a group that does not exist begins so.
+
+        COORDINATOR_NOT_AVAILABLE leaves open whether it happened.
+        """
+
+    def delete_groups(self, group_ids: Collection[str]) -> Mapping[str, Answer]:
+        """Delete groups without members, and their offsets."""
 
     def close(self) -> None:
         """Release connections."""

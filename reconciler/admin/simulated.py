@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TypeVar
 
-from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
+from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, ConfigChange, ProgressHook, Reassignment
+from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
 from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
+from reconciler.simulate.groups import commit_offsets, delete_groups
 from reconciler.simulate.progress import advance
 from reconciler.simulate.records import with_records
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
@@ -73,6 +75,8 @@ class SimulatedAdmin:
         self.cluster = cluster
         self.fault = fault
         self.writes = 0
+        self._written: list[tuple[int, TopicPartition, int]] = []
+        self._began = _milliseconds(_time(cluster.observed_at))
         self.clock: Clock = SimulatedClock(_time(cluster.observed_at), self._pass_time)
         self._save = save
         self._network_bytes_per_second = network_bytes_per_second
@@ -183,11 +187,39 @@ class SimulatedAdmin:
         )
         return answers[broker_id]
 
+    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
+        """Return these groups, or all, each with the coordinator that the leaders of `__consumer_offsets` give it."""
+        self._before("groups")
+        wanted = None if group_ids is None else frozenset(group_ids)
+        found = (group for group in self.cluster.groups if wanted is None or group.group_id in wanted)
+        return {group.group_id: _coordinated(group, self.cluster) for group in found}
+
+    def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        """Return each partition's offset; what the cluster began with counts as written when it began."""
+        self._before("log_offsets")
+        found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
+        return {
+            key: self._offset_at(key, partition.end_offset or 0, at)
+            for key, partition in found
+            if partition is not None and partition.leader is not None
+        }
+
+    def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
+        """Commit offsets for a group without members."""
+        return self._write("commit_offsets", list(offsets), lambda cluster: commit_offsets(cluster, group_id, offsets))
+
+    def delete_groups(self, group_ids: Collection[str]) -> Mapping[str, Answer]:
+        """Delete groups without members."""
+        return self._write("delete_groups", group_ids, lambda cluster: delete_groups(cluster, group_ids))
+
     def close(self) -> None:
         """Release nothing: there is no connection."""
 
     def produce(self, topic_partition: TopicPartition, *, size: int, records: int = 1) -> None:
         """Let a producer write that many bytes."""
+        partition = self.cluster.partition(topic_partition)
+        if partition is not None:
+            self._written.append((_milliseconds(self.clock.now()), topic_partition, partition.end_offset or 0))
         self._become(with_records(self.cluster, topic_partition, size=size, records=records))
 
     def kill_broker(self, broker_id: int) -> None:
@@ -205,6 +237,13 @@ class SimulatedAdmin:
     def remove_broker(self, broker_id: int) -> None:
         """Unregister a broker."""
         self._become(unregister(self.cluster, broker_id))
+
+    def _offset_at(self, key: TopicPartition, end: int, at: int) -> int | None:
+        if at == LATEST:
+            return end
+        if at <= self._began:
+            return 0 if end or at == EARLIEST else None
+        return next((first for time, written, first in self._written if written == key and time >= at), None)
 
     def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
         instead = self._before(name)
@@ -237,7 +276,8 @@ class SimulatedAdmin:
 def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
     """Return the cluster without what only dead brokers know."""
     dead = frozenset(cluster.brokers) - {one.id for one in cluster.brokers.values() if not one.is_fenced}
-    seen = cluster if has_groups else replace(cluster, groups=())
+    groups = tuple(_coordinated(group, cluster) for group in cluster.groups) if has_groups else ()
+    seen = replace(cluster, groups=groups)
     if not dead:
         return seen
     brokers = {
@@ -271,6 +311,15 @@ def _bare(topic: Topic) -> Topic:
         Partition(one.partition, leader=one.leader, replicas=one.replicas, isr=one.isr) for one in topic.partitions
     )
     return replace(topic, partitions=tuple(partitions), configs={})
+
+
+def _coordinated(group: Group, cluster: Cluster) -> Group:
+    found = coordination(group.group_id, cluster)
+    return group if found is None else replace(group, coordinator=found.broker)
+
+
+def _milliseconds(time: datetime) -> int:
+    return (time - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
 
 
 def _requests(changes: Sequence[ConfigChange]) -> tuple[ConfigRequest, ...]:

@@ -1,27 +1,34 @@
-"""Consumer groups as they are: members, assignments, committed offsets."""
+"""Groups as they are: members, assignments, committed offsets; each group asked of its own coordinator."""
 
 import struct
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 
-from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right
-from reconciler.admin.client.wire import Wire, batches
-from reconciler.model.cluster import Group, GroupMember
+from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeRequest, members
+from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
+from reconciler.admin.client.wire import PAUSE_SECONDS, Wire, batches
+from reconciler.model.cluster import CLASSIC, CONSUMER, Group, GroupMember
+from reconciler.model.problem import ClusterUnavailable
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
+    from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.consumer import OffsetFetchResponse
 
-CONSUMER = "consumer"
-CLASSIC = "classic"
 GROUPS_A_REQUEST = 500
 # KIP-709: from version 8 on one request asks for many groups; topic names go up to version 9.
 MANY_GROUPS, NAMED_TOPICS = 8, 9
+# COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: ask again, perhaps another broker.
+ELSEWHERE = frozenset({14, 15, 16})
+GROUP_ID_NOT_FOUND = 69
+DEAD = "Dead"
+WITHOUT_OFFSETS = "share"
 
 Offsets = dict[str, dict[int, int]]
 
@@ -38,16 +45,72 @@ class _Listed:
 
 
 def groups(wire: Wire, alive: Collection[int]) -> tuple[Group, ...]:
-    """Return every group this user may see; members of KIP-848 groups are not told, their state and offsets are."""
-    listed = _list(wire, alive)
-    found: list[Group] = []
+    """Return every group that this user may see; those of a broker that does not answer are left out."""
+    return _read(wire, _list(wire, alive)).found
+
+
+def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | None = None) -> dict[str, Group]:
+    """Return these groups, or every one that this user may see; one that does not exist is left out.
+
+    Raises ClusterUnavailable where a broker does not list its groups or a coordinator stays busy, and MissingRight for
+    a group that was named and may not be described.
+    """
+    wanted = None if group_ids is None else frozenset(group_ids)
+    found: dict[str, Group] = {}
+    deadline = time.monotonic() + wire.retry_seconds
+    while True:
+        listed = [
+            each
+            for each in _list_of_each(wire, alive)
+            if (wanted is None or each.group_id in wanted) and each.group_id not in found
+        ]
+        read = _read(wire, listed)
+        found |= {group.group_id: group for group in read.found if group.group_id not in read.elsewhere}
+        if not read.elsewhere:
+            break
+        if time.monotonic() + PAUSE_SECONDS > deadline:
+            raise _busy(read.elsewhere)
+        time.sleep(PAUSE_SECONDS)
+    if wanted is not None:
+        _check_for_hidden_groups(wire, sorted(wanted - found.keys()))
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadGroups:
+    """Groups that were read; `elsewhere` maps those that their coordinator could not tell of to its error code."""
+
+    found: tuple[Group, ...]
+    elsewhere: Mapping[str, int]
+
+
+def _read(wire: Wire, listed: Collection[_Listed]) -> _ReadGroups:
+    found: dict[str, Group] = {}
+    elsewhere: dict[str, int] = {}
+    for group, told, offsets in _answers(wire, listed):
+        codes = [answer.error_code for answer in (told, offsets) if answer is not None]
+        if GROUP_ID_NOT_FOUND in codes or (told is not None and told.group_state == DEAD):
+            continue  # deleted since it was listed
+        found[group.group_id] = _group(group, told, _committed(offsets) if offsets is not None else {})
+        busy = next((code for code in codes if code in ELSEWHERE), NONE)
+        if busy != NONE:
+            elsewhere[group.group_id] = busy
+    return _ReadGroups(tuple(found[group_id] for group_id in sorted(found)), elsewhere)
+
+
+def _answers(
+    wire: Wire, listed: Collection[_Listed]
+) -> "Iterator[tuple[_Listed, ApiMessage | None, ApiMessage | None]]":
+    """Yield each group with its description and its offsets, None where it has none to ask for."""
     for coordinator in sorted({group.coordinator for group in listed}):
         of_one = [group for group in listed if group.coordinator == coordinator]
         for some in batches(of_one, GROUPS_A_REQUEST):
-            described = _describe(wire, coordinator, [group.group_id for group in some if group.kind == CLASSIC])
-            committed = _offsets(wire, coordinator, [group.group_id for group in some])
-            found += [_group(group, described.get(group.group_id), committed.get(group.group_id, {})) for group in some]
-    return tuple(sorted(found, key=lambda group: group.group_id))
+            classic = _describe(wire, coordinator, [group.group_id for group in some if group.kind == CLASSIC])
+            modern = _describe_modern(wire, coordinator, [group.group_id for group in some if group.kind == CONSUMER])
+            committed = _offsets(wire, coordinator, [each.group_id for each in some if each.kind != WITHOUT_OFFSETS])
+            described = {**classic, **modern}
+            for group in some:
+                yield group, described.get(group.group_id), committed.get(group.group_id)
 
 
 def _list(wire: Wire, alive: Collection[int]) -> list[_Listed]:
@@ -56,9 +119,22 @@ def _list(wire: Wire, alive: Collection[int]) -> list[_Listed]:
     return [_listed(told, broker) for broker, answer in answers.items() for told in answer.groups]
 
 
+def _list_of_each(wire: Wire, alive: Collection[int]) -> list[_Listed]:
+    """Ask every broker, and one that is silent until it answers or time is up."""
+    answers = wire.read_each(dict.fromkeys(sorted(alive), ListGroupsRequest))
+    answers |= {broker: wire.read(ListGroupsRequest, broker) for broker in sorted(alive) if broker not in answers}
+    return [_listed(told, broker) for broker, answer in sorted(answers.items()) for told in answer.groups]
+
+
 def _listed(told: "ListGroupsResponse.ListedGroup", broker: int) -> _Listed:
     kind = (told.group_type or CLASSIC).lower()  # brokers before 3.8 do not tell it
     return _Listed(told.group_id, told.group_state or "", kind, told.protocol_type or "", broker)
+
+
+def _check_for_hidden_groups(wire: Wire, group_ids: Collection[str]) -> None:
+    """Raise MissingRight where one of these is hidden: any broker says so, before it looks for the coordinator."""
+    for some in batches(group_ids, GROUPS_A_REQUEST):
+        _refuse_hidden(wire.read(partial(DescribeGroupsRequest, groups=some)).groups)
 
 
 def _describe(
@@ -67,20 +143,38 @@ def _describe(
     if not group_ids:
         return {}
     answer = wire.read(lambda: DescribeGroupsRequest(groups=group_ids), coordinator)
-    hidden = [group.group_id for group in answer.groups if group.error_code in AUTHORIZATION_FAILED]
+    return _by_id(answer.groups)
+
+
+def _describe_modern(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+    if not group_ids or not wire.is_supported(ConsumerGroupDescribeRequest, 0):
+        return {}
+    answer = wire.read(lambda: ConsumerGroupDescribeRequest(group_ids=group_ids), coordinator)
+    return _by_id(answer.groups)
+
+
+def _by_id(told: "Iterable[ApiMessage]") -> "dict[str, ApiMessage]":
+    described = list(told)
+    _refuse_hidden(described)
+    return {group.group_id: group for group in described}
+
+
+def _refuse_hidden(told: "Iterable[ApiMessage]") -> None:
+    hidden = [group.group_id for group in told if group.error_code in AUTHORIZATION_FAILED]
     if hidden:
         raise missing_right("Describe", "group", hidden, "Reading a consumer group")
-    return {group.group_id: group for group in answer.groups if group.error_code == NONE}
 
 
-def _offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> dict[str, Offsets]:
+def _offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+    if not group_ids:
+        return {}
     if wire.is_supported(OffsetFetchRequest, MANY_GROUPS):
         form = OffsetFetchRequest.OffsetFetchRequestGroup
         asked = [form(group_id=group_id, topics=None) for group_id in group_ids]
         answer = wire.read(lambda: OffsetFetchRequest(groups=asked, max_version=NAMED_TOPICS), coordinator)
-        return {told.group_id: _committed(told) for told in answer.groups}
+        return {told.group_id: told for told in answer.groups}
     builds = {group_id: partial(OffsetFetchRequest, group_id=group_id, topics=None) for group_id in group_ids}
-    return {group_id: _committed(wire.read(build, coordinator)) for group_id, build in builds.items()}
+    return {group_id: wire.read(build, coordinator) for group_id, build in builds.items()}
 
 
 def _committed(told: "OffsetFetchResponse") -> Offsets:
@@ -97,18 +191,30 @@ def _committed(told: "OffsetFetchResponse") -> Offsets:
     return {topic: offsets for topic, offsets in found.items() if offsets}
 
 
-def _group(listed: _Listed, described: "DescribeGroupsResponse.DescribedGroup | None", offsets: Offsets) -> Group:
-    if described is None:
-        return Group(listed.group_id, listed.state, coordinator=listed.coordinator, offsets=offsets)
-    is_consumer = (described.protocol_type or listed.protocol_type) == CONSUMER
-    members = (_member(told, is_consumer=is_consumer) for told in described.members)
-    return Group(
-        group_id=listed.group_id,
+def _group(listed: _Listed, described: "ApiMessage | None", offsets: Offsets) -> Group:
+    group = Group(
+        listed.group_id,
+        listed.state,
+        "",
+        listed.coordinator,
+        (),
+        offsets,
+        listed.kind,
+        protocol_type=listed.protocol_type,
+    )
+    if described is None or described.error_code != NONE:
+        return group
+    if listed.kind == CONSUMER:
+        protocol = described.assignor_name or ""
+        return replace(group, state=described.group_state, protocol=protocol, members=members(described))
+    protocol_type = described.protocol_type or listed.protocol_type
+    found = (_member(told, is_consumer=protocol_type == CONSUMER) for told in described.members)
+    return replace(
+        group,
         state=described.group_state or listed.state,
         protocol=described.protocol_data or "",
-        coordinator=listed.coordinator,
-        members=tuple(sorted(members, key=lambda member: member.member_id)),
-        offsets=offsets,
+        members=tuple(sorted(found, key=lambda member: member.member_id)),
+        protocol_type=protocol_type,
     )
 
 
@@ -120,7 +226,7 @@ def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", 
         client_id=told.client_id or "",
         host=(told.client_host or "").removeprefix("/"),
         instance_id=told.group_instance_id,
-        rack=getattr(subscription, "rack_id", None),
+        rack=getattr(subscription, "rack_id", None) or None,
         subscription=tuple(sorted(subscription.topics)) if subscription is not None else (),
         assignment=_assigned(assignment) if assignment is not None else {},
     )
@@ -138,3 +244,12 @@ def _decoded(form: type[ConsumerProtocolSubscription], data: bytes | None) -> Co
         return form.decode(data)
     except (ValueError, IndexError, struct.error, UnicodeDecodeError):
         return None
+
+
+def _busy(elsewhere: Mapping[str, int]) -> ClusterUnavailable:
+    group_id, code = min(elsewhere.items())
+    more = f" and {len(elsewhere) - 1} more" if len(elsewhere) > 1 else ""
+    return ClusterUnavailable(
+        f"The coordinator of group {group_id}{more} answered {name_of(code)}: it is starting or moving. "
+        "Try again in a moment; if it stays so, look at the leaders of __consumer_offsets."
+    )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from reconciler.admin.client import groups, observe, requests
+from reconciler.admin.client import group_writes, groups, observe, requests
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
 
 LAG_TRIES = 5
@@ -155,6 +155,33 @@ class KafkaAdmin:
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's dynamic configs; ClusterUnavailable where it is down."""
         return requests.alter_broker_configs(self.wire, broker_id, changes)
+
+    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
+        """Return these groups, or every one that this user may see."""
+        alive = [broker.id for broker in self.brokers().values() if not broker.is_fenced]
+        return groups.all_groups(self.wire, alive, group_ids)
+
+    def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        """Return each partition's offset at an end of its log or at a time; asked again where a leader has moved."""
+        found: dict[TopicPartition, int | None] = {}
+        for turn in range(LAG_TRIES):
+            missing = set(topic_partitions) - found.keys()
+            leaders = _leaders(observe.topics(self.wire, {key.topic for key in missing}).values())
+            asked = {key: leaders[key] for key in missing if leaders.get(key) is not None}
+            if not asked:
+                break
+            if turn:
+                self.clock.sleep(LAG_SECONDS)
+            found |= observe.log_offsets(self.wire, asked, at)
+        return dict(sorted(found.items()))
+
+    def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
+        """Commit offsets for a group without members."""
+        return group_writes.commit_offsets(self.wire, group_id, offsets)
+
+    def delete_groups(self, group_ids: Collection[str]) -> Mapping[str, Answer]:
+        """Delete groups without members."""
+        return group_writes.delete_groups(self.wire, group_ids)
 
     def close(self) -> None:
         """Release connections."""

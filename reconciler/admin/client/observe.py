@@ -25,7 +25,7 @@ from reconciler.admin.client.errors import (
     name_of,
 )
 from reconciler.admin.client.wire import Wire, batches
-from reconciler.admin.port import Reassignment
+from reconciler.admin.port import LATEST, Reassignment
 from reconciler.model.cluster import Broker, LogDir, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
@@ -39,7 +39,6 @@ DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG = 1, 
 CLUSTER_DEFAULT = ""
 TOPICS_A_REQUEST = 500
 PARTITIONS_A_REQUEST = 20_000
-LATEST = -1
 METADATA_TOPIC = "__cluster_metadata"
 # The highest metadata.version of each release: what its features are named after.
 LAST_METADATA_VERSION = {
@@ -188,21 +187,31 @@ def disks(wire: Wire, broker_ids: Collection[int], topic_partitions: Collection[
 
 def end_offsets(wire: Wire, leaders: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
     """Return the end offset of each partition, asked of its leader; what no leader told is left out."""
+    found = log_offsets(wire, leaders, LATEST)
+    return {key: offset for key, offset in found.items() if offset is not None}
+
+
+def log_offsets(wire: Wire, leaders: Mapping[TopicPartition, int | None], at: int) -> dict[TopicPartition, int | None]:
+    """Return each partition's offset at EARLIEST, LATEST or a time in ms (None: no record is that late).
+
+    Each is asked of its leader; what no leader told is left out.
+    """
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     for topic_partition, leader in sorted(leaders.items()):
         if leader is not None:
             by_leader[leader].append(topic_partition)
-    found: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, int | None] = {}
     for turn in range(max((len(batches(some, PARTITIONS_A_REQUEST)) for some in by_leader.values()), default=0)):
         some_of_each = {
             leader: batches(some, PARTITIONS_A_REQUEST)[turn : turn + 1] for leader, some in by_leader.items()
         }
-        builds = {leader: _offsets(some[0]) for leader, some in sorted(some_of_each.items()) if some}
+        builds = {leader: _offsets(some[0], at) for leader, some in sorted(some_of_each.items()) if some}
         for answer in wire.read_each(builds).values():
             for topic in answer.topics:
                 for partition in topic.partitions:
-                    if partition.error_code == NONE and partition.offset >= 0:
-                        found[TopicPartition(topic.name, partition.partition_index)] = partition.offset
+                    if partition.error_code == NONE:
+                        offset = partition.offset if partition.offset >= 0 else None
+                        found[TopicPartition(topic.name, partition.partition_index)] = offset
     return found
 
 
@@ -314,11 +323,11 @@ def _known(size: int | None) -> int | None:
     return size if size is not None and size >= 0 else None
 
 
-def _offsets(topic_partitions: Collection[TopicPartition]) -> Callable[[], ListOffsetsRequest]:
+def _offsets(topic_partitions: Collection[TopicPartition], at: int) -> Callable[[], ListOffsetsRequest]:
     topic_form = ListOffsetsRequest.ListOffsetsTopic
     form = topic_form.ListOffsetsPartition
     asked = [
-        topic_form(name=topic, partitions=[form(partition_index=n, timestamp=LATEST) for n in numbers])
+        topic_form(name=topic, partitions=[form(partition_index=n, timestamp=at) for n in numbers])
         for topic, numbers in _by_topic(topic_partitions).items()
     ]
     return lambda: ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=asked)

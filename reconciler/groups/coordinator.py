@@ -1,0 +1,98 @@
+"""Which broker coordinates a group: the leader of one partition of `__consumer_offsets`, found by the group's id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.model.cluster import Cluster
+from reconciler.model.plan import Plan
+from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+OFFSETS_TOPIC = "__consumer_offsets"
+_INT_BITS = 32
+_INT_MIN, _INT_SPAN = -(1 << 31), 1 << 32
+
+
+def offsets_partition(group_id: str, partitions: int) -> int:
+    """Return the partition of `__consumer_offsets` that holds the group: `Utils.abs(hashCode) % partitions` in Kafka.
+
+    `partitions` is the partition count of that topic, at least 1.
+    """
+    number = java_hash(group_id)
+    # Kafka's Utils.abs is 0 for the smallest int, whose absolute value is no int.
+    return (0 if number == _INT_MIN else abs(number)) % partitions
+
+
+def java_hash(text: str) -> int:
+    """Return what Java's `String.hashCode` returns: over UTF-16 code units, as a 32-bit int with its sign."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    number = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        number = (31 * number + (high << 8) + low) % _INT_SPAN
+    return number - _INT_SPAN if number >> (_INT_BITS - 1) else number
+
+
+@dataclass(frozen=True, slots=True)
+class Coordination:
+    """A group's place: its partition of `__consumer_offsets`, and the broker that leads it, None for none."""
+
+    group_id: str
+    partition: int
+    broker: int | None
+
+
+def coordination(group_id: str, cluster: Cluster) -> Coordination | None:
+    """Return the group's place, None while the cluster has no `__consumer_offsets`, or shows none."""
+    topic = cluster.topics.get(OFFSETS_TOPIC)
+    if topic is None or not topic.partitions:
+        return None
+    number = offsets_partition(group_id, len(topic.partitions))
+    partition = topic.partition(number)
+    return Coordination(group_id, number, partition.leader if partition is not None else None)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorChange:
+    """A group whose coordinator a plan moves: from the present leader to the one that the plan ends with."""
+
+    group_id: str
+    partition: int
+    from_broker: int | None
+    to_broker: int | None
+
+
+def coordinator_changes(plan: Plan, observed: Cluster) -> tuple[CoordinatorChange, ...]:
+    """Return the observed groups whose coordinator is another broker once the plan has run, by group id.
+
+    A coordinator moves with its partition's leader: when the plan elects another one, or when the leader is no longer
+    among the replicas; Kafka then takes the first of the new list that is in sync.
+    """
+    leaders = leaders_after(plan, observed)
+    found = (coordination(group.group_id, observed) for group in observed.groups)
+    return tuple(
+        CoordinatorChange(each.group_id, each.partition, each.broker, leaders[each.partition])
+        for each in found
+        if each is not None and leaders.get(each.partition, each.broker) != each.broker
+    )
+
+
+def leaders_after(plan: Plan, observed: Cluster) -> Mapping[int, int | None]:
+    """Return the leader of each partition of `__consumer_offsets` that the plan touches, once the plan has run."""
+    leaders: dict[int, int | None] = {}
+    for stage in plan.stages:
+        match stage:
+            case ReassignStage():
+                for move in stage.moves:
+                    if move.topic_partition.topic == OFFSETS_TOPIC:
+                        number = move.topic_partition.partition
+                        leader = leaders[number] if number in leaders else _leader(observed, number)
+                        leaders[number] = leader if leader in move.to_replicas else move.to_replicas[0]
+            case ElectStage():
+                elected = (each for each in stage.elections if each.topic_partition.topic == OFFSETS_TOPIC)
+                leaders |= {each.topic_partition.partition: each.leader for each in elected}
+    return leaders
+
+
+def _leader(observed: Cluster, number: int) -> int | None:
+    partition = observed.partition(TopicPartition(OFFSETS_TOPIC, number))
+    return partition.leader if partition is not None else None

@@ -1,0 +1,65 @@
+"""The contract of groups, against real Kafka; and what only real groups show: KIP-848, rights, foreign protocols."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from admin.groups_contract import GroupsContract
+from confluent_kafka import Consumer
+from helpers.brokers import KafkaCluster
+
+from reconciler.admin.client import KafkaAdmin, connect
+
+
+@dataclass
+class RealGroups:
+    """Real brokers and real consumers in the contract's terms."""
+
+    admin: KafkaAdmin
+    brokers: KafkaCluster
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+
+    @property
+    def kafka_version(self) -> tuple[int, int]:
+        major, minor, *_ = self.brokers.version.split(".")
+        return int(major), int(minor)
+
+    def produce(self, topic: str, partition: int, size: int) -> None:
+        self.brokers.produce(topic, partition, size=size)
+
+    def kill(self, broker_id: int) -> None:
+        self.brokers.kill(broker_id)
+
+    def start(self, broker_id: int) -> None:
+        self.brokers.start(broker_id)
+
+    def join(self, group_id: str, topic: str) -> None:
+        options = {"bootstrap.servers": self.brokers.bootstrap, "group.id": group_id, "enable.auto.commit": False}
+        consumer = Consumer({**options, "log_level": 0})
+        consumer.subscribe([topic])
+        self.consumers[group_id] = consumer
+        deadline = time.monotonic() + 40
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(0.2)
+
+    def leave(self, group_id: str) -> None:
+        self.consumers.pop(group_id).close()
+
+
+@pytest.fixture(scope="module")
+def real_admin(kafka: KafkaCluster) -> Iterator[KafkaAdmin]:
+    admin = connect(kafka.properties)
+    yield admin
+    admin.close()
+
+
+@pytest.mark.brokers
+class TestGroupsOfRealKafka(GroupsContract):
+    @pytest.fixture
+    def group_cluster(self, kafka: KafkaCluster, real_admin: KafkaAdmin) -> Iterator[RealGroups]:
+        groups = RealGroups(real_admin, kafka)
+        yield groups
+        for consumer in groups.consumers.values():
+            consumer.close()

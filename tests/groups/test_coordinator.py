@@ -1,0 +1,103 @@
+"""Which broker coordinates which group: Java's own figures, and what a plan changes."""
+
+from dataclasses import replace
+
+import pytest
+from helpers.small_cluster import small_cluster
+
+from reconciler.groups.coordinator import (
+    Coordination,
+    CoordinatorChange,
+    coordination,
+    coordinator_changes,
+    java_hash,
+    offsets_partition,
+)
+from reconciler.model.cluster import Cluster, Group
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.plan import Plan, Source
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.topic_partition import TopicPartition
+
+
+@pytest.mark.parametrize(
+    ("group_id", "hashed", "places"),
+    [
+        # String.hashCode and Utils.abs(…) % 50, 10, 1, 7, as Java prints them.
+        ("billing", -109829509, (9, 9, 0, 6)),
+        ("", 0, (0, 0, 0, 0)),
+        ("a", 97, (47, 7, 0, 6)),
+        ("console-consumer-12345", 158455506, (6, 6, 0, 6)),
+        ("polygenelubricants", -2147483648, (0, 0, 0, 0)),
+        ("gr\u00fc\u00dfe-\u7fa4", 426823662, (12, 2, 0, 6)),
+        ("x\U0001f600y", 58534910, (10, 0, 0, 0)),
+        ("orders.events.v2", 1564455848, (48, 8, 0, 4)),
+        ("DESIGNING WORKHOUSES", -2147483648, (0, 0, 0, 0)),
+        ("reconciler-lock", 1823397492, (42, 2, 0, 0)),
+    ],
+)
+def test_a_group_id_hashes_as_in_java(group_id: str, hashed: int, places: tuple[int, ...]) -> None:
+    assert java_hash(group_id) == hashed
+    assert tuple(offsets_partition(group_id, count) for count in (50, 10, 1, 7)) == places
+
+
+def offsets_cluster(*lines: str) -> Cluster:
+    """Ten partitions of the offsets topic, led by 1, 2, 3 in turn, but for those that are given."""
+    given = {line.partition(": ")[0]: line for line in lines}
+    rows = (f"__consumer_offsets-{number}: {1 + number % 3},{1 + (number + 1) % 3}" for number in range(10))
+    return small_cluster(*(given.get(row.partition(": ")[0], row) for row in rows))
+
+
+def test_the_leader_of_its_partition_coordinates_a_group() -> None:
+    assert coordination("billing", offsets_cluster()) == Coordination("billing", 9, 1)
+
+
+def test_a_partition_without_leader_leaves_a_group_without_coordinator() -> None:
+    cluster = offsets_cluster("__consumer_offsets-9: 1,2 isr ,")
+    assert coordination("billing", cluster) == Coordination("billing", 9, None)
+
+
+def test_without_the_offsets_topic_no_group_has_a_place() -> None:
+    assert coordination("billing", small_cluster("orders-0: 1,2")) is None
+
+
+def plan_of(*stages: Stage) -> Plan:
+    return Plan("c", "simulated", Source("sha256:0"), stages=stages)
+
+
+def move(partition: int, old: tuple[int, ...], new: tuple[int, ...], topic: str = "__consumer_offsets") -> Move:
+    return Move(TopicPartition(topic, partition), old, new, 0, Reason.BALANCE)
+
+
+GROUPS = (Group("a"), Group("billing"), Group("orders.events.v2"))  # partitions 7, 9 and 8: led by 2, 1 and 3
+
+
+@pytest.mark.parametrize(
+    ("stages", "changes"),
+    [
+        ((), ()),
+        # The leader stays among the replicas: only an election moves it.
+        ((ReassignStage(1, (move(9, (1, 2), (2, 1)),)),), ()),
+        (
+            (
+                ReassignStage(1, (move(9, (1, 2), (2, 1)),)),
+                ElectStage(2, (Election(TopicPartition("__consumer_offsets", 9), 2),)),
+            ),
+            (CoordinatorChange("billing", 9, 1, 2),),
+        ),
+        ((ReassignStage(1, (move(9, (1, 2), (3, 2)),)),), (CoordinatorChange("billing", 9, 1, 3),)),
+        # There and back again.
+        ((ReassignStage(1, (move(7, (2, 3), (3, 4)),)), ReassignStage(2, (move(7, (3, 4), (2, 4)),))), ()),
+        # Another topic of the same partition number.
+        ((ReassignStage(1, (move(9, (1, 2), (3, 2), "orders"),)),), ()),
+        (
+            (ReassignStage(1, (move(7, (2, 3), (4, 5)), move(8, (3, 1), (5, 6)))),),
+            (CoordinatorChange("a", 7, 2, 4), CoordinatorChange("orders.events.v2", 8, 3, 5)),
+        ),
+    ],
+)
+def test_a_plan_moves_coordinators_with_the_leaders_of_the_offsets_topic(
+    stages: tuple[Stage, ...], changes: tuple[CoordinatorChange, ...]
+) -> None:
+    cluster = replace(offsets_cluster(), groups=GROUPS)
+    assert coordinator_changes(plan_of(*stages), cluster) == changes
