@@ -1,0 +1,35 @@
+"""The assignors by the names that a user gives."""
+
+from reconciler.groups.cooperative_sticky import CooperativeStickyAssignor
+from reconciler.groups.range import RangeAssignor
+from reconciler.groups.roundrobin import RoundRobinAssignor
+from reconciler.groups.sticky import StickyAssignor
+from reconciler.model.assignment import Assignor
+from reconciler.model.problem import ReconcilerError
+
+CLIENT_SIDE: tuple[Assignor, ...] = (
+    RangeAssignor(),
+    RoundRobinAssignor(),
+    StickyAssignor(),
+    CooperativeStickyAssignor(),
+)
+
+ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in CLIENT_SIDE}
+"""Every assignor that ships, by name, in the order in which they are listed."""
+
+
+class UnknownAssignor(ReconcilerError):
+    """No assignor has this name."""
+
+    code = "KR901"
+
+
+def assignor_named(name: str) -> Assignor:
+    """Return the assignor of that name, or raise UnknownAssignor, which lists the names there are."""
+    found = ASSIGNORS.get(name)
+    if found is None:
+        raise UnknownAssignor(
+            f"there is no assignor {name}; take one of {', '.join(ASSIGNORS)}, "
+            "or name a Python class of your own as package.module:Class"
+        )
+    return found
