@@ -9,6 +9,7 @@ from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_
 from reconciler.cli.terminal import tell, write
 
 if TYPE_CHECKING:
+    from reconciler.model.what_if import WhatIf
     from reconciler.workflow.plan import Planned
 
 EXAMPLES = """\b
@@ -16,32 +17,76 @@ Examples:
   reconciler plan --cluster prod-eu --out plan.json
   reconciler plan --cluster demo --state snapshot.json --detailed-exitcode
   reconciler plan --only 'orders.*' -o markdown
+  reconciler plan --what-if drain=5,add=9@rack-c
+  reconciler plan --what-if fail-rack=a --state snapshot.json
 
 """
+WHAT_IF_HELP = (
+    "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, "
+    "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
+)
 
 
 @click.command("plan", epilog=EXAMPLES + EPILOG)
 @click.option("--out", metavar="FILE", show_envvar=True, help="Save the plan there, for show and apply.")
 @click.option("--only", metavar="PATTERN", multiple=True, show_envvar=True, help="Only topics with such names.")
+@click.option("--what-if", "texts", metavar="WHAT,...", multiple=True, show_envvar=True, help=WHAT_IF_HELP)
 @click.option("--detailed-exitcode", is_flag=True, show_envvar=True, help="Exit with 2 where there are changes.")
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
-def command(context: click.Context, out: str | None, only: tuple[str, ...], *, detailed_exitcode: bool) -> int:
+def command(
+    context: click.Context, out: str | None, only: tuple[str, ...], texts: tuple[str, ...], *, detailed_exitcode: bool
+) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
     asked = asked_for(context)
-    from reconciler.cli.progress import reading
-    from reconciler.workflow.plan import make_plan, save_plan
+    from reconciler.workflow.plan import save_plan
 
-    with reading() as progress:
-        made = make_plan(asked.inputs, only=only, progress=progress)
+    made = _supposed(asked, only, texts) if texts else _made(asked, only)
     if out is not None:
         save_plan(made.plan, out)
     _show(made, asked)
     if out is not None:
-        tell(f"Saved to {out}. Nothing has been changed.")
+        tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if texts else ''}.")
     if made.plan.violations:
         return Exit.REFUSED
     return Exit.CHANGES if detailed_exitcode and not made.plan.is_empty else Exit.DONE
+
+
+def _made(asked: Asked, only: tuple[str, ...]) -> "Planned":
+    from reconciler.cli.progress import reading
+    from reconciler.workflow.plan import make_plan
+
+    with reading() as progress:
+        return make_plan(asked.inputs, only=only, progress=progress)
+
+
+def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...]) -> "Planned":
+    """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
+    from reconciler.cli.progress import reading
+    from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions
+
+    try:
+        supposed = suppositions(texts)
+    except NotASupposition as error:
+        raise click.BadParameter(str(error), param_hint="--what-if") from None
+    with reading() as progress:
+        outcome = plan_if(asked.inputs, supposed, only=only, progress=progress)
+    if isinstance(outcome, Unplannable):
+        _show_supposed(outcome.what_if, asked)
+        raise outcome.refusal
+    return outcome
+
+
+def _show_supposed(what_if: "WhatIf", asked: Asked) -> None:
+    from reconciler.render.supposed import what_if_lines, what_if_markdown
+    from reconciler.workflow.what_if import what_if_json
+
+    if asked.is_json:
+        write(what_if_json(what_if))
+    elif asked.output == MARKDOWN:
+        write(what_if_markdown(what_if))
+    else:
+        write("\n".join(what_if_lines(what_if)), asked.color)
 
 
 def _show(made: "Planned", asked: Asked) -> None:

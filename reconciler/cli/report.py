@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.terminal import tell
-from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, ReconcilerError
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, ReconcilerError, Remedy
 from reconciler.render.escape import visible
 
 USAGE_CODE = "KR002"
@@ -14,12 +14,14 @@ def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: s
     """Tell an error on stderr: every problem on its own line, with its stable code."""
     from reconciler.render import as_json
     from reconciler.render.as_text import input_problem
+    from reconciler.render.supposed import remedy_lines
 
     problems = problems_of(error)
     if is_json:
-        tell(as_json.error(error.code, str(error), exit_code, problems))
+        tell(as_json.error(error.code, str(error), exit_code, problems, remedies_of(error)))
     elif problems:
-        tell("\n".join(f"error: {input_problem(problem, root=root)}" for problem in problems), "auto")
+        lines = [f"error: {input_problem(problem, root=root)}" for problem in problems]
+        tell("\n".join([*lines, *remedy_lines(remedies_of(error), root=root)]), "auto")
     else:
         first, *more = (visible(line) for line in str(error).split("\n"))
         tell("\n".join([f"error: {first} ({error.code})", *more]), "auto")
@@ -51,3 +53,8 @@ def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
 def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:
     """Return the problems that an error carries."""
     return error.problems if isinstance(error, InvalidInput | PlacementInfeasible) else ()
+
+
+def remedies_of(error: ReconcilerError) -> tuple[Remedy, ...]:
+    """Return what would cure an error, where that is known."""
+    return error.remedies if isinstance(error, PlacementInfeasible) else ()

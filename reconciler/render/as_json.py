@@ -12,7 +12,7 @@ from reconciler.model.change import (
     Difference,
     TopicChange,
 )
-from reconciler.model.problem import Location, Problem
+from reconciler.model.problem import Location, Problem, Remedy
 from reconciler.model.run import RunResult
 from reconciler.model.status import Status
 from reconciler.render.escape import MASK, config_value
@@ -61,10 +61,24 @@ def problems(found: Iterable[Problem]) -> str:
     return document({"problems": [problem_object(problem) for problem in found]})
 
 
-def error(code: str, message: str, exit_code: int, found: Iterable[Problem] = ()) -> str:
-    """Return an error that ended the verb, with every problem it carries."""
-    listed = [problem_object(problem) for problem in found]
-    return document({"error": {"code": code, "message": message, "exitCode": exit_code, "problems": listed}})
+def error(
+    code: str, message: str, exit_code: int, found: Iterable[Problem] = (), remedies: Iterable[Remedy] = ()
+) -> str:
+    """Return an error that ended the verb, with every problem it carries and what would cure them all."""
+    fields: dict[str, object] = {
+        "code": code,
+        "message": message,
+        "exitCode": exit_code,
+        "problems": [problem_object(problem) for problem in found],
+    }
+    cures = [
+        {
+            "edits": [{"change": edit.words, "at": _place(edit.at)} for edit in remedy.edits],
+            "planned": remedy.is_planned,
+        }
+        for remedy in remedies
+    ]
+    return document({"error": fields | {"remedies": cures} if cures else fields})
 
 
 def result(ended: RunResult) -> str:

@@ -21,6 +21,7 @@ from reconciler.render.facts import (
     stage_title,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
+from reconciler.render.supposed import remedies_markdown, what_if_markdown
 from reconciler.render.units import counted, percent, size
 
 LIMIT = 65_536
@@ -37,8 +38,10 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     """Return the plan as one comment of at most `limit` characters; what does not fit is cut at a stage, and said."""
     rows = plan_rows(reviewed, arrow=ARROW)
     found = [*by_weight(reviewed.violations), *by_weight(reviewed.warnings)]
-    blocks = [f"{_marker(reviewed.cluster_name)}\n### {_title(reviewed, rows)}"]
+    blocks = [f"{_marker(reviewed)}\n### {_title(reviewed, rows)}"]
+    blocks += [what_if_markdown(reviewed.what_if)] if reviewed.what_if else []
     blocks += _problems(found, limit // _SHARE_OF_PROBLEMS)
+    blocks += remedies_markdown(reviewed.remedies)
     blocks += _table(rows, limit // _SHARE_OF_ROWS) if rows else []
     blocks += _facts(reviewed)
     footer = _footer(reviewed)
@@ -157,6 +160,8 @@ def _footer(reviewed: Plan) -> str:
     made = f"Plan `{_plain(reviewed.id)}`"
     made += f" for commit `{_plain(source.commit)[:_SHORT_COMMIT]}`" if source.commit else ""
     made += f", observed {_moment(source.observed_at)}" if source.observed_at else ""
+    if reviewed.what_if:
+        return f"{made}; of a supposed state, so `apply` refuses it."
     return f"{made}; valid while the partitions it touches and their brokers stay as they are."
 
 
@@ -165,8 +170,10 @@ def _moment(text: str) -> str:
     return f"{found[1]} {found[2]} UTC" if found else code_span(text)
 
 
-def _marker(cluster_name: str) -> str:
-    return f"<!-- reconciler plan {_plain(cluster_name)} -->"
+def _marker(reviewed: Plan) -> str:
+    """Return what a bot finds its comment by; a supposed plan never takes the place of a real one."""
+    kind = "what-if" if reviewed.what_if else "plan"
+    return f"<!-- reconciler {kind} {_plain(reviewed.cluster_name)} -->"
 
 
 def _plain(text: str) -> str:

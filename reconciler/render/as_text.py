@@ -21,6 +21,7 @@ from reconciler.render.facts import (
     throttle,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
+from reconciler.render.supposed import remedy_lines, what_if_lines
 from reconciler.render.units import counted, duration, rate, size
 
 NO_CHANGES = "No changes."
@@ -36,9 +37,10 @@ _STATES = {
 
 def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     """Return the plan: one line a change, totals, what is known of its safety, violations and warnings."""
+    head = what_if_lines(reviewed.what_if) if reviewed.what_if else []
     if reviewed.is_empty:
-        return "\n".join([NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
-    lines = _table([_cells(row, root) for row in plan_rows(reviewed)])
+        return "\n".join([*head, NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
+    lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
     lines += [totals(reviewed), *_balance(reviewed), *findings(reviewed, root=root)]
     return "\n".join(lines) + "\n"
@@ -47,12 +49,14 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
 def no_changes(reviewed: Plan, topics: int, partitions: int, *, root: str = "") -> str:
     """Return that nothing is to be done, and how much was looked at."""
     matched = f"{NO_CHANGES} {counted(topics, 'topic')}, {counted(partitions, 'partition')} match."
-    return "\n".join([matched, *findings(reviewed, root=root)]) + "\n"
+    head = what_if_lines(reviewed.what_if) if reviewed.what_if else []
+    return "\n".join([*head, matched, *findings(reviewed, root=root)]) + "\n"
 
 
 def findings(reviewed: Plan, *, root: str = "") -> list[str]:
-    """Return the plan's violations and warnings, one a line."""
-    return problems([*reviewed.violations, *reviewed.warnings], root=root)
+    """Return the plan's violations and warnings, one a line, and what would make it fit."""
+    found = problems([*reviewed.violations, *reviewed.warnings], root=root)
+    return found + remedy_lines(reviewed.remedies, root=root)
 
 
 def totals(reviewed: Plan) -> str:

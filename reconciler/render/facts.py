@@ -97,9 +97,11 @@ def replica_list(replicas: Iterable[int]) -> str:
 
 
 def place(at: Location | None, root: str = "") -> str:
-    """Return `file:line` under that root, empty for no place."""
+    """Return `file:line` under that root, empty for no place; one on the command line is under no root."""
     if at is None or not at.file:
         return ""
+    if at.file.startswith("--"):
+        return str(at)
     return f"{root.rstrip('/')}/{at}" if root else str(at)
 
 

@@ -123,8 +123,10 @@ def _field_row(difference: Difference, arrow: str) -> Row:
 
 
 def _group(move: Move) -> tuple[int, str, Location]:
+    """Return what moves are told together by; that a broker died is no line's doing."""
     topic = "" if move.reason in _CLUSTER_WIDE else move.topic_partition.topic
-    return _ORDER[move.reason], topic, move.at or Location("", 0)
+    at = None if move.reason is Reason.DEAD_BROKER else move.at
+    return _ORDER[move.reason], topic, at or Location("", 0)
 
 
 def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str) -> Row:
@@ -132,7 +134,8 @@ def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str) -> Row
     first = moves[0]
     subject = "" if first.reason in _CLUSTER_WIDE else first.topic_partition.topic
     what = _why(first.reason, paths, emptied, arrow)
-    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), first.at)
+    at = None if first.reason is Reason.DEAD_BROKER else first.at
+    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at)
 
 
 def _paths(moves: Iterable[Move]) -> Iterator[_Path]:

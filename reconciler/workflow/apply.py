@@ -13,11 +13,17 @@ from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, run_journal
 from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.supposed import refuse_supposed
 
 
 def plan_to_apply(path: str) -> Plan:
-    """Return the plan in that file; raises InvalidInput where it was changed or cut short."""
-    return read_plan(path)
+    """Return the plan in that file.
+
+    Raises InvalidInput where it was changed or cut short, Refused where it is of a supposed state.
+    """
+    plan = read_plan(path)
+    refuse_supposed(plan, "is never applied")
+    return plan
 
 
 @dataclass(frozen=True, slots=True)

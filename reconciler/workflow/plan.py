@@ -28,6 +28,23 @@ class Planned:
     partitions: int
 
 
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """All that a plan depends on beside the two states."""
+
+    commit: str | None = None
+    only: tuple[str, ...] = ()
+
+    def plan(self, desired: Desired, observed: Cluster) -> Plan:
+        """Return the plan of these states."""
+        return plan_of(desired, observed, commit=self.commit, only=self.only)
+
+
+def planner_of(inputs: Inputs, only: Sequence[str] = ()) -> Planner:
+    """Return how the caller wants plans to be made."""
+    return Planner(source_commit(Path(inputs.root)), tuple(only))
+
+
 def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
@@ -35,7 +52,7 @@ def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHoo
     """
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
-    plan = plan_of(desired, observed, commit=source_commit(Path(inputs.root)), only=only)
+    plan = planner_of(inputs, only).plan(desired, observed)
     partitions = sum(len(topic.partitions) for topic in observed.topics.values())
     return Planned(plan, len(observed.topics), partitions)
 

@@ -6,6 +6,7 @@ from reconciler.files.plan_file import plan_text, read_plan
 from reconciler.files.raw import write_atomically
 from reconciler.model.plan import Plan
 from reconciler.render import as_kafka_json
+from reconciler.workflow.supposed import refuse_supposed
 
 NOT_WRITTEN = "KR216"
 
@@ -21,7 +22,11 @@ def plan_json(plan: Plan) -> str:
 
 
 def write_kafka_files(plan: Plan, folder: str) -> tuple[str, ...]:
-    """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use."""
+    """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use.
+
+    Raises Refused where the plan is of a supposed state.
+    """
+    refuse_supposed(plan, "has no files for Kafka's tools")
     files = as_kafka_json.plan_files(plan)
     for name, text in files.items():
         write_atomically(Path(folder) / name, text.encode(), "file for Kafka's tools", NOT_WRITTEN)

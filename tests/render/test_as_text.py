@@ -149,3 +149,9 @@ def test_a_simulated_run_tells_both_times() -> None:
 def test_an_input_problem_starts_with_its_place() -> None:
     problem = Problem("KR101", "unknown key", Location("demo/web.yaml", 9, 3))
     assert as_text.input_problem(problem, root="state") == "state/demo/web.yaml:9:3: unknown key (KR101)"
+
+
+def test_replicas_on_dead_brokers_are_one_line_whatever_documents_declare_their_topics() -> None:
+    dead = [_move(name, (1, 2), (3, 2), Reason.DEAD_BROKER, GIB) for name in ("a", "b")]
+    moves = [replace(move, at=Location("t.yaml", line)) for line, move in enumerate(dead, start=1)]
+    assert "~ dead broker: 2 partitions leave broker 1    2 replicas to move, 2.0 GiB\n" in as_text.plan(_plan(*moves))

@@ -1,0 +1,120 @@
+"""`plan --what-if`: a plan to read, never to run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.program import Program
+
+
+@pytest.fixture
+def demo(reconciler: Program) -> Program:
+    """Return the program, in a folder with the demo."""
+    assert reconciler("init", "--demo").code == 0
+    return reconciler
+
+
+def test_a_drain_is_planned_as_if_it_were_declared(demo: Program) -> None:
+    supposed = json.loads(demo("plan", "--what-if", "drain=5", "-o", "json").out)
+    file = Path("desired-state/demo/cluster.yaml")
+    file.write_text(file.read_text("utf-8").replace("spec:\n", "spec:\n  brokers: [{id: 5, state: draining}]\n", 1))
+    declared = json.loads(demo("plan", "-o", "json").out)
+    assert supposed["summary"] == declared["summary"]
+    assert [move["to"] for stage in supposed["stages"] for move in stage.get("moves", ())] == [
+        move["to"] for stage in declared["stages"] for move in stage.get("moves", ())
+    ]
+
+
+def test_text_begins_with_what_is_supposed_assumed_and_at_once_so(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "add=9@c")
+    assert ended.code == 0
+    assert ended.out.startswith(
+        "What if: add=9@c\n"
+        "  assumed   broker 9 joins in rack c with the disks of broker 3, empty\n"
+        "  at once   nothing becomes under-replicated or unavailable\n"
+        "  + wishlists "
+    )
+    assert "replicas per broker 0-239 -> 164-246" in ended.out
+
+
+def test_a_lost_rack_shows_what_stops_at_once_even_where_no_plan_can_mend_it(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "fail-rack=a")
+    assert ended.code == 1
+    assert ended.out == (
+        "What if: fail-rack=a\n"
+        "  assumed   rack a is down: brokers 1, 4\n"
+        "  at once   475 partitions under-replicated; "
+        "8 partitions refuse producers with acks=all (clicks-0, clicks-2, clicks-3, ...)\n"
+    )
+    assert "cannot be placed" in ended.err
+
+
+def test_without_a_plan_json_still_tells_what_would_be(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "fail-rack=a", "-o", "json")
+    supposed = json.loads(ended.out)["whatIf"]
+    assert supposed["atOnce"]["underReplicated"]["count"] == 475
+    assert supposed["before"]["underReplicated"]["count"] == 0
+    assert "after" not in supposed
+    assert json.loads(ended.err)["error"]["exitCode"] == 1
+
+
+def test_a_lost_rack_that_can_be_mended_says_so(demo: Program) -> None:
+    for file in Path("desired-state/demo").glob("*.yaml"):
+        file.write_text(file.read_text("utf-8").replace("strict", "prefer"), "utf-8")
+    ended = demo("plan", "--what-if", "fail-rack=a")
+    assert "\n  then      every partition has all its replicas in sync\n" in ended.out
+    assert "~ dead broker: 471 partitions leave brokers 1, 4" in ended.out
+    assert ended.out.count("dead broker") == 1
+
+
+def test_markdown_has_a_marker_of_its_own(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "drain=5", "-o", "markdown")
+    assert ended.out.startswith("<!-- reconciler what-if demo -->\n")
+    assert "**What if** `drain=5`? Never applied." in ended.out
+    assert "so `apply` refuses it." in ended.out
+
+
+def test_it_is_saved_and_shown_but_never_applied(demo: Program) -> None:
+    before = Path("desired-state/demo/snapshot.json").read_bytes()
+    saved = demo("plan", "--what-if", "replicationFactor=clicks:2", "--out", "if.json")
+    assert "apply refuses a supposed plan" in saved.err
+    assert "What if: replicationFactor=clicks:2" in demo("show", "if.json").out
+    for refused in (
+        demo("apply", "if.json", "--yes"),
+        demo("apply", "if.json", "--dry-run"),
+        demo("show", "if.json", "-o", "kafka-json", "--out", "files"),
+    ):
+        assert refused.code == 3
+        assert "this plan supposes replicationFactor=clicks:2" in refused.err
+        assert "KR424" in refused.err
+    assert not Path("files").exists()
+    assert Path("desired-state/demo/snapshot.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["drop=5", "drain", ""])
+def test_nonsense_is_wrong_usage(demo: Program, text: str) -> None:
+    ended = demo("plan", "--what-if", text)
+    assert (ended.code, ended.out) == (64, "")
+    assert "is not one of drain=ID, add=ID@RACK" in ended.err
+
+
+def test_an_unknown_broker_is_an_error_that_names_those_there_are(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "drain=77")
+    assert (ended.code, ended.out) == (1, "")
+    assert "no broker 77 is registered; known are 1, 2, 3, 4, 5, 6 (KR307)" in ended.err
+
+
+def test_a_broker_that_would_stay_empty_is_told(demo: Program) -> None:
+    demo("plan", "--out", "plan.json")
+    demo("apply", "plan.json", "--yes")
+    file = Path("desired-state/demo/cluster.yaml")
+    file.write_text(file.read_text("utf-8").replace("replicas: even", "replicas: off"), "utf-8")
+    assert "broker 9 joins and stays empty: balance.replicas is off" in demo("plan", "--what-if", "add=9@c").out
+
+
+def test_nothing_to_do_says_so_and_what_is_supposed(demo: Program) -> None:
+    demo("plan", "--out", "plan.json")
+    demo("apply", "plan.json", "--yes")
+    ended = demo("plan", "--what-if", "partitions=clicks:12")
+    assert ended.out.startswith("What if: partitions=clicks:12\n")
+    assert "No changes. 41 topics" in ended.out
