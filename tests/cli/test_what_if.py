@@ -63,7 +63,7 @@ def test_a_lost_rack_that_can_be_mended_says_so(demo: Program) -> None:
         file.write_text(file.read_text("utf-8").replace("strict", "prefer"), "utf-8")
     ended = demo("plan", "--what-if", "fail-rack=a")
     assert "\n  then      every partition has all its replicas in sync\n" in ended.out
-    assert "~ dead broker: 471 partitions leave brokers 1, 4" in ended.out
+    assert "~ dead broker: 475 partitions leave brokers 1, 4" in ended.out
     assert ended.out.count("dead broker") == 1
 
 
