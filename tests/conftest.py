@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
 
-SLOW_MARKS = ("brokers", "spark", "benchmark")
+SLOW_MARKS = ("brokers", "java", "spark", "benchmark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
