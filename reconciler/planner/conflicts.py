@@ -12,6 +12,8 @@ from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
 from reconciler.planner.demand import Slot
 
+SHOWN = 10
+
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
@@ -25,7 +27,20 @@ class _Rule:
 
 
 def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Problem]:
-    """Yield a problem for each topic whose partitions cannot all be placed, naming the first such partition."""
+    """Yield a problem for each topic whose partitions cannot all be placed, naming the first such partition.
+
+    Topics that the same lines put into the same conflict share one problem.
+    """
+    alike: dict[tuple[str, Location | None], list[Slot]] = {}
+    for slot in unplaceable(desired, observed, slots):
+        words, at = _explained(desired, observed, slot)
+        alike.setdefault((words, at), []).append(slot)
+    for (words, at), found in alike.items():
+        yield Problem("KR301", f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}", at)
+
+
+def unplaceable(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Slot]:
+    """Yield, of each topic whose partitions cannot all be placed, the first that cannot."""
     told: set[str] = set()
     known: dict[object, bool] = {}
     for slot in slots:
@@ -38,7 +53,7 @@ def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slo
             known[key] = _fits(desired, observed, slot)
         if not known[key]:
             told.add(name)
-            yield _explained(desired, observed, slot)
+            yield slot
 
 
 def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRule]) -> Iterator[Problem]:
@@ -61,22 +76,32 @@ def _fits(desired: Desired, observed: Cluster, slot: Slot) -> bool:
     return _can_place(observed, slot, rules) and (not slot.fixed or slot.need > 0 or not _wrong_fixed(slot, rules))
 
 
-def _explained(desired: Desired, observed: Cluster, slot: Slot) -> Problem:
+def _others(slots: Sequence[Slot]) -> str:
+    """Return, as a sentence of its own, which other topics are in the same conflict."""
+    names = [slot.topic_partition.topic for slot in slots]
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f" The same holds for {', '.join(names[:SHOWN])}{more}."
+
+
+def _explained(desired: Desired, observed: Cluster, slot: Slot) -> tuple[str, Location | None]:
+    """Return the smallest conflict in words, and the line to look at first."""
     declared = slot.rules.declared
     rules = _rules(desired, observed, slot)
     if slot.fixed and slot.need == 0 and declared is not None:
         at = declared.where("placement.assignment")
         causes = _wrong_fixed(slot, rules)
-        message = f"{slot.topic_partition} cannot be placed: assignment names {_listed(slot.fixed)}{_at(at)}, but "
-        return Problem("KR301", message + "; ".join(cause.words for cause in causes) + ". Change one of them.", at)
+        told = "; ".join(cause.words for cause in causes)
+        return f"assignment names {_listed(slot.fixed)}{_at(at)}, but {told}. Change one of them.", at
     causes = _smallest_conflict(observed, slot, rules)
     at = declared.where("replicationFactor") if declared else None
     wanted = len(slot.fixed) + slot.need
     factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
     cures = "; or ".join(cause.cure for cause in causes) or "add brokers"
-    message = f"{slot.topic_partition} cannot be placed: {factor}, {words}. Lower replicationFactor; or {cures}."
-    return Problem("KR301", message, at or (declared.where("") if declared else None))
+    message = f"{factor}, {words}. Lower replicationFactor; or {cures}."
+    return message, at or (declared.where("") if declared else None)
 
 
 def _smallest_conflict(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) -> Sequence[_Rule]:

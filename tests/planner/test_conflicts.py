@@ -141,7 +141,9 @@ def test_every_topic_in_conflict_is_named_once() -> None:
     topics = {name: DesiredTopic(name, replication_factor=6) for name in ("one", "two")}
     with pytest.raises(PlacementInfeasible) as refusal:
         planned(Desired(DesiredCluster("c"), topics), observed)
-    assert len(refusal.value.problems) == 2
+    text = str(refusal.value)
+    assert text.startswith("one-0 cannot be placed: ")
+    assert text.endswith("The same holds for two. (KR301)")
 
 
 def test_a_broker_declared_absent_must_be_empty() -> None:
@@ -159,3 +161,20 @@ def test_a_balance_that_cannot_be_planned_is_refused_not_ignored(measure: str) -
     desired = Desired(DesiredCluster("c", balance=balance[measure]))
     with pytest.raises(InvalidInput):
         planned(desired, Cluster("c", {1: Broker(1)}))
+
+
+def test_topics_that_the_same_lines_put_into_conflict_share_one_problem() -> None:
+    partition = Partition(0, 1, (1, 2), (1, 2), sizes=(1, 1))
+    names = ["a", "b", "c", "other"]
+    observed = Cluster("c", {b: Broker(b, "a") for b in (1, 2)}, {name: Topic(name, (partition,)) for name in names})
+    declared = {name: DesiredTopic(name, replication_factor=3, at=PLACES) for name in "abc"}
+    declared["other"] = DesiredTopic("other", replication_factor=4, at=PLACES)
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(Desired(DesiredCluster("c"), declared), observed)
+    told = [problem.message for problem in refusal.value.problems]
+    assert [words[: len("a-0 cannot be placed: ")] for words in told] == [
+        "a-0 cannot be placed: ",
+        "other-0 cannot be plac",
+    ]
+    assert told[0].endswith("or add brokers. The same holds for b, c.")
+    assert "The same" not in told[1]
