@@ -45,6 +45,7 @@ def plan_from_json(document: object) -> Plan:
         disk_peak=_by_number(fields.member("diskPeak"), Fields.integer),
         election_batch=run.integer("electionBatch", 1),
         timeout_seconds=run.integer("timeoutSeconds", 1),
+        least_seconds=fields.member("summary").optional_integer("leastSeconds"),
         remedies=remedies_of(fields),
         what_if=what_if_of(fields),
     )

@@ -183,6 +183,7 @@ def _summary(plan: Plan) -> dict[str, int]:
         "partitions": summary.partitions,
         "stages": summary.stages,
         "estimatedSeconds": summary.estimated_seconds,
+        **({} if summary.least_seconds is None else {"leastSeconds": summary.least_seconds}),
     }
 
 

@@ -89,8 +89,9 @@ class Plan:
     """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
 
     `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
-    that they hold in all; where these are known. `remedies`: what would make a plan with violations fit. `what_if`:
-    what it supposes; such a plan is never applied.
+    that they hold in all; where these are known. `least_seconds`: what its busiest broker's bytes, in or out, take at
+    the rate that the estimates assume, however the stages are packed. `remedies`: what would make a plan with
+    violations fit. `what_if`: what it supposes; such a plan is never applied.
     """
 
     cluster_name: str
@@ -110,6 +111,7 @@ class Plan:
     disk_capacity: Mapping[int, int] = field(default_factory=dict)
     election_batch: int = 100
     timeout_seconds: int = 7200
+    least_seconds: int | None = None
     remedies: tuple[Remedy, ...] = ()
     what_if: WhatIf | None = None
 
@@ -136,6 +138,7 @@ class Plan:
             partitions=len(first),
             stages=len(self.stages),
             estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
+            least_seconds=self.least_seconds,
         )
 
 
@@ -151,3 +154,4 @@ class Summary:
     partitions: int
     stages: int
     estimated_seconds: int
+    least_seconds: int | None = None

@@ -16,9 +16,11 @@ from reconciler.render.facts import (
     estimate,
     is_size_known,
     least_movement,
+    over_least,
     place,
     replica_list,
     stage_title,
+    throttle,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
@@ -100,9 +102,14 @@ def _row_line(row: Row) -> str:
 
 
 def _facts(reviewed: Plan) -> list[str]:
-    facts = [_claim(reviewed), KEPT_AT_EVERY_STAGE, *balance_ranges(reviewed, arrow=ARROW)]
+    facts = [_claim(reviewed), _time(reviewed), KEPT_AT_EVERY_STAGE, *balance_ranges(reviewed, arrow=ARROW)]
     text = " · ".join(filter(None, facts))
     return [text[0].upper() + text[1:]] if text and not reviewed.is_empty else []
+
+
+def _time(reviewed: Plan) -> str:
+    compared = over_least(reviewed)
+    return f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}, {compared}" if compared else ""
 
 
 def _claim(reviewed: Plan) -> str:

@@ -15,6 +15,7 @@ from reconciler.render.facts import (
     by_weight,
     estimate,
     least_movement,
+    over_least,
     place,
     replica_list,
     stage_title,
@@ -76,6 +77,7 @@ def totals(reviewed: Plan) -> str:
     parts.append(counted(summary.stages, "stage"))
     if summary.bytes:
         parts.append(" ".join(filter(None, (estimate(summary.estimated_seconds), throttle(reviewed)))))
+        parts += filter(None, [over_least(reviewed)])
     return f"Plan {reviewed.id}: {', '.join(parts)}."
 
 

@@ -7,6 +7,8 @@ from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.render.units import counted, duration, number, percent, rate, size
 
+_LEAST_COMPARED = 60
+"""Seconds: below, the rounding up of each stage says more than how they were packed."""
 KEPT_AT_EVERY_STAGE = "racks and min ISR kept at every stage"
 """True of every plan that is written: each stage of it was simulated first, and refused otherwise."""
 
@@ -44,6 +46,14 @@ def throttle(plan: Plan) -> str:
 def estimate(seconds: float) -> str:
     """Return an estimated time, empty where there is none."""
     return f"about {duration(seconds)}" if seconds else ""
+
+
+def over_least(plan: Plan) -> str:
+    """Return how the estimated time compares with what the busiest broker needs alone; empty where that says little."""
+    summary = plan.summary
+    if not summary.least_seconds or summary.estimated_seconds < _LEAST_COMPARED or not is_size_known(plan):
+        return ""
+    return f"{summary.estimated_seconds / summary.least_seconds:.2f} x what the busiest broker needs"
 
 
 def balance_ranges(plan: Plan, *, arrow: str = "->") -> tuple[str, ...]:

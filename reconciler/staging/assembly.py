@@ -9,6 +9,7 @@ from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, S
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.bound import busiest_broker_seconds
 from reconciler.staging.disk import capacity
 from reconciler.staging.replay import served_moves
 from reconciler.staging.stages import Staging
@@ -46,6 +47,7 @@ def assemble(
         disk_capacity=_capacities(observed),
         election_batch=desired.cluster.moves.election_batch,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
+        least_seconds=busiest_broker_seconds(staging.stages, observed, desired.cluster.moves),
     )
 
 

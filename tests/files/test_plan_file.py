@@ -43,6 +43,7 @@ def whole_plan() -> Plan:
                 proof=Proof("bytes", 100, 99, {1: -5, 2: 0}, _LEVELS),
                 election_batch=7,
                 timeout_seconds=9,
+                least_seconds=5,
             )
         )
     )

@@ -60,6 +60,7 @@ def sample_plan() -> Plan:
         balance_after={1: BrokerShare(123, 63, 41 * GIB), 6: BrokerShare(131, 66, 66 * GIB)},
         warnings=(Problem("KR801", "brokers elect preferred leaders by themselves", CLUSTER, Severity.WARNING),),
         violations=(Problem("KR402", "27.0 GiB would move, limit 1.0 GiB", CLUSTER, Severity.VIOLATION),),
+        least_seconds=109,
         disk_peak={1: 43 * GIB, 6: 67 * GIB},
         disk_capacity={1: 100 * GIB, 6: 100 * GIB},
     )

@@ -39,6 +39,24 @@ def test_a_plan_with_stages_lists_every_action() -> None:
     assert text.count("elect 3") == 5
 
 
+@pytest.mark.parametrize(
+    ("estimate", "least", "is_known", "said"),
+    [
+        (3600, 3000, True, ", about 1h without a throttle, 1.20 x what the busiest broker needs."),
+        (3600, 3600, True, ", about 1h without a throttle, 1.00 x what the busiest broker needs."),
+        (3600, 3000, False, ", about 1h without a throttle."),
+        (3600, None, True, ", about 1h without a throttle."),
+        (59, 3, True, ", about 59 s without a throttle."),
+    ],
+)
+def test_the_time_is_compared_with_the_least_where_both_are_known_and_long(
+    estimate: int, least: int | None, said: str, *, is_known: bool
+) -> None:
+    move = replace(_move("t", (1,), (2,), Reason.BALANCE, 5 * GIB), is_size_known=is_known)
+    stages = (ReassignStage(1, (move,), None, estimate),)
+    assert as_text.totals(_plan(move, stages=stages, least_seconds=least)).endswith(said)
+
+
 def test_a_plan_without_stages_says_no_changes() -> None:
     assert as_text.plan(replace(sample_plan(), stages=(), warnings=(), violations=())) == "No changes.\n"
 
