@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.groups.java_hash import text_hash
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
-_INT_BITS = 32
-_INT_MIN, _INT_SPAN = -(1 << 31), 1 << 32
+# A hash is a 32-bit int: from the smallest one on, the unsigned number that stands for it is negative in Java.
+_SMALLEST_INT, _INTS = 1 << 31, 1 << 32
 
 
 def offsets_partition(group_id: str, partitions: int) -> int:
@@ -18,18 +19,10 @@ def offsets_partition(group_id: str, partitions: int) -> int:
 
     `partitions` is the partition count of that topic, at least 1.
     """
-    number = java_hash(group_id)
-    # Kafka's Utils.abs is 0 for the smallest int, whose absolute value is no int.
-    return (0 if number == _INT_MIN else abs(number)) % partitions
-
-
-def java_hash(text: str) -> int:
-    """Return what Java's `String.hashCode` returns: over UTF-16 code units, as a 32-bit int with its sign."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    number = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        number = (31 * number + (high << 8) + low) % _INT_SPAN
-    return number - _INT_SPAN if number >> (_INT_BITS - 1) else number
+    number = text_hash(group_id)
+    if number == _SMALLEST_INT:  # Kafka's Utils.abs is 0 for the smallest int, whose absolute value is no int
+        return 0
+    return min(number, _INTS - number) % partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from reconciler.groups.coordinator import (
     CoordinatorChange,
     coordination,
     coordinator_changes,
-    java_hash,
     offsets_partition,
 )
 from reconciler.model.cluster import Cluster, Group
@@ -21,23 +20,22 @@ from reconciler.model.topic_partition import TopicPartition
 
 
 @pytest.mark.parametrize(
-    ("group_id", "hashed", "places"),
+    ("group_id", "places"),
     [
-        # String.hashCode and Utils.abs(…) % 50, 10, 1, 7, as Java prints them.
-        ("billing", -109829509, (9, 9, 0, 6)),
-        ("", 0, (0, 0, 0, 0)),
-        ("a", 97, (47, 7, 0, 6)),
-        ("console-consumer-12345", 158455506, (6, 6, 0, 6)),
-        ("polygenelubricants", -2147483648, (0, 0, 0, 0)),
-        ("gr\u00fc\u00dfe-\u7fa4", 426823662, (12, 2, 0, 6)),
-        ("x\U0001f600y", 58534910, (10, 0, 0, 0)),
-        ("orders.events.v2", 1564455848, (48, 8, 0, 4)),
-        ("DESIGNING WORKHOUSES", -2147483648, (0, 0, 0, 0)),
-        ("reconciler-lock", 1823397492, (42, 2, 0, 0)),
+        # Utils.abs(String.hashCode()) % 50, 10, 1, 7, as Java prints them.
+        ("billing", (9, 9, 0, 6)),
+        ("", (0, 0, 0, 0)),
+        ("a", (47, 7, 0, 6)),
+        ("console-consumer-12345", (6, 6, 0, 6)),
+        ("polygenelubricants", (0, 0, 0, 0)),
+        ("gr\u00fc\u00dfe-\u7fa4", (12, 2, 0, 6)),
+        ("x\U0001f600y", (10, 0, 0, 0)),
+        ("orders.events.v2", (48, 8, 0, 4)),
+        ("DESIGNING WORKHOUSES", (0, 0, 0, 0)),
+        ("reconciler-lock", (42, 2, 0, 0)),
     ],
 )
-def test_a_group_id_hashes_as_in_java(group_id: str, hashed: int, places: tuple[int, ...]) -> None:
-    assert java_hash(group_id) == hashed
+def test_a_group_id_hashes_as_in_java(group_id: str, places: tuple[int, ...]) -> None:
     assert tuple(offsets_partition(group_id, count) for count in (50, 10, 1, 7)) == places
 
 

@@ -1,0 +1,41 @@
+"""`reconciler groups describe`."""
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.group_arguments import group_arguments
+from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups describe billing --cluster prod-eu
+  reconciler groups describe --state snapshot.json
+  reconciler groups describe --plan plan.json
+
+"""
+
+
+@click.command("describe", epilog=EXAMPLES + EPILOG)
+@group_arguments
+@click.option("--plan", "plan_path", metavar="PLAN", show_envvar=True, help="Show who coordinates once it has run.")
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context, group_ids: tuple[str, ...], plan_path: str | None) -> int:
+    """Show groups: state, assignor, coordinator, members with what they own, and the lag of each partition.
+
+    Without a GROUP, all of them. A dash is what is not known: a partition without a commit has no lag.
+    """
+    asked = asked_for(context)
+    from reconciler.render import as_group_state, as_group_state_json, as_text
+    from reconciler.workflow.groups_described import groups_seen
+
+    seen = groups_seen(asked.inputs, group_ids, plan_path=plan_path)
+    if asked.is_json:
+        write(as_group_state_json.described(seen.groups, seen.warnings))
+    else:
+        write(as_group_state.described(seen.groups))
+    tell_lines = as_text.problems(seen.warnings)
+    if tell_lines:
+        tell("\n".join(tell_lines), asked.color)
+    return Exit.DONE

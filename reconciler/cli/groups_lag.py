@@ -1,0 +1,39 @@
+"""`reconciler groups lag`."""
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.group_arguments import group_arguments
+from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups lag billing --cluster prod-eu
+  reconciler groups lag --state snapshot.json -o json
+
+"""
+
+
+@click.command("lag", epilog=EXAMPLES + EPILOG)
+@group_arguments
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
+    """Show how far groups are behind, partition by partition: the log end offset less the commit.
+
+    Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
+    """
+    asked = asked_for(context)
+    from reconciler.render import as_group_state, as_group_state_json, as_text
+    from reconciler.workflow.groups_described import groups_seen
+
+    seen = groups_seen(asked.inputs, group_ids)
+    if asked.is_json:
+        write(as_group_state_json.lags(seen.groups, seen.warnings))
+    else:
+        write(as_group_state.lags(seen.groups))
+    tell_lines = as_text.problems(seen.warnings)
+    if tell_lines:
+        tell("\n".join(tell_lines), asked.color)
+    return Exit.DONE

@@ -1,0 +1,34 @@
+"""`reconciler groups list`."""
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups list --cluster prod-eu
+  reconciler groups list --state snapshot.json -o json
+
+"""
+
+
+@click.command("list", epilog=EXAMPLES + EPILOG)
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context) -> int:
+    """List every group that this user may see, of a cluster or a snapshot."""
+    asked = asked_for(context)
+    from reconciler.render import as_group_state, as_group_state_json, as_text
+    from reconciler.workflow.groups_described import groups_seen
+
+    seen = groups_seen(asked.inputs)
+    if asked.is_json:
+        write(as_group_state_json.overview(seen.groups, seen.warnings))
+    else:
+        write(as_group_state.overview(seen.groups))
+    tell_lines = as_text.problems(seen.warnings)
+    if tell_lines:
+        tell("\n".join(tell_lines), asked.color)
+    return Exit.DONE
