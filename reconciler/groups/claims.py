@@ -38,14 +38,8 @@ def claims_of(group: NumberedGroup) -> Claims:
 
 
 def is_equally_subscribed(group: NumberedGroup) -> bool:
-    """Whether Kafka takes all subscriptions for equal.
-
-    It compares with the first subscription that is not empty, and members before that one pass unseen: a group with an
-    idle member first in hash order counts as equal, and the idle member gets partitions.
-    """
-    subscriptions = [frozenset(group.members[member].subscription) for member in group.walk]
-    first = next((place for place, topics in enumerate(subscriptions) if topics), 0)
-    return all(topics == subscriptions[first] for topics in subscriptions[first:])
+    """Whether all members subscribe to the same topics, those that do not exist included."""
+    return len({frozenset(member.subscription) for member in group.members}) == 1
 
 
 def _stale(group: NumberedGroup) -> dict[int, int]:

@@ -1,15 +1,13 @@
 """Kafka's `cooperative-sticky`: sticky, but nothing changes hands before it was let go (KIP-429)."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.groups.claims import claims_of, is_equally_subscribed
 from reconciler.groups.numbered import NOBODY, NumberedGroup, group_racks, numbered
 from reconciler.groups.sticky_equal import assign_equal
 from reconciler.groups.sticky_unequal import assign_unequal
-from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
-
-MOST_ROUNDS = 50
+from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
 
 class CooperativeStickyAssignor:
@@ -39,30 +37,6 @@ class CooperativeStickyAssignor:
         for partition in withheld:
             held[partition] = NOBODY
         return group.assignment(held)
-
-
-def rounds(
-    assignor: Assignor, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]
-) -> tuple[Assignment, ...]:
-    """Return the assignment after each rebalance, up to the one after which nothing changes, 50 at most.
-
-    Each starts from what the one before left; its generation is newer than any that a member came with.
-    """
-    return tuple(_rounds(assignor, members, topics))
-
-
-def _rounds(
-    assignor: Assignor, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]
-) -> Iterator[Assignment]:
-    newest = max([0, *(member.generation for member in members)])
-    before = None
-    for generation in range(newest + 1, newest + 1 + MOST_ROUNDS):
-        reached = assignor.assign(members, topics)
-        if reached == before:
-            return
-        yield reached
-        before = reached
-        members = [replace(member, owned=reached[member.member_id], generation=generation) for member in members]
 
 
 def _joining(member: Subscriber) -> Subscriber:
