@@ -188,7 +188,8 @@ public final class Assignors {
                 }
             }
             ConsumerPartitionAssignor.Subscription sent = new ConsumerPartitionAssignor.Subscription(
-                member.topics(), userData, owned, isCooperative && last != null ? last.generation() : -1,
+                // A consumer names its generation whatever its assignor (ConsumerCoordinator.metadata).
+                member.topics(), userData, owned, last == null ? -1 : last.generation(),
                 Optional.ofNullable(member.rack()));
             ConsumerPartitionAssignor.Subscription received = ConsumerProtocol.deserializeSubscription(
                 ConsumerProtocol.serializeSubscription(sent));
