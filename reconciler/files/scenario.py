@@ -160,6 +160,7 @@ def _member(fields: Fields) -> Member:
         rack=fields.optional_text("rack"),
         owned=_owned(fields.member("owned")) if fields.value.get("owned") is not None else None,
         generation=fields.optional_integer("generation", -1),
+        is_claim=True,
     )
 
 

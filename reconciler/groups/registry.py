@@ -3,6 +3,8 @@
 from reconciler.groups.cooperative_sticky import CooperativeStickyAssignor
 from reconciler.groups.range import RangeAssignor
 from reconciler.groups.roundrobin import RoundRobinAssignor
+from reconciler.groups.server_range import ServerRangeAssignor
+from reconciler.groups.server_uniform import ServerUniformAssignor
 from reconciler.groups.sticky import StickyAssignor
 from reconciler.model.assignment import Assignor
 from reconciler.model.problem import ReconcilerError
@@ -14,7 +16,9 @@ CLIENT_SIDE: tuple[Assignor, ...] = (
     CooperativeStickyAssignor(),
 )
 
-ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in CLIENT_SIDE}
+SERVER_SIDE: tuple[Assignor, ...] = (ServerRangeAssignor(), ServerUniformAssignor())
+
+ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in (*CLIENT_SIDE, *SERVER_SIDE)}
 """Every assignor that ships, by name, in the order in which they are listed."""
 
 

@@ -10,7 +10,8 @@ from reconciler.model.assignment import SubscribedTopic
 class Member:
     """A member at one step.
 
-    `owned` and `generation` stand for what it brings from before; None means what the step before left to it.
+    `owned` and `generation` stand for what it brings from before; None means what the step before left to it. They are
+    a claim where the member says so itself: the coordinator of a KIP-848 group goes by its own target, not by claims.
     """
 
     member_id: str
@@ -19,6 +20,7 @@ class Member:
     rack: str | None = None
     owned: Mapping[str, tuple[int, ...]] | None = None
     generation: int | None = None
+    is_claim: bool = False
 
     @property
     def identity(self) -> tuple[bool, str]:

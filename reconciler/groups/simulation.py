@@ -37,6 +37,11 @@ def is_cooperative(assignor: Assignor) -> bool:
     return assignor.name == COOPERATIVE or getattr(assignor, "is_cooperative", False) is True
 
 
+def is_server_side(assignor: Assignor) -> bool:
+    """Whether the group's coordinator runs it (KIP-848); a class of a user's own says `is_server_side = True`."""
+    return getattr(assignor, "is_server_side", False) is True
+
+
 def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
     """Return the outcome of each step under that assignor; each starts from what the one before left.
 
@@ -50,7 +55,9 @@ def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
     for number, step in enumerate(scenario.steps):
         topics = scenario.topics_at(number)
         generation = max([generation, *(member.generation or 0 for member in step.members)])
-        start = {member.identity: _brought(member, held.get(member.identity, _Held())) for member in step.members}
+        start = {
+            member.identity: _brought(member, held.get(member.identity, _Held()), assignor) for member in step.members
+        }
         rounds = _rounds(assignor, step.members, topics, start, generation)
         outcomes.append(
             Outcome(rounds, stats_of(step.members, rounds[-1], before), is_cooperative=is_cooperative(assignor))
@@ -61,7 +68,9 @@ def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
     return tuple(outcomes)
 
 
-def _brought(member: Member, left: _Held) -> _Held:
+def _brought(member: Member, left: _Held, assignor: Assignor) -> _Held:
+    if member.is_claim and is_server_side(assignor):
+        return left
     return _Held(
         left.owned if member.owned is None else member.owned,
         left.generation if member.generation is None else member.generation,

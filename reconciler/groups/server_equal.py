@@ -1,0 +1,90 @@
+"""`server-uniform` where all members subscribe to the same topics: a quota for each, kept where it is met."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from reconciler.groups.server_held import Held, held_by_each
+from reconciler.groups.server_order import map_order, partitions_in_set_order, set_order
+from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
+
+
+def equal_shares(members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
+    """Return what each member gets, members in Kafka's order (UniformHomogeneousAssignmentBuilder, 4.1.1).
+
+    A member gives up only what exceeds its quota; what nobody holds, then what was given up, fills the others. The
+    larger quota goes to the first who have so much already, else to the last.
+    """
+    if not members:
+        return {}
+    names = set_order(members[0].subscription, topics)
+    minimum, larger = divmod(sum(topics[name].partitions for name in names), len(members))
+    held = held_by_each(members, topics)
+    supply = [(name, _free(name, held, topics)) for name in names]
+    wanting: list[tuple[Held, int]] = []
+    for place, (member, own) in enumerate(zip(members, held, strict=True)):
+        walked = map_order([name for name in names if name in own], len(member.owned), topics)
+        supply.extend(_given_up(own, walked, minimum + (larger > 0)))
+        size = sum(map(len, own.values()))
+        is_larger = larger > 0 and (size > minimum or larger >= len(members) - place)
+        larger -= is_larger
+        if size < minimum + is_larger:
+            wanting.append((own, minimum + is_larger - size))
+    _fill(wanting, supply)
+    return {
+        member.member_id: {name: tuple(own[name]) for name in own} for member, own in zip(members, held, strict=True)
+    }
+
+
+def _free(name: str, held: Iterable[Held], topics: Mapping[str, SubscribedTopic]) -> Sequence[int]:
+    """Return the topic's partitions that nobody holds, ascending."""
+    owned = {partition for own in held for partition in own.get(name, ())}
+    count = topics[name].partitions
+    if len(owned) == count:
+        return ()
+    return [partition for partition in range(count) if partition not in owned] if owned else range(count)
+
+
+def _given_up(own: Held, walked: Iterable[str], quota: int) -> list[tuple[str, Sequence[int]]]:
+    """Take from `own` what exceeds the quota, topic by topic, and return it."""
+    given_up: list[tuple[str, Sequence[int]]] = []
+    for name in walked:
+        partitions = own[name]
+        if len(partitions) > quota:
+            ordered = partitions_in_set_order(partitions)
+            given_up.append((name, ordered[quota:]))
+            del own[name]
+            if quota:
+                own[name] = sorted(ordered[:quota])
+        quota -= min(quota, len(partitions))
+    return given_up
+
+
+def _fill(wanting: Iterable[tuple[Held, int]], supply: Iterable[tuple[str, Sequence[int]]]) -> None:
+    """Hand the supply, in its order, to those who want, in theirs."""
+    left = _Supply(supply)
+    for own, quota in wanting:
+        for name, partitions in left.take(quota):
+            own[name] = sorted((*own[name], *partitions)) if name in own else partitions
+        for name, partitions in own.items():
+            own[name] = sorted(partitions)
+
+
+class _Supply:
+    """Runs of partitions, handed out from the front."""
+
+    def __init__(self, runs: Iterable[tuple[str, Sequence[int]]]) -> None:
+        self._runs = iter(runs)
+        self._name = ""
+        self._run: Sequence[int] = ()
+        self._start = 0
+
+    def take(self, count: int) -> Iterator[tuple[str, Sequence[int]]]:
+        """Yield the next `count` partitions, a topic's run at a time; the supply must hold so many."""
+        while count:
+            if self._start == len(self._run):
+                self._name, self._run = next(self._runs)
+                self._start = 0
+            taken = self._run[self._start : self._start + count]
+            if taken:
+                yield self._name, taken
+            self._start += len(taken)
+            count -= len(taken)
