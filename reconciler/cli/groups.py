@@ -22,7 +22,7 @@ EXAMPLES = """\b
 Examples:
   reconciler groups list --bootstrap-server kafka-1:9092
   reconciler groups describe billing --state snapshot.json
-  reconciler groups reset-offsets --group billing --topic orders --to-datetime 2026-11-20T08:00:00Z
+  reconciler groups reset-offsets billing --topic orders --to-datetime 2026-11-20T08:00:00Z
 
 """
 

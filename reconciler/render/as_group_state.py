@@ -137,15 +137,19 @@ def _reset(planned: GroupReset, *, is_done: bool) -> Iterator[str]:
     parts += [f"{counted(skipped, 'record')} skipped"] if skipped else []
     parts += [f"{counted(len(planned.refused), 'partition')} refused"] if planned.refused else []
     yield visible(f"group {planned.group_id}: {', '.join(parts)}")
+    reasons = set(planned.refused.values())
     if changes:
         head = ("topic", "effect", "partition", "committed", "new", "lag")
-        yield from table(Table(head, tuple(_reset_row(change, planned) for change in changes), left=2))
+        rows = tuple(_reset_row(change, planned, has_reason=len(reasons) > 1) for change in changes)
+        yield from table(Table(head, rows, left=2))
+    if len(reasons) == 1:
+        yield f"  refused: {visible(reasons.pop())}"
 
 
-def _reset_row(change: OffsetChange, planned: GroupReset) -> tuple[str, ...]:
+def _reset_row(change: OffsetChange, planned: GroupReset, *, has_reason: bool) -> tuple[str, ...]:
     topic, partition = change.topic_partition
     refused = planned.refused.get(change.topic_partition)
-    effect = f"refused: {refused}" if refused is not None else _effect(change)
+    effect = _effect(change) if refused is None else f"refused: {refused}" if has_reason else "refused"
     return topic, effect, str(partition), _known(change.old), str(change.new), number(change.lag)
 
 

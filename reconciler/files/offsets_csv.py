@@ -1,0 +1,94 @@
+"""Offsets as the CSV of `kafka-consumer-groups`: topic,partition,offset, or with the group before them; no header."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from reconciler.files.raw import display_name, read_bytes, write_atomically
+from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.topic_partition import TopicPartition
+
+UNREADABLE = "KR161"
+WRONG_CONTENT = "KR162"
+NOT_WRITTEN = "KR163"
+WITHOUT_GROUP, WITH_GROUP = 3, 4
+_LARGEST = (1 << 63) - 1
+_LARGEST_PARTITION = (1 << 31) - 1
+
+Offsets = Mapping[TopicPartition, int]
+
+
+def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
+    """Return the offsets of each group in the file; rows without a group are those of the only group that is asked for.
+
+    Raises InvalidInput that names every wrong line.
+    """
+    name = display_name(source)
+    content = read_bytes(source, "CSV of offsets", UNREADABLE)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"{name}: the CSV of offsets is not UTF-8 at byte {error.start}"
+        raise InvalidInput([Problem(UNREADABLE, message)]) from None
+    only = group_ids[0] if len(group_ids) == 1 else None
+    found: dict[str, dict[TopicPartition, int]] = {}
+    problems: list[Problem] = []
+    rows = csv.reader(io.StringIO(text, newline=""))
+    try:
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                wrong = _take(found, row, only)
+                if wrong is not None:
+                    problems.append(Problem(WRONG_CONTENT, f"{name}:{rows.line_num}: {wrong}"))
+    except csv.Error as error:
+        problems.append(Problem(WRONG_CONTENT, f"{name}:{rows.line_num}: this is no CSV: {error}"))
+    if problems:
+        raise InvalidInput(problems)
+    if not found:
+        raise InvalidInput([Problem(WRONG_CONTENT, f"{name}: it holds no offsets")])
+    return found
+
+
+def write_offsets(path: str | Path, groups: Mapping[str, Offsets]) -> None:
+    """Write the file that `read_offsets`, and Kafka's own tool, read."""
+    write_atomically(Path(path), offsets_text(groups).encode(), "CSV of offsets", NOT_WRITTEN)
+
+
+def offsets_text(groups: Mapping[str, Offsets]) -> str:
+    """Return the CSV: of one group topic,partition,offset; of several with the group first; sorted."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for group_id, offsets in sorted(groups.items()):
+        writer.writerows(_rows(offsets.items()) if len(groups) == 1 else _rows(offsets.items(), group_id))
+    return text.getvalue()
+
+
+def _rows(offsets: Iterable[tuple[TopicPartition, int]], *before: str) -> list[tuple[str | int, ...]]:
+    return [(*before, topic, partition, offset) for (topic, partition), offset in sorted(offsets)]
+
+
+def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only: str | None) -> str | None:
+    """Add the row; return what is wrong with it."""
+    if len(row) == WITHOUT_GROUP:
+        if only is None:
+            return "topic,partition,offset is of one group: for several, each line begins with the group"
+        row = (only, *row)
+    if len(row) != WITH_GROUP:
+        return f"a line is topic,partition,offset or group,topic,partition,offset; this one has {len(row)} fields"
+    group_id, topic, partition, offset = (cell.strip() for cell in row)
+    number, position = _integer(partition), _integer(offset)
+    if not group_id or not topic or number is None or not 0 <= number <= _LARGEST_PARTITION:
+        return f"{topic or '(empty)'},{partition or '(empty)'} is no topic and partition"
+    if position is None or abs(position) > _LARGEST:
+        return f"{offset or '(empty)'} is no offset: write a whole number"
+    key = TopicPartition(topic, number)
+    if key in found.get(group_id, {}):
+        return f"{key} of group {group_id} stands there twice"
+    found.setdefault(group_id, {})[key] = position
+    return None
+
+
+def _integer(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= len(str(_LARGEST)) else None
