@@ -62,7 +62,7 @@ def compare(
         tuple(told(cluster, change)),
         now,
         tuple(after),
-        labels(group, members),
+        labels(group, [*{member.member_id: member for member in (*present, *members)}.values()]),
         tuple(_notes(group, scenario, change, loads)),
     )
 

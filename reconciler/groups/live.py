@@ -72,7 +72,7 @@ def _label(known: GroupMember | None, member: Member) -> str:
 
 def _with_start(member_id: str, label: str) -> str:
     rest = member_id.removeprefix(label).lstrip("-")
-    return f"{label}-{rest[:_START_OF_UUID]}" if rest and rest != member_id else member_id
+    return f"{label}-{rest[:_START_OF_UUID]}".rstrip("-") if rest and rest != member_id else member_id
 
 
 def _subscription(cluster: Cluster, member: GroupMember) -> tuple[str, ...]:

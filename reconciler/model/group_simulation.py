@@ -1,10 +1,13 @@
 """What a rebalance would give, as values: what the simulation returns and every view shows."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.assignment import Assignment
 from reconciler.model.topic_partition import TopicPartition
+
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +100,16 @@ class Comparison:
 
 def _max_over_mean(values: list[int]) -> float | None:
     return max(values) * len(values) / sum(values) if sum(values) else None
+
+
+def spread(counts: Iterable[int]) -> str:
+    """Return counts from the largest on: `5-4-4`; of many, how often each: `5 x3, 4 x9`, or their range."""
+    ordered = sorted(counts, reverse=True)
+    if not ordered:
+        return "no members"
+    if len(ordered) <= _FEW:
+        return "-".join(map(str, ordered))
+    times = sorted(Counter(ordered).items(), reverse=True)
+    if len(times) <= _FEW // 2:
+        return ", ".join(f"{count:,} x{often:,}" for count, often in times)
+    return f"{ordered[-1]:,} to {ordered[0]:,}, {len(ordered):,} members"

@@ -16,14 +16,20 @@ def comparisons(compared: Sequence[Comparison]) -> str:
     return "\n".join("\n".join(_comparison(each)) + "\n" for each in compared)
 
 
-def scenario(title: str, changes: Sequence[Sequence[str]], outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+def scenario(
+    title: str,
+    changes: Sequence[Sequence[str]],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    doubts: Sequence[str],
+) -> str:
     """Return a scenario step by step; with one assignor, also who owns what. `changes`: each step's, in words."""
-    lines = [title]
+    lines = [visible(title)]
     for number, told in enumerate(changes):
         lines.append(f"step {number + 1}{': ' if told else ''}{visible(', '.join(told))}")
         lines += table(groups_tables.steps(outcomes, number))
         if len(outcomes) == 1:
             lines += table(groups_tables.owned(next(iter(outcomes.values()))[number].assignment))
+    lines += [f"note: {visible(doubt)}" for doubt in doubts]
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +49,7 @@ def table(shown: Table) -> list[str]:
     ]
 
 
-def doubts(compared: Comparison) -> list[str]:
+def shared_doubts(compared: Comparison) -> list[str]:
     """Return what Kafka may decide otherwise: each sentence once, with the assignors that it is about."""
     found: dict[str, list[str]] = {}
     for sharing in compared.after:
@@ -66,12 +72,15 @@ def change_line(compared: Comparison) -> str:
 def _comparison(compared: Comparison) -> Iterator[str]:
     yield visible(title(compared))
     yield f"  {visible(change_line(compared))}"
+    yield ""
     yield from table(groups_tables.overview(compared))
+    yield ""
     yield from table(groups_tables.members(compared))
     if len(compared.after) == 1:
         changing = groups_tables.handed_over(compared, compared.after[0])
+        yield ""
         yield from table(changing) if changing.rows else ["  nobody gets or gives up a partition"]
-    yield from (f"  note: {visible(note)}" for note in (*compared.notes, *doubts(compared)))
+    yield from (f"  note: {visible(note)}" for note in (*compared.notes, *shared_doubts(compared)))
 
 
 def _cell(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.render import groups_tables
-from reconciler.render.as_groups import change_line, doubts
+from reconciler.render.as_groups import change_line, shared_doubts
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.groups_tables import Table
 from reconciler.render.units import counted
@@ -15,7 +15,12 @@ def comparisons(compared: Sequence[Comparison]) -> str:
     return "\n\n".join("\n\n".join(_comparison(each)) for each in compared) + "\n"
 
 
-def scenario(title: str, changes: Sequence[Sequence[str]], outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+def scenario(
+    title: str,
+    changes: Sequence[Sequence[str]],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    doubts: Sequence[str],
+) -> str:
     """Return a scenario, one table a step. `changes`: each step's, in words."""
     blocks = [f"### {sentence(title)}"]
     for number, told in enumerate(changes):
@@ -23,6 +28,7 @@ def scenario(title: str, changes: Sequence[Sequence[str]], outcomes: Mapping[str
         blocks.append(table(groups_tables.steps(outcomes, number)))
         if len(outcomes) == 1:
             blocks.append(table(groups_tables.owned(next(iter(outcomes.values()))[number].assignment)))
+    blocks += ["\n".join(f"- {sentence(doubt)}" for doubt in doubts)] if doubts else []
     return "\n\n".join(blocks) + "\n"
 
 
@@ -46,6 +52,6 @@ def _comparison(compared: Comparison) -> Iterator[str]:
     yield table(groups_tables.members(compared))
     if len(compared.after) == 1:
         yield table(groups_tables.handed_over(compared, compared.after[0]))
-    notes = [*compared.notes, *doubts(compared)]
+    notes = [*compared.notes, *shared_doubts(compared)]
     if notes:
         yield "\n".join(f"- {sentence(note)}" for note in notes)

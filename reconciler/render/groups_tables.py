@@ -1,15 +1,13 @@
 """What simulated groups come to, as tables that text and Markdown share."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.assignment import Assignment
-from reconciler.model.group_simulation import Comparison, Outcome, Sharing
+from reconciler.model.group_simulation import Comparison, Outcome, Sharing, spread
 from reconciler.render.units import number, rate
 
 MOST_MEMBERS = 50
-_FEW = 8
 _NOTHING = ""
 
 
@@ -80,19 +78,6 @@ def owned(assignment: Assignment) -> Table:
     """Return one row a member: what it owns."""
     rows = [(member_id, partition_list(_keys(assignment, member_id))) for member_id in assignment]
     return Table(("member", "owns"), (*rows[:MOST_MEMBERS], *_left_out(len(rows), 2)), left=2)
-
-
-def spread(counts: Iterable[int]) -> str:
-    """Return counts from the largest on: `5-4-4`; of many, how often each: `5 x3, 4 x9`."""
-    ordered = sorted(counts, reverse=True)
-    if not ordered:
-        return "no members"
-    if len(ordered) <= _FEW:
-        return "-".join(map(str, ordered))
-    times = sorted(Counter(ordered).items(), reverse=True)
-    if len(times) <= _FEW // 2:
-        return ", ".join(f"{number(count)} x{number(often)}" for count, often in times)
-    return f"{number(ordered[-1])} to {number(ordered[0])}, {number(len(ordered))} members"
 
 
 def partition_list(keys: Iterable[tuple[str, int]]) -> str:

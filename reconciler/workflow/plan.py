@@ -14,7 +14,9 @@ from reconciler.model.desired import Desired
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.checked import refuse_unsafe
+from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
 from reconciler.workflow.sources import desired_state, observed_state
 
@@ -34,10 +36,15 @@ class Planner:
 
     commit: str | None = None
     only: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan of these states."""
-        return plan_of(desired, observed, commit=self.commit, only=self.only)
+        return plan_of(desired, observed, commit=self.commit, only=self.only, warnings=self.warnings)
+
+    def names(self, desired: Desired, observed: Cluster) -> frozenset[str] | None:
+        """Return the topics that the plan is confined to, None for all."""
+        return _matching(desired, observed, self.only) if self.only else None
 
 
 def planner_of(inputs: Inputs, only: Sequence[str] = ()) -> Planner:
@@ -48,16 +55,24 @@ def planner_of(inputs: Inputs, only: Sequence[str] = ()) -> Planner:
 def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
-    Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict.
+    Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict; where the
+    plan is refused, it or the error carries what would make it fit.
     """
     desired = desired_state(inputs)
-    observed = observed_state(inputs, desired, progress)
-    plan = planner_of(inputs, only).plan(desired, observed)
+    observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
+    plan = plan_or_remedies(replace(planner_of(inputs, only), warnings=unread), desired, observed)
     partitions = sum(len(topic.partitions) for topic in observed.topics.values())
     return Planned(plan, len(observed.topics), partitions)
 
 
-def plan_of(desired: Desired, observed: Cluster, *, commit: str | None = None, only: Sequence[str] = ()) -> Plan:
+def plan_of(
+    desired: Desired,
+    observed: Cluster,
+    *,
+    commit: str | None = None,
+    only: Sequence[str] = (),
+    warnings: Sequence[Problem] = (),
+) -> Plan:
     """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
     from reconciler.files.plan_file import with_id
     from reconciler.planner.place import plan_placement
@@ -79,7 +94,7 @@ def plan_of(desired: Desired, observed: Cluster, *, commit: str | None = None, o
         proof=placed.proof,
         balance_before=placed.balance_before,
         balance_after=placed.balance_after,
-        warnings=(*changes.drift, *placed.warnings),
+        warnings=(*changes.drift, *placed.warnings, *warnings_of_growth(observed, placed.topic_changes), *warnings),
     )
     refuse_unsafe(plan, observed, rules)
     return with_id(plan)

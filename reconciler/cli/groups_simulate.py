@@ -1,0 +1,138 @@
+"""`reconciler groups simulate`."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.cli.terminal import tell, write
+
+if TYPE_CHECKING:
+    from reconciler.workflow.groups_simulate import Question, Simulated
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups simulate --group billing --remove-member consumer-3
+  reconciler groups simulate --group billing --add-member consumer-4 --assignor sticky
+  reconciler groups simulate --state snapshot.json --partitions orders=18
+  reconciler groups simulate --scenario scenario.json -o json
+
+"""
+MOST_PARTITIONS = 1_000_000
+PEAK, AVERAGE = "peak", "average"
+
+
+@click.command("simulate", epilog=EXAMPLES + EPILOG)
+@click.option("--scenario", metavar="FILE", show_envvar=True, help="Simulate that file (- for stdin), not a cluster.")
+@click.option(
+    "--group", "groups", metavar="ID", multiple=True, show_envvar=True, help="This group [default: all with members]."
+)
+@click.option("--add-member", "added", metavar="ID[:TOPIC,...]", multiple=True, show_envvar=True, help="Who joins.")
+@click.option("--remove-member", "removed", metavar="ID", multiple=True, show_envvar=True, help="Who leaves.")
+@click.option("--subscribe", metavar="ID=TOPIC,...", multiple=True, show_envvar=True, help="What a member reads then.")
+@click.option("--partitions", metavar="TOPIC=N", multiple=True, show_envvar=True, help="How far a topic grows.")
+@click.option(
+    "--assignor", "assignors", metavar="NAME", multiple=True, show_envvar=True,
+    help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
+    "package.module:Class [default: all six].",
+)  # fmt: skip
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: adds what each member reads.")
+@click.option(
+    "--statistic", type=click.Choice([PEAK, AVERAGE]), default=PEAK, show_default=True, show_envvar=True,
+    help="Which of the measured rates.",
+)  # fmt: skip
+@verb_options(TEXT, JSON, MARKDOWN)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    scenario: str | None,
+    groups: tuple[str, ...],
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    subscribe: tuple[str, ...],
+    partitions: tuple[str, ...],
+    assignors: tuple[str, ...],
+    loads: str | None,
+    statistic: str,
+) -> int:
+    """Show who would get what after a change, assignor beside assignor. Nothing is changed.
+
+    A member is named by its member id, its instance id, or its client id where only one has it.
+    """
+    asked = asked_for(context)
+    if scenario is not None:
+        if groups or added or removed or subscribe or partitions or loads or asked.inputs.state:
+            raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
+        _simulate_scenarios(asked, scenario, assignors)
+        return Exit.DONE
+    from reconciler.groups.change import GroupChange
+    from reconciler.workflow.groups_simulate import Question
+
+    change = GroupChange(
+        dict(_with_topics("--add-member", text, ":", is_needed=False) for text in added),
+        removed,
+        dict(_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe),
+        dict(_with_count(text) for text in partitions),
+    )
+    _simulate_groups(asked, Question(groups, change, assignors, loads, statistic))
+    return Exit.DONE
+
+
+def _simulate_groups(asked: Asked, question: "Question") -> None:
+    from reconciler.cli.progress import reading
+    from reconciler.render import as_groups, as_groups_json, as_groups_markdown
+    from reconciler.workflow.groups_simulate import compare_groups
+
+    with reading() as progress:
+        compared = compare_groups(asked.inputs, question, progress=progress)
+    if asked.is_json:
+        write(as_groups_json.comparisons(compared))
+    elif asked.output == MARKDOWN:
+        write(as_groups_markdown.comparisons(compared))
+    else:
+        write(as_groups.comparisons(compared), asked.color)
+
+
+def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> None:
+    from reconciler.render import as_groups, as_groups_markdown
+    from reconciler.workflow.groups_simulate import run_scenarios, scenarios_json
+
+    ran = run_scenarios(path, assignors)
+    if asked.is_json:
+        write(scenarios_json(ran))
+        doubts = [line for each in ran.simulated for line in _doubts(each)]
+        if doubts:
+            tell("\n".join(doubts))
+        return
+    for each in ran.simulated:
+        if asked.output == MARKDOWN:
+            write(as_groups_markdown.scenario(each.title, each.changes, each.outcomes, each.doubts))
+        else:
+            write(as_groups.scenario(each.title, each.changes, each.outcomes, each.doubts), asked.color)
+
+
+def _doubts(simulated: "Simulated") -> Iterator[str]:
+    """Yield what the form of the JSON has no place for."""
+    return (f"note: {simulated.title}: {doubt}" for doubt in simulated.doubts)
+
+
+def _with_topics(option: str, text: str, sign: str, *, is_needed: bool) -> tuple[str, tuple[str, ...]]:
+    name, found, topics = text.rpartition(sign)
+    if not found:
+        name, topics = text, ""
+    names = tuple(dict.fromkeys(topic.strip() for topic in topics.split(",") if topic.strip()))
+    if not name or (not names and (is_needed or found)):
+        raise click.UsageError(f"{option} {text}: write it as MEMBER{sign}TOPIC,TOPIC.")
+    return name, names
+
+
+def _with_count(text: str) -> tuple[str, int]:
+    topic, _, count = text.rpartition("=")
+    if not topic or not count.isascii() or not count.isdigit() or not 0 < int(count[:9]) <= MOST_PARTITIONS:
+        raise click.UsageError(
+            f"--partitions {text}: write it as TOPIC=N, N being the new count, {MOST_PARTITIONS} at most."
+        )
+    return topic, int(count)
