@@ -97,8 +97,8 @@ def refusal(outcome: ResetOutcome) -> Refused | None:
     if not outcome.active:
         return None
     return Refused(
-        X
-        "Nothing was written.",
+        f"{'; '.join(outcome.active)}: stop the members first, Kafka takes no offsets from outside "
+        "while there are some. Nothing was written.",
         code=HAS_MEMBERS,
     )
 
