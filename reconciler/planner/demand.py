@@ -1,7 +1,8 @@
 """Desired x observed, in arrays: what has to be placed, what stays put, what each broker may take."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -11,8 +12,7 @@ from reconciler.model.change import Changes, CreatePartitions, CreateTopic, Dele
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.network import Bools, Ints
-from reconciler.planner.rows import Rows
+from reconciler.planner.rows import Bools, Ints, Rows, room
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,18 @@ class Bench:
         found[[self.column[broker_id] for broker_id in broker_ids if broker_id in self.column]] = True
         return found
 
+    def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
+        """Return the column of each broker, -1 for one that does not take part."""
+        wanted, ids = np.asarray(broker_ids, dtype=np.int64), np.asarray(self.ids, dtype=np.int64)
+        if not len(ids):
+            return np.full(wanted.shape, -1, dtype=np.int64)
+        place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+        return np.where(ids[place] == wanted, place, -1)
+
     def tally(self, replicas: Iterable[int]) -> Ints:
         """Return how often each broker occurs."""
-        count = np.zeros(len(self.ids), dtype=np.int64)
-        for broker_id in replicas:
-            if broker_id in self.column:
-                count[self.column[broker_id]] += 1
-        return count
+        column = self.columns(list(replicas))
+        return np.bincount(column[column >= 0], minlength=len(self.ids)).astype(np.int64)
 
 
 def bench_of(desired: Desired, observed: Cluster) -> Bench:
@@ -94,18 +99,17 @@ def slots_of(
     doomed = {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
     slots: list[Slot] = []
     still = []
-    for topic_partition, partition in observed.partitions():
-        name = topic_partition.topic
+    for name, topic in observed.topics.items():
         if name in doomed:
             continue
-        replicas = partition.target_replicas
-        slot = None
-        if only is None or name in only:
-            slot = _slot(desired, rules[name], topic_partition, replicas, partition.bytes_to_copy)
-        if slot is None:
-            still.append((topic_partition, replicas))
-        else:
-            slots.append(slot)
+        is_asked = only is None or name in only
+        for partition in topic.partitions:
+            key, replicas = TopicPartition(name, partition.partition), partition.target_replicas
+            slot = _slot(desired, rules[name], key, replicas, partition.bytes_to_copy) if is_asked else None
+            if slot is None:
+                still.append((key, replicas))
+            else:
+                slots.append(slot)
     slots += _new_slots(observed, rules, changes, only)
     return sorted(slots, key=lambda slot: slot.topic_partition), still
 
@@ -151,74 +155,147 @@ def _new_slots(
 
 
 @dataclass(frozen=True, slots=True)
+class Kinds:
+    """Demands that slots share: `rows` [kinds], and who may lead them [kinds, brokers], freely or at need alone."""
+
+    rows: Rows
+    leadable: Bools
+    leadable_at_need: Bools
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
     """All that is to be placed: slots, the same as arrays, the brokers, and what stays put on each of them.
 
+    `kind` [slots] is the number of each slot's kind, `replicas` [slots, most replicas] the columns of its present ones
+    in order, `fixed` of its fixed ones; -1 for a broker that does not take part, or for none. `size` [slots] is the
+    bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted.
     `base` [brokers] counts replicas that stay, `led` [brokers] the preferred leaders of partitions that stay.
     """
 
     slots: Sequence[Slot]
-    rows: Rows
     bench: Bench
     base: Ints
     led: Ints
+    kind: Ints
+    kinds: Kinds
+    replicas: Ints
+    fixed: Ints
+    size: Ints
+    topic: Ints
+    topics: tuple[str, ...]
+
+    @property
+    def rows(self) -> Rows:
+        """The demands as arrays, one row a slot."""
+        rows = self.kinds.rows.take(self.kind)
+        return replace(rows, count=np.ones_like(self.kind), topic=self.topic)
+
+    @property
+    def is_new(self) -> Bools:
+        """Which slots do not exist yet."""
+        return np.fromiter((slot.is_new for slot in self.slots), dtype=np.bool_, count=len(self.slots))
 
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each present partition are known."""
         return all(slot.size is not None for slot in self.slots if not slot.is_new)
 
+    @property
+    def need(self) -> Ints:
+        """How many replicas of each slot are to be found."""
+        return self.kinds.rows.need[self.kind]
+
+    def tally(self, columns: Ints) -> Ints:
+        """Return [topics, brokers] how often each broker is among these columns [slots, some] of a topic's slots."""
+        count = np.zeros((len(self.topics), len(self.bench.ids)), dtype=np.int64)
+        slot, place = np.nonzero(columns >= 0)
+        np.add.at(count, (self.topic[slot], columns[slot, place]), 1)
+        return count
+
+    def mask(self, columns: Ints) -> Bools:
+        """Return [slots, brokers] which brokers are among these columns [slots, some]."""
+        found = np.zeros((len(self.slots), len(self.bench.ids)), dtype=np.bool_)
+        slot, place = np.nonzero(columns >= 0)
+        found[slot, columns[slot, place]] = True
+        return found
+
 
 def demand_of(slots: Sequence[Slot], still: Still, bench: Bench) -> Demand:
     """Return the demand of these slots, given the partitions that stay as they are."""
-    base = bench.tally(replica for _, replicas in still for replica in replicas)
-    base += bench.tally(replica for slot in slots for replica in slot.fixed)
-    led = bench.tally(replicas[0] for _, replicas in still if replicas)
-    return Demand(slots, rows_of(slots, bench), bench, base, led)
+    kind, kinds = _kinds(slots, bench)
+    fixed = _columns([slot.fixed for slot in slots], bench)
+    base = bench.tally([replica for _, replicas in still for replica in replicas])
+    base += np.bincount(fixed[fixed >= 0], minlength=len(bench.ids))
+    names = [slot.topic_partition.topic for slot in slots]
+    topics = tuple(sorted(set(names)))
+    number = {name: position for position, name in enumerate(topics)}
+    return Demand(
+        slots=slots,
+        bench=bench,
+        base=base,
+        led=bench.tally([replicas[0] for _, replicas in still if replicas]),
+        kind=kind,
+        kinds=kinds,
+        replicas=_columns([slot.replicas for slot in slots], bench),
+        fixed=fixed,
+        size=np.array([0 if slot.is_new else slot.size or 0 for slot in slots], dtype=np.int64),
+        topic=np.array([number[name] for name in names], dtype=np.int64),
+        topics=topics,
+    )
 
 
-def rows_of(slots: Sequence[Slot], bench: Bench) -> Rows:
-    """Return the slots' demands as arrays, one row a slot."""
-    shape = (len(slots), len(bench.ids))
-    allowed = np.zeros(shape, dtype=np.bool_)
-    low = np.zeros((len(slots), len(bench.racks)), dtype=np.int64)
-    high = np.zeros_like(low)
-    leading = np.zeros(low.shape, dtype=np.bool_)
-    shared: dict[object, tuple[Bools, Ints, Ints, Bools]] = {}
+def _columns(lists: Sequence[tuple[int, ...]], bench: Bench) -> Ints:
+    """Return lists of brokers as columns [lists, longest], -1 where a list has ended."""
+    length = np.array([len(each) for each in lists], dtype=np.int64)
+    columns = np.full((len(lists), max(1, int(length.max(initial=0)))), -1, dtype=np.int64)
+    columns[np.arange(columns.shape[1]) < length[:, None]] = bench.columns(list(chain.from_iterable(lists)))
+    return columns
+
+
+def _kinds(slots: Sequence[Slot], bench: Bench) -> tuple[Ints, Kinds]:
+    """Return the kind of each slot, and the kinds."""
+    numbers: dict[object, int] = {}
+    first: list[Slot] = []
+    kind = np.zeros(len(slots), dtype=np.int64)
     for number, slot in enumerate(slots):
         key = _likeness(slot)
-        if key not in shared:
-            shared[key] = _demand(slot, bench)
-        allowed[number], low[number], high[number], leading[number] = shared[key]
-    return Rows(
-        count=np.ones(len(slots), dtype=np.int64),
-        need=np.array([slot.need for slot in slots], dtype=np.int64),
+        if key not in numbers:
+            numbers[key] = len(first)
+            first.append(slot)
+        kind[number] = numbers[key]
+    demands = [_demand(slot, bench) for slot in first]
+    shape = (len(first), len(bench.ids))
+    allowed = np.array([demand[0] for demand in demands], dtype=np.bool_).reshape(shape)
+    racked = (len(first), len(bench.racks))
+    low, high = (np.array([demand[part] for demand in demands], dtype=np.int64).reshape(racked) for part in (1, 2))
+    rows = Rows(
+        count=np.ones(len(first), dtype=np.int64),
+        need=np.array([slot.need for slot in first], dtype=np.int64),
         allowed=allowed,
         low=low,
-        high=high,
+        high=np.minimum(high, room(allowed, bench.rack, len(bench.racks))),
         rack=bench.rack,
-        leading=leading,
+        leading=np.array([demand[3] for demand in demands], dtype=np.bool_).reshape(racked),
+        topic=np.zeros(len(first), dtype=np.int64),
+        column=np.arange(len(bench.ids)),
+        brokers=len(bench.ids),
     )
+    freely = np.array([bench.mask(slot.rules.leadable) for slot in first], dtype=np.bool_).reshape(shape)
+    at_need = np.array([bench.mask(slot.rules.leadable_at_need) for slot in first], dtype=np.bool_).reshape(shape)
+    return kind, Kinds(rows, freely, at_need)
 
 
 def _likeness(slot: Slot) -> object:
-    """Return a key that is equal for slots with the same demand."""
+    """Return a key that is equal for slots with the same demand only."""
     rules = slot.rules
-    kept_only = frozenset(slot.replicas) & (rules.keepable - rules.receivable)
-    held: object = None
-    if rules.spread is None and not slot.is_new:
+    shared = (id(rules), slot.need, slot.is_new)
+    if slot.need == 0:
+        return shared
+    if slot.fixed or rules.spread is None or len(rules.keepable) != len(rules.receivable):
         held = tuple(sorted(rules.rack_of.get(replica, NO_RACK) for replica in slot.replicas))
-    return (
-        rules.receivable,
-        rules.spread,
-        rules.racks,
-        rules.leadable_at_need,
-        slot.need,
-        kept_only,
-        held,
-        slot.is_new,
-        frozenset(slot.fixed),
-    )
+        return (*shared, slot.fixed, held, frozenset(slot.replicas) & (rules.keepable - rules.receivable))
+    return shared
 
 
 def _demand(slot: Slot, bench: Bench) -> tuple[Bools, Ints, Ints, Bools]:
@@ -227,17 +304,17 @@ def _demand(slot: Slot, bench: Bench) -> tuple[Bools, Ints, Ints, Bools]:
     allowed = bench.mask(may_hold)
     fixed_racks = [rules.rack_of.get(replica, NO_RACK) for replica in slot.fixed]
     limits = rules.rack_limits(len(slot.fixed) + slot.need, slot.replicas)
-    room = [int(allowed[bench.rack == rack].sum()) for rack in range(len(bench.racks))]
+    places = [int(allowed[bench.rack == rack].sum()) for rack in range(len(bench.racks))]
     low, high = [], []
     for name in bench.racks:
         least, most = limits.get(name, (0, 0))
         there = fixed_racks.count(name)
         low.append(max(0, least - there))
         high.append(max(0, most - there))
-    if slot.fixed and (sum(map(min, room, high)) < slot.need or sum(low) > slot.need):
+    if slot.fixed and (sum(map(min, places, high)) < slot.need or sum(low) > slot.need):
         low, high = [0] * len(low), [slot.need] * len(high)
     if slot.fixed:
-        low = list(map(min, low, room))
+        low = list(map(min, low, places))
     leads = bool(rules.declared and rules.declared.placement.racks_leader) and not slot.fixed
     wanted = rules.declared.placement.racks_leader if rules.declared and leads else None
     leading = np.array([wanted is not None and name in wanted for name in bench.racks], dtype=np.bool_)

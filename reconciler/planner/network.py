@@ -1,7 +1,6 @@
 """A flow network in arrays, its minimum-cost flow (OR-tools), and the dual prices of its nodes.
 
-Nodes are numbered: rows (partitions, or classes of equal ones), each row's racks, brokers, sink. Arcs stand in layers,
-row -> rack, rack -> broker, broker -> sink; the prices are found by sweeping the layers.
+Arcs stand in layers, from the rows to the sink; the prices are found by sweeping the layers.
 """
 
 from dataclasses import dataclass
@@ -13,12 +12,11 @@ from ortools.graph.python import min_cost_flow
 from reconciler.model.problem import ReconcilerError
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Arcs (`tail`, `head`, bounds `lower` <= flow <= `upper`) in layers, and each node's supply.
+    """Arcs (`tail`, `head`, bounds `lower` <= flow <= `upper`, `cost` a unit) in layers, and each node's supply.
 
     `layers` holds the end of each layer of arcs; arcs of one layer never follow one another on a path.
     """
@@ -27,17 +25,17 @@ class Network:
     head: Ints
     lower: Ints
     upper: Ints
+    cost: Ints
     supply: Ints
     layers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """An optimal flow, each node's price, and each arc's reduced cost at these prices."""
+    """An optimal flow and each node's price."""
 
     flow: Ints
     price: Ints
-    reduced_cost: Ints
 
 
 class NumbersTooLarge(ReconcilerError):
@@ -45,22 +43,24 @@ class NumbersTooLarge(ReconcilerError):
 
     code = "KR306"
 
+    @classmethod
+    def of(cls, largest: int) -> "NumbersTooLarge":
+        """Return the refusal of costs as large as this."""
+        return cls(
+            f"costs up to {largest} are too large to plan exactly: "
+            "plan fewer topics at once with --only, or write smaller capacities"
+        )
+
 
 class FlowInfeasibleError(Exception):
     """No flow keeps the bounds; the callers check the rules first, so this is a defect of theirs."""
 
 
-def minimise(network: Network, cost: Ints) -> Solution:
+def minimise(network: Network) -> Solution:
     """Return a flow of least cost with prices that prove it."""
+    cost = network.cost
     flow = _least_cost_flow(network, cost)
-    price = _prices(network, flow, cost)
-    return Solution(flow, price, cost + price[network.tail] - price[network.head])
-
-
-def dual_value(network: Network, solution: Solution) -> int:
-    """Return the lower bound that the prices give on the cost of any flow; equal to the cost where it is optimal."""
-    at_bounds = np.where(solution.reduced_cost > 0, network.lower, network.upper)
-    return int((solution.reduced_cost * at_bounds).sum() - (solution.price * network.supply).sum())
+    return Solution(flow, _prices(network, flow, cost))
 
 
 def _least_cost_flow(network: Network, cost: Ints) -> Ints:
@@ -80,10 +80,7 @@ def _least_cost_flow(network: Network, cost: Ints) -> Ints:
         solver.set_nodes_supplies(np.arange(len(supply), dtype=np.int32), supply)
         status = solver.solve()
         if status in {solver.BAD_COST_RANGE, solver.BAD_CAPACITY_RANGE}:
-            raise NumbersTooLarge(
-                f"costs up to {int(np.abs(cost).max())} over {len(supply)} nodes are too large to plan exactly: "
-                "plan fewer topics at once with --only, or write smaller capacities"
-            )
+            raise NumbersTooLarge.of(int(np.abs(cost).max()))
         if status != solver.OPTIMAL:
             raise FlowInfeasibleError
         flow[free] += solver.flows(arcs)

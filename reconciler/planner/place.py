@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.move import Move, Reason
@@ -16,8 +16,8 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.demand import Bench, Demand, Slot, bench_of, demand_of, slots_of
 from reconciler.planner.leaders import Leaders, place_leaders
-from reconciler.planner.network import Bools
 from reconciler.planner.replicas import ReplicaSets, place_replicas
+from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.shares import shares
 from reconciler.planner.tightness import tightness_warnings
 
@@ -54,25 +54,27 @@ def plan_placement(
     slots, still = slots_of(desired, observed, rules, changes, only)
     _refuse_conflicts(desired, observed, rules, _selected(changes, only), slots)
     demand = demand_of(slots, still, bench_of(desired, observed))
-    sets = place_replicas(demand, balance.replicas)
-    held = _with_fixed(sets.held, demand)
-    leaders = place_leaders(demand, held, balance.leaders)
-    lists = [
-        _ordered(slot, held[number], leaders.ids[number], demand.bench) for number, slot in enumerate(demand.slots)
-    ]
-    target = {slot.topic_partition: replicas for slot, replicas in zip(slots, lists, strict=True)}
+    sets = place_replicas(demand, balance)
+    held = sets.held | demand.mask(demand.fixed)
+    leaders = place_leaders(demand, held, balance)
+    target = _target(demand, held, leaders.column)
+    before, after = shares(observed, target, _deleted(changes))
     return Placed(
-        moves=tuple(_moves(slots, lists, changes.broken_rules, desired)),
+        moves=tuple(_moves(slots, target, changes.broken_rules, desired)),
         topic_changes=tuple(_assigned(change, target) for change in changes.topic_changes),
         proof=_with_leaders(_with_forced(sets, slots), leaders),
         warnings=(
             *_size_warnings(slots),
             *_reassigning_warnings(observed),
-            *tightness_warnings(balance, demand, sets.held, leaders.ids),
+            *tightness_warnings(balance, demand, sets.held, leaders.column),
         ),
-        balance_before=shares(observed, {}),
-        balance_after=shares(observed, target),
+        balance_before=before,
+        balance_after=after,
     )
+
+
+def _deleted(changes: Changes) -> Collection[str]:
+    return {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
 
 
 def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[BrokenRule]:
@@ -81,7 +83,6 @@ def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[Broken
 
 def _refuse_unknown_balance(balance: Balance) -> None:
     asked = (
-        ("topics", balance.topics),
         ("disk", balance.disk),
         ("networkIn", balance.network_in),
         ("networkOut", balance.network_out),
@@ -127,12 +128,18 @@ def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
             yield Problem("KR303", message, at)
 
 
-def _with_fixed(held: Bools, demand: Demand) -> Bools:
-    joined = held.copy()
-    for number, slot in enumerate(demand.slots):
-        if slot.fixed:
-            joined[number] |= demand.bench.mask(slot.fixed)
-    return joined
+def _target(demand: Demand, held: Bools, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
+    """Return the whole ordered replicas of each slot that does not stay exactly as it is."""
+    length = np.array([len(slot.replicas) for slot in demand.slots], dtype=np.int64)
+    is_same = (held == demand.mask(demand.replicas)).all(axis=1) & (held.sum(axis=1) == length)
+    is_same &= (leader == demand.replicas[:, 0]) & (demand.need > 0)
+    lists = {}
+    for number in np.flatnonzero(~is_same).tolist():
+        slot = demand.slots[number]
+        replicas = _ordered(slot, held[number], demand.bench.ids[leader[number]], demand.bench)
+        if replicas != slot.replicas:
+            lists[slot.topic_partition] = replicas
+    return lists
 
 
 def _ordered(slot: Slot, held: Bools, leader: int, bench: Bench) -> tuple[int, ...]:
@@ -146,12 +153,16 @@ def _ordered(slot: Slot, held: Bools, leader: int, bench: Bench) -> tuple[int, .
 
 
 def _moves(
-    slots: Sequence[Slot], lists: Sequence[tuple[int, ...]], broken: Sequence[BrokenRule], desired: Desired
+    slots: Sequence[Slot],
+    target: Mapping[TopicPartition, tuple[int, ...]],
+    broken: Sequence[BrokenRule],
+    desired: Desired,
 ) -> Iterator[Move]:
     why = {finding.topic_partition: finding for finding in broken}
     balance = desired.cluster.balance
-    for slot, replicas in zip(slots, lists, strict=True):
-        if slot.is_new or slot.replicas == replicas:
+    for slot in slots:
+        replicas = target.get(slot.topic_partition)
+        if slot.is_new or replicas is None:
             continue
         added = len(set(replicas).difference(slot.replicas))
         finding = why.get(slot.topic_partition)

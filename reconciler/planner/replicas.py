@@ -1,27 +1,20 @@
 """Which brokers hold each partition: the replica sets, by minimum-cost flows in the contract's order of objectives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import lcm
 
 import numpy as np
 
-from reconciler.model.desired import BalanceTarget, Even, Off, Within
+from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.planner.demand import Bench, Demand, Slot
-from reconciler.planner.levels import Balanced, is_open, least_cost, least_outside, least_squares
-from reconciler.planner.network import Bools, Ints
-from reconciler.planner.rows import Rows, classes, free_choices
+from reconciler.planner.costs import HeldCost
+from reconciler.planner.demand import Demand
+from reconciler.planner.evenness import Asked, asked_of_replicas, imbalance
+from reconciler.planner.levels import Shares, evened, is_open, least_cost
+from reconciler.planner.rows import Bools, Rows, classes, free_choices, kinds_of
+from reconciler.planner.shortlist import Classes
+from reconciler.planner.sift import Cost, Solved
 from reconciler.planner.turns import turns
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What the choice of a broker costs, [slots, brokers]: bytes copied, replicas copied, preferred leaders kept."""
-
-    bytes: Ints
-    copies: Ints
-    leaders_kept: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,117 +25,105 @@ class ReplicaSets:
     proof: Proof
 
 
-def place_replicas(demand: Demand, target: BalanceTarget) -> ReplicaSets:
+def place_replicas(demand: Demand, balance: Balance) -> ReplicaSets:
     """Return the least movement to a placement that keeps every rule and is as balanced as asked for.
 
     Where a size is unknown, replicas are counted before bytes.
     """
-    rows, bench = demand.rows, demand.bench
     if not demand.slots:
-        return ReplicaSets(rows.allowed, Proof())
-    costs = _costs(demand.slots, bench)
-    balance = balanced(rows, bench, demand.base, target)
-    choices = balance.choices
-    objective, first, second = ("bytes", costs.bytes, costs.copies)
-    if not demand.is_size_known:
-        objective, first, second = ("replicas", costs.copies, costs.bytes)
-    least = least_cost(rows, choices, first)
-    prices = _joint_prices(rows, first, least.prices, balance.prices)
-    proof = Proof(objective, least.value, least.bound, dict(zip(bench.ids, prices, strict=True)))
-    placed, choices = least.placed, least.choices
-    levels = [price_level(objective, least.value, bench, least.prices)]
-    if not isinstance(target, Off):
-        reached = imbalance(demand.base + placed.sum(axis=0), bench, target)
-        levels.insert(0, price_level("replicas balance", reached, bench, balance.prices))
-    if is_open(rows, choices, second):
-        least = least_cost(rows, choices, second)
-        placed, choices = least.placed, least.choices
-    if not isinstance(target, Even) and is_open(rows, choices, _any_broker(bench, rows)):
-        choices = least_squares(rows, choices, demand.base, bench.capacity).choices
-        placed = least_cost(rows, choices, np.zeros_like(costs.bytes)).placed
-    for cost in (costs.leaders_kept, turns(demand.slots, bench)):
-        if is_open(rows, choices, cost):
-            least = least_cost(rows, choices, cost)
-            placed, choices = least.placed, least.choices
-    return ReplicaSets(placed > 0, replace(proof, levels=tuple(levels)))
+        return ReplicaSets(demand.rows.allowed, Proof())
+    asked = list(asked_of_replicas(demand, balance))
+    rows, kinds, levels = _balanced(demand, asked)
+    choices = kinds.choices.take(kinds.of_row)
+    is_known = demand.is_size_known
+    least = least_cost(rows, choices, _bytes(demand) if is_known else _copies(demand), kinds)
+    objective = "bytes" if is_known else "replicas"
+    levels.append(price_level(objective, least.value, demand, least))
+    proof = Proof(objective, least.value, least.bound, _joint_prices(demand, levels), tuple(levels))
+    for cost in _tie_breaks(demand, balance):
+        if not is_open(rows, least.choices):
+            break
+        least = evened(rows, least.choices, cost) if isinstance(cost, Shares) else least_cost(rows, least.choices, cost)
+    return ReplicaSets(least.placed > 0, proof)
 
 
-def price_level(objective: str, value: int, bench: Bench, prices: Ints) -> PriceLevel:
-    """Return an objective that was solved to its optimum, with the prices [brokers] of its solution."""
-    return PriceLevel(objective, value, value, dict(zip(bench.ids, prices.tolist(), strict=True)))
+def price_level(objective: str, value: int, demand: Demand, solved: Solved) -> PriceLevel:
+    """Return an objective that was solved to its optimum, with the prices of its solution."""
+    ids = demand.bench.ids
+    broker_price = solved.broker_price.tolist()
+    topic_prices = {}
+    if len(solved.price) != len(ids):
+        of_topic = (solved.price.reshape(-1, len(ids)) - solved.broker_price).tolist()
+        topic_prices = {
+            topic: {broker_id: price for broker_id, price in zip(ids, prices, strict=True) if price}
+            for topic, prices in zip(demand.topics, of_topic, strict=True)
+            if any(prices)
+        }
+    return PriceLevel(objective, value, value, dict(zip(ids, broker_price, strict=True)), topic_prices)
 
 
-def imbalance(counts: Ints, bench: Bench, target: BalanceTarget) -> int:
-    """Return how far counts [brokers] are from the target: the squares over capacity, or the replicas outside."""
-    held, capacity = counts.tolist(), bench.capacity.tolist()
-    if isinstance(target, Even):
-        common = lcm(*capacity)
-        return sum(count * count * (common // weight) for count, weight in zip(held, capacity, strict=True))
-    if isinstance(target, Off):
-        return 0
-    low, high = band(sum(held), bench, target)
-    return int((np.maximum(low - counts, 0) + np.maximum(counts - high, 0)).sum())
-
-
-def balanced(rows: Rows, bench: Bench, base: Ints, target: BalanceTarget) -> Balanced:
-    """Return the choices whose broker counts are as balanced as the target asks and the rules allow.
+def _balanced(demand: Demand, asked: list[Asked]) -> tuple[Rows, Classes, list[PriceLevel]]:
+    """Return the rows, and the choices of their classes whose counts are as balanced as the rules allow.
 
     Only counts matter here, so partitions of the same demand are one row: the solutions of the classes are those of
     the partitions, since the demands are flows and a flow of n equal ones is n flows.
     """
-    if isinstance(target, Off):
-        return Balanced(free_choices(rows), np.zeros_like(base))
-    picked, kind = classes(rows)
-    choices = free_choices(picked)
-    if isinstance(target, Even):
-        narrowed = least_squares(picked, choices, base, bench.capacity)
-    else:
-        low, high = band(rows.total + int(base.sum()), bench, target)
-        narrowed = least_outside(picked, choices, base, low, high)
-    return replace(narrowed, choices=narrowed.choices.of_rows(kind))
+    has_cells = any(each.shares.is_cells for each in asked)
+    rows = demand.rows if has_cells else replace(demand.rows, topic=np.zeros_like(demand.topic))
+    picked, of_row = classes(rows, kinds_of(demand.kinds.rows)[demand.kind])
+    choices = free_choices(picked, len(demand.topics) if has_cells else 0)
+    levels = []
+    for each in asked:
+        solved = evened(picked, choices, each.shares)
+        choices = solved.choices
+        levels.append(price_level(each.objective, imbalance(each.shares, picked, solved.placed), demand, solved))
+    return rows, Classes(picked, choices, of_row), levels
 
 
-def band(total: int, bench: Bench, target: Within) -> tuple[Ints, Ints]:
-    """Return the fewest and most [brokers] within the target of each fair share, the next whole numbers included."""
-    capacity = int(bench.capacity.sum())
-    low, high = [], []
-    for weight in bench.capacity.tolist():
-        share = total * weight
-        numerator, denominator = target.fraction.numerator, target.fraction.denominator
-        least = -(-share * (denominator - numerator) // (capacity * denominator))
-        most = share * (denominator + numerator) // (capacity * denominator)
-        low.append(max(0, min(least, share // capacity)))
-        high.append(max(most, -(-share // capacity)))
-    return np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+def _tie_breaks(demand: Demand, balance: Balance) -> Iterator[Cost | Shares]:
+    """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns."""
+    yield _copies(demand) if demand.is_size_known else _bytes(demand)
+    if not isinstance(balance.replicas, Even):
+        yield Shares(demand.base, demand.bench.capacity)
+    yield _leaders_kept(demand)
+    if demand.is_new.any():
+        yield turns(demand.slots, demand.bench)
 
 
-def _costs(slots: Sequence[Slot], bench: Bench) -> Costs:
-    shape = (len(slots), len(bench.ids))
-    is_copied = np.ones(shape, dtype=np.bool_)
-    leaders_kept = np.zeros(shape, dtype=np.int64)
-    size = np.array([0 if slot.is_new else slot.size or 0 for slot in slots], dtype=np.int64)
-    for number, slot in enumerate(slots):
-        if slot.is_new:
-            is_copied[number] = False
-            continue
-        is_copied[number, [bench.column[replica] for replica in slot.replicas if replica in bench.column]] = False
-        if slot.replicas[0] in bench.column and slot.replicas[0] in slot.rules.leadable:
-            leaders_kept[number, bench.column[slot.replicas[0]]] = -1
-    return Costs(size[:, None] * is_copied, is_copied.astype(np.int64), leaders_kept)
+def _bytes(demand: Demand) -> HeldCost:
+    """Return the bytes that each choice copies; a new partition starts empty."""
+    return HeldCost(demand.size, demand.replicas, np.zeros_like(demand.replicas))
 
 
-def _any_broker(bench: Bench, rows: Rows) -> Ints:
-    """Return a cost that differs between any two brokers, so that a free choice between brokers shows."""
-    return np.broadcast_to(np.arange(len(bench.ids)), rows.allowed.shape)
+def _copies(demand: Demand) -> HeldCost:
+    return HeldCost((~demand.is_new).astype(np.int64), demand.replicas, np.zeros_like(demand.replicas))
 
 
-def _joint_prices(rows: Rows, cost: Ints, prices: Ints, balance_prices: Ints) -> list[int]:
+def _leaders_kept(demand: Demand) -> HeldCost:
+    """Return a gain for the present preferred leader, where it may lead."""
+    first = demand.replicas[:, :1]
+    number = np.arange(len(first))
+    may_lead = (first[:, 0] >= 0) & demand.kinds.leadable[demand.kind, np.maximum(first[:, 0], 0)]
+    at = np.zeros_like(first)
+    at[number[may_lead], 0] = -1
+    return HeldCost(np.zeros(len(first), dtype=np.int64), first, at)
+
+
+def _joint_prices(demand: Demand, levels: list[PriceLevel]) -> dict[int, int]:
     """Return prices that hold without the balance being given: those of the balance weigh more than any copy can save.
 
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the
     prices of the best-balanced counts.
     """
-    spread = int(np.ptp(prices)) if len(prices) else 0
-    weight = int(rows.need.max(initial=0)) * (int(cost.max(initial=0)) + spread) + 1
-    joint = [int(price) + weight * int(balance) for price, balance in zip(prices, balance_prices, strict=True)]
-    return [price - min(joint) for price in joint]
+    *balances, last = levels
+    prices = list(last.prices.values())
+    largest = int(demand.size.max(initial=1)) if last.objective == "bytes" else 1
+    weight = int(demand.kinds.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
+    first = (
+        balances[0].prices
+        if balances and balances[0].objective == "replicas balance"
+        else dict.fromkeys(last.prices, 0)
+    )
+    joint = {broker_id: price + weight * first[broker_id] for broker_id, price in last.prices.items()}
+    least = min(joint.values(), default=0)
+    return {broker_id: price - least for broker_id, price in joint.items()}

@@ -3,17 +3,22 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reconciler.planner.network import Bools, Ints, Network
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+States = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Demands on brokers, all arrays with one row each.
+    """Demands on brokers, all arrays with one row each. A seat is a broker that a row may choose.
 
-    `count` [n]: partitions in the row. `need` [n]: replicas of one of them. `allowed` [n, brokers]: who may hold one.
-    `low`, `high` [n, racks]: the fewest and most replicas of one partition in a rack. `rack` [brokers]: the rack of
-    each broker. `leading` [n, racks]: racks that together must hold at least one replica; all false where none must.
+    `count` [n]: partitions in the row. `need` [n]: replicas of one of them. `allowed` [n, seats]: which seats it may
+    take. `low`, `high` [n, racks]: the fewest and most replicas of one partition in a rack; `high` is no more than the
+    rack's allowed seats. `rack` [seats]: the rack of each seat. `leading` [n, racks]: racks that together must hold at
+    least one replica; all false where none must. `topic` [n]: the number of its topic, where topics are balanced.
+    `column` [seats], or [n, seats] where rows differ: the broker of each seat, of `brokers` in all.
     """
 
     count: Ints
@@ -23,117 +28,105 @@ class Rows:
     high: Ints
     rack: Ints
     leading: Bools
+    topic: Ints
+    column: Ints
+    brokers: int
 
     @property
     def total(self) -> int:
         """Replicas to place."""
         return int((self.count * self.need).sum())
 
-    def room(self) -> Ints:
-        """Return [n, racks]: the brokers of each rack that may hold a replica."""
-        racks = self.low.shape[1]
-        return np.stack([self.allowed[:, self.rack == rack].sum(axis=1) for rack in range(racks)], axis=1)
+    def take(self, index: Ints | slice) -> "Rows":
+        """Return these rows alone."""
+        return Rows(
+            self.count[index],
+            self.need[index],
+            self.allowed[index],
+            self.low[index],
+            self.high[index],
+            self.rack,
+            self.leading[index],
+            self.topic[index],
+            self.column if self.column.ndim == 1 else self.column[index],
+            self.brokers,
+        )
+
+    def units(self, placed: Ints, *, is_by_topic: bool, topics: int = 0) -> Ints:
+        """Return how many replicas `placed` [n, seats] each broker gets, or each broker of each topic."""
+        row, seat = np.nonzero(placed)
+        place, places = self.broker(row, seat), self.brokers
+        if is_by_topic:
+            place, places = self.topic[row] * self.brokers + place, topics * self.brokers
+        return np.bincount(place, weights=placed[row, seat], minlength=places).astype(np.int64)
+
+    def broker(self, row: Ints, seat: Ints) -> Ints:
+        """Return the broker of these rows' seats."""
+        return self.column[seat] if self.column.ndim == 1 else self.column[row, seat]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Which choices of a row are still free, as the objectives solved so far left them.
+    """Which choices are still free, as the objectives solved so far left them.
 
-    `racks` [n, racks] and `brokers` [n, brokers] and `leading` [n]: -1 held at the lower bound, 1 at the
-    upper, 0 free. `low`, `high`
-    [brokers]: bounds of what each broker gets in all.
+    `racks` [n, racks], `brokers` [n, seats] and `leading` [n]: -1 held at the lower bound, 1 at the upper, 0 free.
+    `low`, `high` [brokers]: bounds of what each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the
+    same for each topic's part of it, empty where topics are not balanced.
     """
 
-    racks: Ints
-    brokers: Ints
-    leading: Ints
+    racks: States
+    brokers: States
+    leading: States
     low: Ints
     high: Ints
+    cell_low: Ints
+    cell_high: Ints
 
-    def of_rows(self, kind: Ints) -> "Choices":
-        """Return the choices of rows whose classes are `kind`, from those of the classes."""
-        return replace(self, racks=self.racks[kind], brokers=self.brokers[kind], leading=self.leading[kind])
+    @property
+    def has_cells(self) -> bool:
+        """Whether each topic's replicas on each broker are counted by themselves."""
+        return len(self.cell_low) > 0
 
+    def take(self, index: Ints | slice) -> "Choices":
+        """Return the choices of these rows alone; of the same brokers."""
+        return replace(self, racks=self.racks[index], brokers=self.brokers[index], leading=self.leading[index])
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where rows, racks and brokers are in a network: arc numbers, -1 for no arc, and what each arc stands for."""
-
-    leading_row: Ints
-    rack_arc: Ints
-    broker_row: Ints
-    broker_column: Ints
-    first_broker_arc: int
-    first_sink_arc: int
-    first_broker_node: int
-
-    def spread(self, values: Ints) -> Ints:
-        """Return values [n, brokers] as one a rack -> broker arc."""
-        return values[self.broker_row, self.broker_column]
+    def free(self, rows: Rows) -> Bools:
+        """Return [n, seats] where a row's choice of a seat is not decided."""
+        undecided: Bools = rows.allowed & (self.brokers == 0)
+        return undecided
 
 
-def free_choices(rows: Rows) -> Choices:
-    """Return choices with nothing decided."""
-    brokers = rows.allowed.shape[1]
+def free_choices(rows: Rows, topics: int = 0) -> Choices:
+    """Return choices with nothing decided; with `topics`, so many are counted broker by broker."""
+    brokers, cells = rows.brokers, topics * rows.brokers
     return Choices(
-        racks=np.zeros(rows.low.shape, dtype=np.int64),
-        brokers=np.zeros(rows.allowed.shape, dtype=np.int64),
-        leading=np.zeros(len(rows.count), dtype=np.int64),
+        racks=np.zeros(rows.low.shape, dtype=np.int8),
+        brokers=np.zeros(rows.allowed.shape, dtype=np.int8),
+        leading=np.zeros(len(rows.count), dtype=np.int8),
         low=np.zeros(brokers, dtype=np.int64),
         high=np.full(brokers, rows.total, dtype=np.int64),
+        cell_low=np.zeros(cells, dtype=np.int64),
+        cell_high=np.full(cells, rows.total, dtype=np.int64),
     )
 
 
-def build_network(rows: Rows, choices: Choices) -> tuple[Network, Layout]:
-    """Return the network row (-> leading racks) -> rack -> broker -> sink, and where things are in it."""
-    n, racks = rows.low.shape
-    brokers = rows.allowed.shape[1]
-    first_rack, first_group = n, n + n * racks
-    first_broker = first_group + n
-    sink = first_broker + brokers
-    group = np.flatnonzero(rows.leading.any(axis=1))
-    room = rows.room()
-    row, rack = np.nonzero(room > 0)
-    column_row, column = np.nonzero(rows.allowed)
-    tail_rack = np.where(rows.leading[row, rack], first_group + row, row)
-    low = (rows.count[:, None] * rows.low)[row, rack]
-    high = (rows.count[:, None] * np.minimum(rows.high, room))[row, rack]
-    state, chosen = choices.racks[row, rack], choices.brokers[column_row, column]
-    one = rows.count[column_row]
-    parts = [
-        (
-            group,
-            first_group + group,
-            rows.count[group],
-            np.where(choices.leading[group] < 0, rows.count[group], (rows.count * rows.need)[group]),
-        ),
-        (
-            tail_rack,
-            first_rack + row * racks + rack,
-            np.where(state > 0, high, low),
-            np.where(state < 0, low, high),
-        ),
-        (
-            first_rack + column_row * racks + rows.rack[column],
-            first_broker + column,
-            np.where(chosen > 0, one, 0),
-            np.where(chosen < 0, 0, one),
-        ),
-        (np.arange(first_broker, sink), np.full(brokers, sink), choices.low, choices.high),
-    ]
-    tail, head, lower, upper = (np.concatenate(arrays).astype(np.int64) for arrays in zip(*parts, strict=True))
-    supply = np.zeros(sink + 1, dtype=np.int64)
-    supply[:n] = rows.count * rows.need
-    supply[sink] = -rows.total
-    layers = tuple(int(end) for end in np.cumsum([len(part[0]) for part in parts]))
-    rack_arc = np.full((n, racks), -1, dtype=np.int64)
-    rack_arc[row, rack] = layers[0] + np.arange(len(row))
-    layout = Layout(group, rack_arc, column_row, column, layers[1], layers[2], first_broker)
-    return Network(tail, head, lower, upper, supply, layers), layout
+def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
+    """Return [n, racks]: the brokers of each rack that may hold a replica."""
+    return np.stack([rows_allowed[:, rack == number].sum(axis=1) for number in range(racks)], axis=1).astype(np.int64)
 
 
-def classes(rows: Rows) -> tuple[Rows, Ints]:
-    """Return one row for each class of equal rows, and the class of each row."""
+def classes(rows: Rows, kind: Ints) -> tuple[Rows, Ints]:
+    """Return one row for each class of rows of equal kind [n] and topic, and the class of each row."""
+    _, first, of_row = np.unique(
+        kind * (rows.topic.max(initial=0) + 1) + rows.topic, return_index=True, return_inverse=True
+    )
+    count = np.bincount(of_row, weights=rows.count, minlength=len(first)).astype(np.int64)
+    return replace(rows.take(first), count=count), of_row
+
+
+def kinds_of(rows: Rows) -> Ints:
+    """Return a number for each row, equal for rows with equal demands, whatever their topics."""
     key = np.concatenate(
         [
             rows.need[:, None].astype(np.uint8),
@@ -145,15 +138,5 @@ def classes(rows: Rows) -> tuple[Rows, Ints]:
         axis=1,
     )
     packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, first, kind = np.unique(packed, return_index=True, return_inverse=True)
-    count = np.bincount(kind, weights=rows.count, minlength=len(first)).astype(np.int64)
-    picked = Rows(
-        count,
-        rows.need[first],
-        rows.allowed[first],
-        rows.low[first],
-        rows.high[first],
-        rows.rack,
-        rows.leading[first],
-    )
-    return picked, kind.astype(np.int64)
+    _, kind = np.unique(packed, return_inverse=True)
+    return kind.astype(np.int64)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reconciler.planner.costs import TurnCost
 from reconciler.planner.demand import Bench, Slot
-from reconciler.planner.network import Ints
+from reconciler.planner.rows import Ints
 
 
-def turns(slots: Sequence[Slot], bench: Bench) -> Ints:
-    """Return, [slots, brokers], how far each broker is from its turn for a new partition; 0 for the others.
+def turns(slots: Sequence[Slot], bench: Bench) -> TurnCost:
+    """Return how far each broker is from its turn for a new partition; 0 for the others.
 
     Partition n is the turn of broker n of each rack; with each round the racks shift against one another, so that two
     brokers do not meet in every partition, as Kafka's own placer shifts followers.
@@ -18,19 +19,15 @@ def turns(slots: Sequence[Slot], bench: Bench) -> Ints:
     seat = np.array(
         [int((bench.rack[:column] == rack).sum()) for column, rack in enumerate(bench.rack)], dtype=np.int64
     )
-    distance = np.zeros((len(slots), len(bench.ids)), dtype=np.int64)
-    for number, slot in enumerate(slots):
-        if slot.is_new:
-            partition = slot.topic_partition.partition
-            distance[number] = (seat - partition - (partition // members) * bench.rack) % members
-    return distance
+    return TurnCost(seat, bench.rack, members, _numbers(slots))
 
 
-def leader_turns(slots: Sequence[Slot], bench: Bench) -> Ints:
-    """Return, [slots, brokers], how far each broker's rack is from its turn to lead a new partition, 0 for others."""
-    racks = max(1, len(bench.racks))
-    distance = np.zeros((len(slots), len(bench.ids)), dtype=np.int64)
-    for number, slot in enumerate(slots):
-        if slot.is_new:
-            distance[number] = (bench.rack - slot.topic_partition.partition) % racks
-    return distance
+def leader_turns(slots: Sequence[Slot], bench: Bench) -> TurnCost:
+    """Return how far each broker's rack is from its turn to lead a new partition, 0 for others."""
+    members = np.full(len(bench.ids), max(1, len(bench.racks)), dtype=np.int64)
+    return TurnCost(bench.rack, np.zeros_like(members), members, _numbers(slots))
+
+
+def _numbers(slots: Sequence[Slot]) -> Ints:
+    """Return the number of each new partition, -1 for the others."""
+    return np.array([slot.topic_partition.partition if slot.is_new else -1 for slot in slots], dtype=np.int64)

@@ -23,7 +23,7 @@ from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Within
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner import levels
+from reconciler.planner import levels, sift
 from reconciler.planner.place import Placed
 
 SEEDS = 800
@@ -147,12 +147,26 @@ def test_two_small_copies_are_better_than_a_large_one_unless_a_size_is_unknown(*
 @pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
 def test_how_far_a_count_is_from_its_fair_share_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = _solved(seeds)
-    monkeypatch.setattr(levels, "WINDOW", 1)
+    monkeypatch.setattr(levels, "BROKER_WINDOW", 1)
     for case in cases:
         target = case.desired.cluster.balance.replicas
         reached = replicas_after(case.observed, planned(case.desired, case.observed))
         worth = worth_of(case.problem, target, case.reached)
         assert worth_of(case.problem, target, reached) == worth, case.seed
+
+
+@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = _solved(seeds)
+    monkeypatch.setattr(sift, "FEW_ARCS", 0)
+    monkeypatch.setattr(sift, "SPARE_ROWS", 1)
+    monkeypatch.setattr(sift, "CHUNK", 3)
+    for case in cases:
+        target = case.desired.cluster.balance.replicas
+        placed = planned(case.desired, case.observed)
+        worth = worth_of(case.problem, target, case.reached)
+        assert worth_of(case.problem, target, replicas_after(case.observed, placed)) == worth, case.seed
+        assert placed.proof.value == placed.proof.lower_bound, case.seed
 
 
 @pytest.mark.parametrize("seeds", [range(150), range(150, 300)], ids=str)

@@ -14,7 +14,6 @@ from reconciler.model.desired import (
     DesiredBroker,
     DesiredCluster,
     DesiredTopic,
-    Even,
     Placement,
     Protection,
     Spread,
@@ -153,9 +152,9 @@ def test_a_broker_declared_absent_must_be_empty() -> None:
     assert "cluster.yaml:21" in text
 
 
-@pytest.mark.parametrize("measure", ["topics", "disk", "network_in", "network_out"])
+@pytest.mark.parametrize("measure", ["disk", "network_in", "network_out"])
 def test_a_balance_that_cannot_be_planned_is_refused_not_ignored(measure: str) -> None:
-    balance = {"topics": Balance(topics=Even()), "disk": Balance(disk=Within(Fraction(1, 10)))}
+    balance = {"disk": Balance(disk=Within(Fraction(1, 10)))}
     balance |= {"network_in": Balance(network_in=Within(Fraction(1, 10)))}
     balance |= {"network_out": Balance(network_out=Within(Fraction(1, 10)))}
     desired = Desired(DesiredCluster("c", balance=balance[measure]))

@@ -1,0 +1,91 @@
+"""What the choice of a broker costs a row: sparse where only the brokers that a partition is on differ."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.rows import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCost:
+    """One cost for every broker but some: `other` [n], and `at` [n, k] on the brokers `columns` [n, k]; -1: none."""
+
+    other: Ints
+    columns: Ints
+    at: Ints
+
+    @property
+    def largest(self) -> int:
+        """The largest cost, taken as positive."""
+        return max(int(np.abs(self.other).max(initial=0)), int(np.abs(self.at).max(initial=0)))
+
+    def of(self, index: Ints, column: Ints) -> Ints:
+        """Return the costs [index, seats] of these rows on the brokers `column` [seats] or [index, seats]."""
+        seats = column.shape[-1]
+        cost = np.repeat(self.other[index], seats).reshape(len(index), seats)
+        for place in range(self.columns.shape[1]):
+            row, seat = np.nonzero(self.columns[index, place][:, None] == column)
+            cost[row, seat] = self.at[index[row], place]
+        return cost
+
+    def on(self, row: Ints, column: Ints) -> Ints:
+        """Return the cost of each of these rows on the broker beside it."""
+        cost = self.other[row]
+        for place in range(self.columns.shape[1]):
+            there = self.columns[row, place] == column
+            cost[there] = self.at[row[there], place]
+        return cost
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """How far each broker is from its turn: (`seat` [brokers] - `number` [n] - round * `shift` [brokers]) % `members`.
+
+    The round is `number` // `members` [brokers]; a row whose number is -1 has no turns.
+    """
+
+    seat: Ints
+    shift: Ints
+    members: Ints
+    number: Ints
+
+    @property
+    def largest(self) -> int:
+        """The largest cost, taken as positive."""
+        return int(self.members.max(initial=1))
+
+    def of(self, index: Ints, column: Ints) -> Ints:
+        """Return the costs [index, seats] of these rows on the brokers `column` [seats] or [index, seats]."""
+        return self._away(self.number[index][:, None], column)
+
+    def on(self, row: Ints, column: Ints) -> Ints:
+        """Return the cost of each of these rows on the broker beside it."""
+        return self._away(self.number[row], column)
+
+    def _away(self, number: Ints, column: Ints) -> Ints:
+        members = self.members[column]
+        away: Ints = (self.seat[column] - number - (number // members) * self.shift[column]) % members
+        return np.where(number < 0, 0, away)
+
+
+@dataclass(frozen=True, slots=True)
+class NoCost:
+    """Any broker is as good as any other."""
+
+    @property
+    def largest(self) -> int:
+        """The largest cost: none."""
+        return 0
+
+    def of(self, index: Ints, column: Ints) -> Ints:
+        """Return zeros [index, seats]."""
+        return np.zeros((len(index), column.shape[-1]), dtype=np.int64)
+
+    def on(self, row: Ints, column: Ints) -> Ints:
+        """Return a zero for each."""
+        del column
+        return np.zeros_like(row)
+
+
+NO_COST = NoCost()

@@ -1,0 +1,318 @@
+"""One objective over all rows: a flow over the few arcs that matter, then a price check over all that were left out.
+
+A flow over every row and every broker would be exact, and far too large: nearly all partitions stay where they are. So
+the flow is solved over the rows that are likely to change and a few brokers for each. Its prices then say, row by row,
+whether any legal set would have been cheaper; where one would, it is let in, and the flow is solved again. When none
+would, the prices prove the solution least among all (Dantzig-Wolfe column generation; the linear programs are
+integral, because they are flows).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from reconciler.planner.arcs import Flow, solve_flow
+from reconciler.planner.cheapest import FAR, Cheapest, cheapest_sets
+from reconciler.planner.costs import HeldCost
+from reconciler.planner.network import FlowInfeasibleError, NumbersTooLarge
+from reconciler.planner.rows import Bools, Choices, Ints, Rows, States
+from reconciler.planner.shortlist import Classes, Shortlist
+from reconciler.planner.sinks import Pieces, Sinks
+
+FEW_ARCS = 300_000
+"""So many arcs are solved at once, without sifting."""
+MANY_ARCS = 2_000_000
+CHUNK = 1 << 14
+SPARE_ROWS = 64
+
+
+class Cost(Protocol):
+    """What the choice of a broker costs each row."""
+
+    @property
+    def largest(self) -> int:
+        """The largest cost, taken as positive."""
+
+    def of(self, index: Ints, column: Ints) -> Ints:
+        """Return the costs [index, seats] of these rows on the brokers `column` [seats] or [index, seats]."""
+
+    def on(self, row: Ints, column: Ints) -> Ints:
+        """Return the cost of each of these rows on the broker beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The least value of an objective.
+
+    `placed` [n, seats] counts the replicas of each row. `price` [cells or brokers] is what one more replica there
+    costs beyond the row's own cost, `broker_price` [brokers] the broker's part of it. `choices` are what the optimal
+    solutions leave to the next objective, `bound` is what the prices prove.
+    """
+
+    placed: Ints
+    price: Ints
+    broker_price: Ints
+    choices: Choices
+    value: int
+    bound: int
+
+
+def solve(
+    rows: Rows,
+    choices: Choices,
+    cost: Cost,
+    sinks: Sinks,
+    *,
+    near: Cost | None = None,
+    classes: Classes | None = None,
+) -> Solved:
+    """Minimise the cost of the replicas placed and of the sinks they fill.
+
+    The search starts from what costs least `near`; where rows still are as free as their `classes`, it looks at a few
+    brokers of each only.
+    """
+    free = choices.free(rows)
+    task = _Task(rows, choices, cost, sinks, free, near or cost, classes)
+    placed: Ints = np.where(rows.allowed & (choices.brokers > 0), rows.count[:, None], 0)
+    penalty = 8 * (_largest(task) + 1)
+    while True:
+        placed, flow = _sifted(task, placed, penalty)
+        if not flow.penalised:
+            return _solved(task, placed, flow)
+        penalty = _raised(penalty, task)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What `solve` was asked for; `free` [n, seats] are the arcs that are not decided."""
+
+    rows: Rows
+    choices: Choices
+    cost: Cost
+    sinks: Sinks
+    free: Bools
+    near: Cost
+    classes: Classes | None
+
+    @property
+    def open_rows(self) -> Ints:
+        """The rows with a choice left."""
+        return np.flatnonzero(self.free.any(axis=1))
+
+    @property
+    def pieces(self) -> Pieces:
+        """The pieces of the places where replicas end."""
+        return self.sinks.cells or self.sinks.brokers
+
+    @property
+    def places(self) -> int:
+        """How many places replicas may end in: the brokers, or the cells."""
+        return len(self.choices.cell_low) or self.rows.brokers
+
+    def place(self, row: Ints, seat: Ints) -> Ints:
+        """Return the place where a replica on a row's seat ends."""
+        broker = self.rows.broker(row, seat)
+        return self.rows.topic[row] * self.rows.brokers + broker if self.choices.has_cells else broker
+
+    def settled(self, placed: Ints) -> Ints:
+        """Return how many replicas are in each place."""
+        topics = self.places // self.rows.brokers
+        return self.rows.units(placed, is_by_topic=self.choices.has_cells, topics=topics)
+
+    def weight(self, index: Ints, rows: Rows, cost: Cost, price: Ints) -> Ints:
+        """Return the cost and the price [index, seats] of each choice."""
+        own = cost.of(index, rows.column)
+        if not self.choices.has_cells:
+            return own + price[rows.column]
+        by_topic = price.reshape(-1, rows.brokers)
+        return own + by_topic[rows.topic[:, None], rows.column]
+
+    def cheapest(self, cost: Cost, price: Ints) -> Iterator[tuple[Ints, Rows, Cheapest, Ints]]:
+        """Yield the cheapest sets of the open rows, a chunk at a time, with the rows over the seats they chose from.
+
+        The last is the weight of each seat.
+        """
+        short = None
+        if self.classes is not None and isinstance(cost, HeldCost):
+            short = Shortlist.at(self.classes, cost, price)
+        index = self.open_rows
+        for start in range(0, len(index), CHUNK):
+            some = index[start : start + CHUNK]
+            rows, choices = self.rows.take(some), self.choices.take(some)
+            if short is not None:
+                rows, choices, weight = short.of(rows, choices, some)
+            else:
+                weight = self.weight(some, rows, cost, price)
+            yield some, rows, cheapest_sets(rows, choices, weight), weight
+
+
+def _largest(task: _Task) -> int:
+    """Return the largest cost of one unit."""
+    pieces = [piece for piece in (task.sinks.brokers, task.sinks.cells) if piece is not None]
+    return task.cost.largest + sum(int(np.abs(piece.cost).max(initial=0)) for piece in pieces)
+
+
+def _raised(penalty: int, task: _Task) -> int:
+    """Return a penalty that weighs more; no chain of exchanges costs more than one a broker."""
+    if penalty > 4 * task.rows.brokers * (_largest(task) + 1):
+        raise FlowInfeasibleError
+    if penalty * 16 > FAR:
+        raise NumbersTooLarge.of(penalty)
+    return 8 * penalty
+
+
+def _sifted(task: _Task, placed: Ints, penalty: int) -> tuple[Ints, Flow]:
+    """Return the replicas placed [n, seats] at the least cost, and the flow whose prices prove it."""
+    if task.free.sum() <= FEW_ARCS or task.rows.count.max(initial=0) > 1:
+        arcs = task.free | (task.rows.allowed & (task.choices.brokers > 0))
+        return placed, _flow(task, task.open_rows, placed, arcs, penalty)
+    arcs = _start(task, placed)
+    active = _likely(task, placed, arcs)
+    while True:
+        flow = _flow(task, active, placed, arcs, penalty)
+        more = _priced_in(task, placed, flow.price, arcs)
+        if not len(more):
+            return placed, flow
+        active = np.union1d(active, more)
+
+
+def _flow(task: _Task, active: Ints, placed: Ints, arcs: Bools, penalty: int) -> Flow:
+    """Solve over the active rows alone, and set what they place."""
+    placed[active] = 0
+    rows, chosen = task.rows.take(active), arcs[active]
+    row, seat = np.nonzero(chosen)
+    flow = solve_flow(
+        rows,
+        task.choices.take(active),
+        chosen,
+        task.cost.on(active[row], rows.broker(row, seat)),
+        task.sinks,
+        settled=task.settled(placed),
+        penalty=penalty,
+    )
+    placed[active] = flow.placed
+    return flow
+
+
+def _start(task: _Task, placed: Ints) -> Bools:
+    """Set each open row to its cheapest set, whatever the brokers get, and return the arcs of these sets."""
+    nothing = np.zeros(task.places, dtype=np.int64)
+    for some, rows, cheapest, _ in task.cheapest(task.near, nothing):
+        placed[some] = 0
+        _put(task, placed, some, rows, cheapest.held)
+    arcs: Bools = placed > 0
+    return arcs
+
+
+def _put(task: _Task, seats: Ints | Bools, some: Ints, rows: Rows, held: Bools) -> None:
+    """Mark the chosen seats of these rows, which may have been chosen from fewer."""
+    row, seat = np.nonzero(held)
+    is_short = task.rows.column.ndim == 1 and rows.column.ndim > 1
+    seats[some[row], rows.column[row, seat] if is_short else seat] = 1
+
+
+def _likely(task: _Task, placed: Ints, arcs: Bools) -> Ints:
+    """Return the rows that are cheapest to move from places with too much, with arcs to places with too little."""
+    count = task.settled(placed)
+    wanted = task.pieces.wanted(count)
+    lacking = (wanted > count).reshape(-1, task.rows.brokers)
+    entries = [_entries(task, some, placed, lacking) for some in _chunks(task.open_rows)]
+    row, place, regret = (np.concatenate(column) for column in zip(*entries, strict=True))
+    order = np.lexsort((row, regret, place))
+    rank = np.arange(len(order)) - np.searchsorted(place[order], place[order])
+    few = np.where(count > wanted, 2 * (count - wanted) + SPARE_ROWS, 0)
+    likely = np.unique(row[order[rank < few[place[order]]]])
+    arcs[likely] |= task.free[likely] & _nearest(task, wanted - count, likely)
+    return likely
+
+
+def _chunks(index: Ints) -> Iterator[Ints]:
+    for start in range(0, len(index), CHUNK):
+        yield index[start : start + CHUNK]
+
+
+def _entries(task: _Task, some: Ints, placed: Ints, lacking: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return each replica placed of these rows: its row, its place, what it costs to put it where something lacks."""
+    rows = task.rows.take(some)
+    lacks = lacking[rows.topic[:, None], rows.column] if task.choices.has_cells else lacking[0][rows.column]
+    can = task.free[some] & (placed[some] == 0) & lacks
+    cost = task.cost.of(some, rows.column)
+    elsewhere = np.where(can, cost, FAR).min(axis=1, initial=FAR)
+    number, seat = np.nonzero((placed[some] > 0) & task.free[some] & (elsewhere < FAR)[:, None])
+    return some[number], task.place(some[number], seat), elsewhere[number] - cost[number, seat]
+
+
+def _nearest(task: _Task, lack: Ints, index: Ints) -> Bools:
+    """Return [index, seats] the brokers that lack most, of each rack so many that the arcs of these rows stay few."""
+    most = lack.reshape(-1, task.rows.brokers).max(axis=0)
+    rows = task.rows
+    if rows.column.ndim > 1:
+        lacks: Bools = most[rows.column[index]] > 0
+        return lacks
+    per_rack = max(2, MANY_ARCS // max(1, len(index) * rows.low.shape[1]))
+    chosen = np.zeros(rows.brokers, dtype=np.bool_)
+    for rack in np.unique(rows.rack):
+        members = np.flatnonzero((rows.rack == rack) & (most > 0))
+        chosen[members[np.argsort(-most[members], kind="stable")[:per_rack]]] = True
+    return np.broadcast_to(chosen, (len(index), rows.brokers))
+
+
+def _priced_in(task: _Task, placed: Ints, price: Ints, arcs: Bools) -> Ints:
+    """Let in the sets that are cheaper at these prices than what is placed, and return their rows."""
+    found = []
+    for some, rows, cheapest, weight in task.cheapest(task.cost, price):
+        number, seat = np.nonzero(placed[some])
+        paid = task.cost.on(some[number], task.rows.broker(some[number], seat)) + price[task.place(some[number], seat)]
+        gain = np.zeros(len(some), dtype=np.int64)
+        np.add.at(gain, number, paid)
+        gain -= (weight * cheapest.held).sum(axis=1)
+        better = np.flatnonzero(gain > 0)
+        _put(task, arcs, some[better], rows.take(better), cheapest.held[better])
+        found.append(some[better])
+    return np.concatenate(found)
+
+
+def _solved(task: _Task, placed: Ints, flow: Flow) -> Solved:
+    """Return the solution with its value, what its prices prove, and the choices that they leave."""
+    states = task.choices
+    racks, brokers, leading = states.racks.copy(), states.brokers.copy(), states.leading.copy()
+    number, seat = np.nonzero(placed)
+    each = task.cost.on(number, task.rows.broker(number, seat))
+    value = _exact_sum(each * placed[number, seat])
+    is_open = np.isin(np.arange(len(task.rows.count)), task.open_rows)
+    price = flow.price[task.place(number, seat)]
+    bound = _exact_sum(((each + price) * placed[number, seat])[~is_open[number]])
+    for some, rows, cheapest, weight in task.cheapest(task.cost, flow.price):
+        bound += _exact_sum((weight * cheapest.held).sum(axis=1) * rows.count)
+        above = np.where(rows.leading, cheapest.group_price[:, None], cheapest.price[:, None])
+        _settle(racks, some, np.sign(above - cheapest.rack_price))
+        _settle(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
+        whole = task.rows.take(some)
+        ask = weight if rows is whole else task.weight(some, whole, task.cost, flow.price)
+        reduced = np.sign(cheapest.rack_price[:, task.rows.rack] - ask)
+        _settle(brokers, some, reduced * whole.allowed)
+    low, high = task.sinks.brokers.narrowed(flow.broker_price)
+    units = task.settled(placed)
+    value += task.sinks.brokers.filled(units.reshape(-1, task.rows.brokers).sum(axis=0))
+    bound += task.sinks.brokers.bound(flow.broker_price)
+    narrowed = Choices(racks, brokers, leading, low, high, states.cell_low, states.cell_high)
+    if task.sinks.cells is not None:
+        cell_price = flow.price - np.tile(flow.broker_price, task.places // task.rows.brokers)
+        value += task.sinks.cells.filled(units)
+        bound += task.sinks.cells.bound(cell_price)
+        cell_low, cell_high = task.sinks.cells.narrowed(cell_price)
+        narrowed = replace(narrowed, cell_low=cell_low, cell_high=cell_high)
+    return Solved(placed, flow.price, flow.broker_price, narrowed, value, bound)
+
+
+def _exact_sum(values: Ints) -> int:
+    """Return the sum without an overflow."""
+    return sum(values.tolist())
+
+
+def _settle(state: States, index: Ints, sign: Ints) -> None:
+    """Decide in place what is still free where a reduced cost is not zero."""
+    present = state[index]
+    state[index] = np.where(present == 0, sign, present)
