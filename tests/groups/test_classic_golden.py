@@ -1,0 +1,46 @@
+"""Random groups under Kafka's own classes and under ours: partition for partition the same."""
+
+from collections import Counter
+
+import pytest
+from helpers.classic_groups import CLASSIC, rebalances
+from helpers.group_scenarios import scenarios
+from helpers.java_assignors import ask, why_not
+
+from reconciler.groups.registry import assignor_named
+
+SCENARIOS = 600
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kafka_classes() -> None:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def test_random_groups_get_what_kafkas_classes_give() -> None:
+    """Left out is only what is no assignment: an exception, or partitions for members that do not subscribe to them.
+
+    Both are known of the class behind `sticky` where members come with old claims, and where one subscribes to nothing.
+    """
+    asked = scenarios(SCENARIOS)
+    compared: Counter[str] = Counter()
+    illegal = 0
+    for scenario, answer in zip(asked, ask(asked, {"assignors": list(CLASSIC), "orders": 1}), strict=True):
+        for assignor in CLASSIC:
+            if assignor in answer.get("failed", {}):
+                illegal += 1
+                continue
+            for rebalance in rebalances(scenario, assignor, answer["expected"][assignor]):
+                if not rebalance.is_legal:
+                    illegal += 1
+                    break
+                given = assignor_named(assignor).assign(rebalance.members, rebalance.topics)
+                assert given == rebalance.expected, rebalance.where
+                compared[assignor] += 1
+    assert illegal <= SCENARIOS * len(CLASSIC) // 200
+    assert set(compared) == set(CLASSIC)
+    assert min(compared.values()) > 2 * SCENARIOS
