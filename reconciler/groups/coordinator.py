@@ -1,15 +1,17 @@
 """Which broker coordinates a group: the leader of one partition of `__consumer_offsets`, found by the group's id."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.groups.java_hash import text_hash
 from reconciler.model.cluster import Cluster
-from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
+OTHER_COORDINATOR = "KR920"
+_MOST_NAMED = 5
 # A hash is a 32-bit int: from the smallest one on, the unsigned number that stands for it is negative in Java.
 _SMALLEST_INT, _INTS = 1 << 31, 1 << 32
 
@@ -54,13 +56,13 @@ class CoordinatorChange:
     to_broker: int | None
 
 
-def coordinator_changes(plan: Plan, observed: Cluster) -> tuple[CoordinatorChange, ...]:
-    """Return the observed groups whose coordinator is another broker once the plan has run, by group id.
+def coordinator_changes(stages: Iterable[Stage], observed: Cluster) -> tuple[CoordinatorChange, ...]:
+    """Return the observed groups whose coordinator is another broker once these stages have run, by group id.
 
     A coordinator moves with its partition's leader: when the plan elects another one, or when the leader is no longer
     among the replicas; Kafka then takes the first of the new list that is in sync.
     """
-    leaders = leaders_after(plan, observed)
+    leaders = leaders_after(stages, observed)
     found = (coordination(group.group_id, observed) for group in observed.groups)
     return tuple(
         CoordinatorChange(each.group_id, each.partition, each.broker, leaders[each.partition])
@@ -69,10 +71,31 @@ def coordinator_changes(plan: Plan, observed: Cluster) -> tuple[CoordinatorChang
     )
 
 
-def leaders_after(plan: Plan, observed: Cluster) -> Mapping[int, int | None]:
-    """Return the leader of each partition of `__consumer_offsets` that the plan touches, once the plan has run."""
+def coordinator_warnings(stages: Iterable[Stage], observed: Cluster) -> tuple[Problem, ...]:
+    """Return the warning that groups get other coordinators, which are named where groups were observed."""
+    told = tuple(stages)
+    moved = [number for number, leader in leaders_after(told, observed).items() if leader != _leader(observed, number)]
+    changes = coordinator_changes(told, observed)
+    if changes:
+        named = ", ".join(f"{each.group_id} ({each.from_broker} -> {each.to_broker})" for each in changes[:_MOST_NAMED])
+        more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+        who = f"{len(changes)} groups get" if len(changes) > 1 else "1 group gets"
+        message = f"{who} another coordinator: {named}{more}; each commits again once that has loaded it"
+    elif moved and not observed.groups:
+        count = f"{len(moved)} partitions" if len(moved) > 1 else "1 partition"
+        message = (
+            f"{count} of {OFFSETS_TOPIC} get another leader, and the groups there another coordinator: "
+            "`groups describe --plan PLAN` names them"
+        )
+    else:
+        return ()
+    return (Problem(OTHER_COORDINATOR, message, severity=Severity.WARNING),)
+
+
+def leaders_after(stages: Iterable[Stage], observed: Cluster) -> Mapping[int, int | None]:
+    """Return the leader of each partition of `__consumer_offsets` that the stages touch, once they have run."""
     leaders: dict[int, int | None] = {}
-    for stage in plan.stages:
+    for stage in stages:
         match stage:
             case ReassignStage():
                 for move in stage.moves:

@@ -137,7 +137,7 @@ def _coordinators_after(plan_path: str, observed: Cluster) -> Mapping[str, int |
 
     plan = read_plan(plan_path)
     _refuse_other_cluster(plan, observed)
-    return {change.group_id: change.to_broker for change in coordinator_changes(plan, observed)}
+    return {change.group_id: change.to_broker for change in coordinator_changes(plan.stages, observed)}
 
 
 def _refuse_other_cluster(plan: Plan, observed: Cluster) -> None:

@@ -75,6 +75,7 @@ def plan_of(
 ) -> Plan:
     """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
     from reconciler.files.plan_file import with_id
+    from reconciler.groups.coordinator import coordinator_warnings
     from reconciler.planner.place import plan_placement
     from reconciler.staging.assembly import assemble
     from reconciler.staging.stages import stage_moves
@@ -94,7 +95,13 @@ def plan_of(
         proof=placed.proof,
         balance_before=placed.balance_before,
         balance_after=placed.balance_after,
-        warnings=(*changes.drift, *placed.warnings, *warnings_of_growth(observed, placed.topic_changes), *warnings),
+        warnings=(
+            *changes.drift,
+            *placed.warnings,
+            *warnings_of_growth(observed, placed.topic_changes),
+            *coordinator_warnings(staged.stages, observed),
+            *warnings,
+        ),
     )
     refuse_unsafe(plan, observed, rules)
     return with_id(plan)

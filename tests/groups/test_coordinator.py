@@ -10,11 +10,12 @@ from reconciler.groups.coordinator import (
     CoordinatorChange,
     coordination,
     coordinator_changes,
+    coordinator_warnings,
     offsets_partition,
 )
 from reconciler.model.cluster import Cluster, Group
 from reconciler.model.move import Election, Move, Reason
-from reconciler.model.plan import Plan, Source
+from reconciler.model.problem import Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -59,10 +60,6 @@ def test_without_the_offsets_topic_no_group_has_a_place() -> None:
     assert coordination("billing", small_cluster("orders-0: 1,2")) is None
 
 
-def plan_of(*stages: Stage) -> Plan:
-    return Plan("c", "simulated", Source("sha256:0"), stages=stages)
-
-
 def move(partition: int, old: tuple[int, ...], new: tuple[int, ...], topic: str = "__consumer_offsets") -> Move:
     return Move(TopicPartition(topic, partition), old, new, 0, Reason.BALANCE)
 
@@ -98,4 +95,30 @@ def test_a_plan_moves_coordinators_with_the_leaders_of_the_offsets_topic(
     stages: tuple[Stage, ...], changes: tuple[CoordinatorChange, ...]
 ) -> None:
     cluster = replace(offsets_cluster(), groups=GROUPS)
-    assert coordinator_changes(plan_of(*stages), cluster) == changes
+    assert coordinator_changes(stages, cluster) == changes
+
+
+MOVED = (ReassignStage(1, (move(7, (2, 3), (4, 5)), move(8, (3, 1), (5, 6)))),)
+
+
+def test_a_plan_names_the_groups_that_get_another_coordinator() -> None:
+    (warning,) = coordinator_warnings(MOVED, replace(offsets_cluster(), groups=GROUPS))
+    assert (warning.code, warning.severity) == ("KR920", Severity.WARNING)
+    assert warning.message == (
+        "2 groups get another coordinator: a (2 -> 4), orders.events.v2 (3 -> 5); each commits again once that has "
+        "loaded it"
+    )
+
+
+def test_a_plan_made_without_groups_says_how_to_find_them() -> None:
+    (warning,) = coordinator_warnings(MOVED, offsets_cluster())
+    assert warning.message == (
+        "2 partitions of __consumer_offsets get another leader, and the groups there another coordinator: "
+        "`groups describe --plan PLAN` names them"
+    )
+
+
+def test_a_plan_that_moves_nobodys_coordinator_says_nothing() -> None:
+    assert coordinator_warnings(MOVED, replace(offsets_cluster(), groups=(Group("billing"),))) == ()
+    assert coordinator_warnings((ReassignStage(1, (move(9, (1, 2), (2, 1)),)),), offsets_cluster()) == ()
+    assert coordinator_warnings((), offsets_cluster()) == ()
