@@ -1,0 +1,300 @@
+"""The verbs of `groups` on a snapshot and on a simulated cluster: what they print, and how they end."""
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.program import Program, all_of, modules_loaded_by
+
+from reconciler.cli.groups import GROUP_VERBS
+
+HEAVY = {"numpy", "ortools", "pyspark", "kafka", "rich", "yaml", "jsonschema", "deepdiff"}
+
+
+def partition(number: int, leader: int, end: int | None = None) -> dict[str, object]:
+    replicas = [leader, leader % 2 + 1]
+    found: dict[str, object] = {"partition": number, "leader": leader, "replicas": replicas, "isr": replicas}
+    return found if end is None else found | {"endOffset": end}
+
+
+MEMBER = {
+    "memberId": "app-1-f00", "clientId": "app-1", "host": "10.0.0.1", "instanceId": None, "rack": "a",
+    "subscription": ["orders"], "assignment": {"orders": [0, 1, 2]},
+}  # fmt: skip
+SNAPSHOT = {
+    "formatVersion": "1.0",
+    "clusterId": "c1",
+    "observedAt": "2026-11-21T14:00:00Z",
+    "brokers": [{"id": 1, "host": "k1", "port": 9092}, {"id": 2, "host": "k2", "port": 9092}],
+    "topics": [
+        {"name": "__consumer_offsets", "internal": True, "partitions": [partition(0, 1), partition(1, 2)]},
+        {"name": "orders", "partitions": [partition(0, 1, 1200), partition(1, 2, 40), partition(2, 2, 7)]},
+    ],
+    "groups": [
+        {"groupId": "audit", "state": "Empty", "coordinator": 2, "offsets": {"orders": {"0": 1000}}},
+        {
+            "groupId": "billing", "state": "Stable", "protocol": "range", "coordinator": 2, "members": [MEMBER],
+            "offsets": {"orders": {"0": 40, "1": 40}},
+        },
+        {"groupId": "connect-1", "state": "Stable", "protocol": "v1", "protocolType": "connect"},
+        {"groupId": "modern", "state": "Stable", "type": "consumer", "protocol": "uniform"},
+    ],
+}  # fmt: skip
+CLUSTER = """apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: s}
+spec: {simulation: simulated.json}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    """Return the arguments that name a simulated cluster in the present folder."""
+    folder = tmp_path / "desired-state" / "s"
+    folder.mkdir(parents=True)
+    (folder / "simulated.json").write_text(json.dumps(SNAPSHOT))
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    return "--cluster=s"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    """Return the argument that names a snapshot."""
+    file = tmp_path / "snapshot.json"
+    file.write_text(json.dumps(SNAPSHOT))
+    return f"--state={file}"
+
+
+def test_list_shows_every_group_in_one_line(reconciler: Program, state: str) -> None:
+    ended = reconciler("groups", "list", state)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == (
+        "  group      kind               state   assignor  members  coordinator    lag\n"
+        "  audit      classic            Empty   -               0            2    200\n"
+        "  billing    classic            Stable  range           1            2  1,160\n"
+        "  connect-1  classic (connect)  Stable  v1              0            1      -\n"
+        "  modern     consumer           Stable  uniform         0            2      -\n"
+    )
+
+
+def test_describe_shows_members_coordinator_and_lag(reconciler: Program, state: str) -> None:
+    ended = reconciler("groups", "describe", "billing", state)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == (
+        "group billing: Stable, range, classic, 1 member, lag 1,160\n"
+        "  coordinator: broker 2 (k2:9092), leader of __consumer_offsets-1\n"
+        "  member     client  host      rack  owns\n"
+        "  app-1-f00  app-1   10.0.0.1  a     orders 0-2\n"
+        "  topic   member  partition  committed   end    lag\n"
+        "  orders  app-1           0         40  1200  1,160\n"
+        "  orders  app-1           1         40    40      0\n"
+        "  orders  app-1           2          -     7      -\n"
+    )
+
+
+def test_a_simulated_cluster_shows_what_its_snapshot_does(reconciler: Program, cluster: str, state: str) -> None:
+    for verb in ("list", "describe", "lag"):
+        assert reconciler("groups", verb, cluster).out == reconciler("groups", verb, state).out
+
+
+@pytest.mark.parametrize("arguments", [("billing", "audit"), ("--group", "billing", "--group=audit", "billing")])
+def test_groups_are_named_as_arguments_or_as_options(
+    reconciler: Program, state: str, arguments: tuple[str, ...]
+) -> None:
+    told = json.loads(reconciler("groups", "lag", *arguments, state, "-o", "json").out)
+    assert [group["groupId"] for group in told["groups"]] == ["audit", "billing"]
+
+
+def test_json_says_null_where_nothing_is_known(reconciler: Program, state: str) -> None:
+    (group,) = json.loads(reconciler("groups", "describe", "billing", state, "-o", "json").out)["groups"]
+    assert group["members"] == [{**MEMBER, "subscriptionPattern": None}]
+    assert [(each["partition"], each["committed"], each["lag"]) for each in group["partitions"]] == [
+        (0, 40, 1160), (1, 40, 0), (2, None, None),
+    ]  # fmt: skip
+    assert (group["totalLag"], group["offsetsPartition"], group["coordinatorAfterPlan"]) == (1160, 1, None)
+
+
+def test_every_group_that_is_not_there_is_told_with_the_nearest(reconciler: Program, state: str, cluster: str) -> None:
+    for place in (state, cluster):
+        ended = reconciler("groups", "describe", "biling", "billing", "nothing", place)
+        assert (ended.code, ended.out) == (1, "")
+        assert "there is no group biling, or this user may not see it: did you mean billing? (KR910)" in ended.err
+        assert "there is no group nothing" in ended.err
+
+
+def test_the_plan_tells_who_will_coordinate(reconciler: Program, cluster: str, tmp_path: Path) -> None:
+    lines = "---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: __consumer_offsets}\n"
+    lines += "spec:\n  placement: {assignment: [[1, 2], [1, 2]]}\n"
+    (tmp_path / "desired-state" / "s" / "offsets.yaml").write_text(lines.removeprefix("---\n"))
+    planned = reconciler("plan", cluster, "--out", "plan.json")
+    assert planned.code == 0, planned.err
+    shown = reconciler("show", "plan.json").out
+    # A simulated cluster is read as a real one: without groups, so the plan says how to find them.
+    assert "`groups describe --plan PLAN` names them (KR920)" in shown
+    described = reconciler("groups", "describe", "billing", cluster, "--plan", "plan.json").out
+    assert "leader of __consumer_offsets-1; broker 1 once the plan has run" in described
+    other = {**SNAPSHOT, "clusterId": "another"}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    refused = reconciler("groups", "describe", "--state=other.json", "--plan", "plan.json")
+    assert (refused.code, "is of cluster c1, and these groups are of another" in refused.err) == (1, True)
+
+
+# Reset
+
+
+def test_a_reset_is_shown_and_nothing_is_written(reconciler: Program, cluster: str) -> None:
+    before = reconciler("groups", "lag", "audit", cluster).out
+    ended = reconciler("groups", "reset-offsets", "audit", "--topic", "orders", "--to-offset", "500", cluster)
+    assert ended.code == 0
+    assert ended.out == (
+        "group audit: 3 offsets to commit, 500 records to be read again\n"
+        "  topic   effect          partition  committed  new  lag\n"
+        "  orders  500 read again          0       1000  500  700\n"
+        "  orders  first commit            1          -   40    0\n"
+        "  orders  first commit            2          -    7    0\n"
+    )
+    assert "orders-1, orders-2: each ends before that offset: set to its latest offset (KR902)" in ended.err
+    assert ended.err.endswith("Nothing has been committed: give --execute to commit these offsets.\n")
+    assert reconciler("groups", "lag", "audit", cluster).out == before
+
+
+@pytest.mark.parametrize(
+    ("target", "new"),
+    [
+        (["--to-earliest"], 0),
+        (["--to-latest"], 1200),
+        (["--to-current"], 1000),
+        (["--to-offset", "7"], 7),
+        (["--shift-by", "-10"], 990),
+        (["--shift-by=10"], 1010),
+        (["--to-datetime", "2026-11-21T13:00:00.000"], 0),
+        (["--to-datetime", "2026-11-21T15:00:00+01:00"], 0),
+        (["--to-datetime", "2026-11-21T14:00:01Z"], 1200),
+        (["--by-duration", "90m"], 0),
+        (["--by-duration", "P1DT2H"], 0),
+    ],
+)
+def test_every_target_is_committed_with_execute(reconciler: Program, cluster: str, target: list[str], new: int) -> None:
+    arguments = ["groups", "reset-offsets", "audit", "--topic", "orders:0", *target, cluster]
+    ended = reconciler(*arguments, "--execute", "-o", "json")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out)
+    assert told["executed"] is True
+    (group,) = json.loads(reconciler("groups", "lag", "audit", cluster, "-o", "json").out)["groups"]
+    assert group["partitions"][0]["committed"] == new == told["groups"][0]["offsets"][0]["new"]
+
+
+def test_the_csv_makes_the_round_trip(reconciler: Program, cluster: str, tmp_path: Path) -> None:
+    reset = ("groups", "reset-offsets", "audit")
+    assert reconciler(*reset, "--all-topics", "--to-current", "--export", "a.csv", cluster).code == 0
+    assert (tmp_path / "a.csv").read_text() == "orders,0,1000\n"
+    assert reconciler(*reset, "--topic", "orders", "--to-latest", "--execute", cluster).code == 0
+    assert reconciler(*reset, "--from-file", "a.csv", "--execute", cluster).code == 0
+    again = reconciler(*reset, "--topic=orders:0", "--to-current", "--export", "-", cluster)
+    assert again.out == "orders,0,1000\n"
+    assert "group audit: 1 offset to commit" in again.err
+
+
+def test_several_groups_share_a_csv(reconciler: Program, cluster: str, tmp_path: Path) -> None:
+    ended = reconciler(
+        "groups", "reset-offsets", "--all-groups", "--all-topics", "--to-current", "--export=a.csv", cluster
+    )
+    assert ended.code == 3  # billing has a member
+    assert (tmp_path / "a.csv").read_text() == "audit,orders,0,1000\nbilling,orders,0,40\nbilling,orders,1,40\n"
+    missing = reconciler("groups", "reset-offsets", "audit", "modern", "--from-file=a.csv", cluster)
+    assert (missing.code, "a.csv holds no offsets of group modern (KR916)" in missing.err) == (1, True)
+
+
+def test_a_group_with_members_is_shown_and_refused(reconciler: Program, cluster: str) -> None:
+    for execute in ((), ("--execute",)):
+        ended = reconciler(
+            "groups", "reset-offsets", "billing", "audit", "--all-topics", "--to-latest", cluster, *execute
+        )
+        assert ended.code == 3
+        assert "group billing: 2 offsets to commit, 1,160 records skipped" in ended.out
+        assert "group billing is Stable with 1 member: stop the members first" in ended.err
+    # All or nothing: the other group keeps its offsets too.
+    assert " 1000  1200  200" in reconciler("groups", "lag", "audit", cluster).out
+
+
+def test_a_reset_begins_a_group_that_is_not_there(reconciler: Program, cluster: str) -> None:
+    ended = reconciler("groups", "reset-offsets", "new", "--topic", "orders:0,2", "--to-latest", "--execute", cluster)
+    assert (ended.code, "there is no group new yet: it begins with these offsets (KR915)" in ended.err) == (0, True)
+    assert "  new        classic" in reconciler("groups", "list", cluster).out
+    assert reconciler("groups", "reset-offsets", "no", "--all-topics", "--to-latest", cluster).code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--to-latest", "--all-topics"], "name the groups, or give --all-groups"),
+        (["g", "--all-groups", "--to-latest", "--all-topics"], "name the groups, or give --all-groups"),
+        (["g", "--all-topics"], "give one target of --by-duration, --from-file, "),
+        (
+            ["g", "--all-topics", "--to-latest", "--to-offset", "0"],
+            "give one target only, not --to-latest, --to-offset.",
+        ),
+        (["g", "--to-latest"], "say what to reset with --topic or --all-topics"),
+        (["g", "--from-file", "x.csv", "--topic", "t"], "say what to reset with --topic or --all-topics"),
+        (["g", "--all-topics", "--topic", "t", "--to-latest"], "give --topic or --all-topics, not both"),
+        (["g", "--topic", "t:0", "--topic", "t:1", "--to-latest"], "write its partitions in one --topic"),
+        (["g", "--topic", "t:", "--to-latest"], "'t:' is no topic"),
+        (["g", "--topic", "t:x", "--to-latest"], "'t:x' is no topic"),
+        (["g", "--topic", "t", "--to-offset", "x"], "'x' is not a valid integer"),
+        (["g", "--topic", "t", "--to-datetime", "noon"], "'noon' is no time: write it as 2026-11-20T08:00:00Z"),
+        (["g", "--topic", "t", "--by-duration", "90"], "'90' is no length of time"),
+        (["g", "--topic", "t", "--by-duration", "PT"], "'PT' is no length of time"),
+        (["g", "--topic", "t", "--by-duration", "P1DT"], "'P1DT' is no length of time"),
+        (["g", "--topic", "t", "--to-latest", "--export", "-", "-o", "json"], "export to a file"),
+        (["g", "--topic", "t", "--to-latest", "--state", "x.json"], "works on a cluster, not on a snapshot"),
+    ],
+)
+def test_an_unclear_reset_is_wrong_usage(reconciler: Program, arguments: list[str], told: str) -> None:
+    ended = reconciler("groups", "reset-offsets", *arguments)
+    assert (ended.code, ended.out) == (64, "")
+    assert told in ended.err
+
+
+# Delete
+
+
+def test_a_deletion_is_shown_then_done(reconciler: Program, cluster: str) -> None:
+    shown = reconciler("groups", "delete", "audit", cluster)
+    assert (shown.code, shown.out) == (0, "  - audit  Empty, 1 committed offset to go with it\n")
+    assert shown.err == "Nothing has been deleted: give --execute to delete them.\n"
+    done = reconciler("groups", "delete", "audit", "--execute", cluster)
+    assert (done.code, done.out, done.err) == (0, "  - audit  deleted, with 1 committed offset\n", "")
+    gone = reconciler("groups", "delete", "audit", "--execute", cluster)
+    assert (gone.code, "there is no group audit" in gone.err) == (1, True)
+
+
+def test_deleting_a_group_with_members_is_refused_with_all_the_others(reconciler: Program, cluster: str) -> None:
+    ended = reconciler("groups", "delete", "audit", "billing", "--execute", cluster)
+    assert ended.code == 3
+    assert "group billing is Stable with 1 member: stop the members first. Nothing was deleted. (KR918)" in ended.err
+    assert "audit" in reconciler("groups", "list", cluster).out
+
+
+def test_deleting_needs_a_name_and_a_cluster(reconciler: Program, state: str) -> None:
+    assert reconciler("groups", "delete").code == 64
+    assert reconciler("groups", "delete", "audit", state).code == 64
+
+
+# Help
+
+
+@pytest.mark.parametrize("verb", GROUP_VERBS)
+def test_every_verb_of_groups_has_help_with_examples_and_variables(reconciler: Program, verb: str) -> None:
+    ended = reconciler("groups", verb, "--help")
+    assert ended.code == 0
+    wanted = ["Examples:", f"reconciler groups {verb}", "Exit codes:", "--cluster", "RECONCILER_CLUSTER"]
+    assert all_of(ended.out, wanted) == []
+
+
+def test_a_mistyped_verb_of_groups_is_told_the_nearest(reconciler: Program) -> None:
+    assert "Did you mean describe?" in reconciler("groups", "descrbe").err
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("reset-offsets", "--help"), ("lag", "--nonsense"), ("delete",)])
+def test_help_and_wrong_usage_of_groups_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert modules_loaded_by("groups", *arguments) & HEAVY == set()
