@@ -22,7 +22,7 @@ from reconciler.render.facts import (
     throttle,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
-from reconciler.render.supposed import remedy_lines, what_if_lines
+from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
 from reconciler.render.units import counted, duration, rate, size
 
 NO_CHANGES = "No changes."
@@ -57,6 +57,8 @@ def no_changes(reviewed: Plan, topics: int, partitions: int, *, root: str = "") 
 def findings(reviewed: Plan, *, root: str = "") -> list[str]:
     """Return the plan's violations and warnings, one a line, and what would make it fit."""
     found = problems([*reviewed.violations, *reviewed.warnings], root=root)
+    if reviewed.what_if and reviewed.violations and not reviewed.remedies:
+        return [*found, NOTHING_FITS]
     return found + remedy_lines(reviewed.remedies, root=root)
 
 

@@ -9,6 +9,7 @@ from reconciler.render.facts import place
 from reconciler.render.units import counted, number
 
 FITS = "It would fit if"
+NOTHING_FITS = "No single change of the desired state, and no pair, was found that would make it fit."
 _LABEL = 10
 _NAMED = 3
 

@@ -13,8 +13,10 @@ from reconciler.model.problem import PlacementInfeasible, Problem, Severity
 from reconciler.model.what_if import AddBroker, Health, Supposition, WhatIf
 from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
+from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import Planned, Planner, planner_of
+from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
 
 __all__ = ["NotASupposition", "Unplannable", "plan_if", "suppositions"]
@@ -39,7 +41,9 @@ def plan_if(
     observed = observed_state(inputs, desired, progress)
     at = suppose(desired, observed, supposed)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
-    return outcome_of(at, supposed, what_if, planner_of(inputs, only))
+    readable, unread = with_readers(inputs, at.desired, at.observed)
+    planner = replace(planner_of(inputs, only), warnings=unread)
+    return outcome_of(replace(at, observed=readable), supposed, what_if, planner)
 
 
 def outcome_of(
@@ -49,7 +53,7 @@ def outcome_of(
     from reconciler.files.plan_file import with_id
 
     try:
-        plan = planner.plan(at.desired, at.observed)
+        plan = plan_or_remedies(planner, at.desired, at.observed, is_thorough=True)
     except PlacementInfeasible as refusal:
         return Unplannable(what_if, refusal)
     plan = replace(

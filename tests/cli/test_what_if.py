@@ -47,6 +47,8 @@ def test_a_lost_rack_shows_what_stops_at_once_even_where_no_plan_can_mend_it(dem
         "8 partitions refuse producers with acks=all (clicks-0, clicks-2, clicks-3, ...)\n"
     )
     assert "cannot be placed" in ended.err
+    assert "\nIt would fit if: replicationFactor is 2, not 3, for catalog.products, " in ended.err
+    assert "(desired-state/demo/classes.yaml:14)" in ended.err
 
 
 def test_without_a_plan_json_still_tells_what_would_be(demo: Program) -> None:
@@ -55,7 +57,9 @@ def test_without_a_plan_json_still_tells_what_would_be(demo: Program) -> None:
     assert supposed["atOnce"]["underReplicated"]["count"] == 475
     assert supposed["before"]["underReplicated"]["count"] == 0
     assert "after" not in supposed
-    assert json.loads(ended.err)["error"]["exitCode"] == 1
+    error = json.loads(ended.err)["error"]
+    assert error["exitCode"] == 1
+    assert {"change": "limits.changedPartitions is 100%", "at": "demo/cluster.yaml:24"} in error["remedies"][0]["edits"]
 
 
 def test_a_lost_rack_that_can_be_mended_says_so(demo: Program) -> None:
@@ -72,6 +76,7 @@ def test_markdown_has_a_marker_of_its_own(demo: Program) -> None:
     assert ended.out.startswith("<!-- reconciler what-if demo -->\n")
     assert "**What if** `drain=5`? Never applied." in ended.out
     assert "so `apply` refuses it." in ended.out
+    assert "It would fit if:\n- one more broker joins in rack b\n" in ended.out
 
 
 def test_it_is_saved_and_shown_but_never_applied(demo: Program) -> None:
@@ -118,3 +123,21 @@ def test_nothing_to_do_says_so_and_what_is_supposed(demo: Program) -> None:
     ended = demo("plan", "--what-if", "partitions=clicks:12")
     assert ended.out.startswith("What if: partitions=clicks:12\n")
     assert "No changes. 41 topics" in ended.out
+
+
+def test_a_plan_that_is_refused_says_what_would_make_it_fit(demo: Program) -> None:
+    file = Path("desired-state/demo/cluster.yaml")
+    file.write_text(file.read_text("utf-8").replace("movedBytes: 250GiB", "movedBytes: 20GiB"), "utf-8")
+    ended = demo("plan", "--out", "plan.json")
+    assert ended.code == 3
+    assert ended.out.endswith(
+        "It would fit if: limits.movedBytes is 27GiB (desired-state/demo/cluster.yaml:25)\n"
+        "             or if: replicationFactor is 2, not 3, for clicks (desired-state/demo/web.yaml:8)\n"
+    )
+    assert "It would fit if: limits.movedBytes is 27GiB" in demo("show", "plan.json").out
+
+
+def test_a_supposed_plan_that_nothing_helps_says_so(demo: Program) -> None:
+    ended = demo("plan", "--what-if", "drain=5,drain=2")
+    assert ended.code == 3
+    assert ended.out.endswith("No single change of the desired state, and no pair, was found that would make it fit.\n")

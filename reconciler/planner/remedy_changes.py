@@ -1,0 +1,258 @@
+"""Single changes of the desired state that may let a refused plan fit, the mildest kinds first."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from reconciler.diff.managed import managed_topics
+from reconciler.diff.what_if import OPTION, with_broker
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic, Placement, Protection, Spread
+from reconciler.model.problem import Edit
+
+MIN_ISR = "min.insync.replicas"
+SHOWN = 3
+JOINING = "broker"
+TWICE = ("one more broker joins", "two more brokers join")
+
+
+class States(NamedTuple):
+    """What is desired and what is observed."""
+
+    desired: Desired
+    observed: Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change, for all topics that need it: the lines to edit, and the states with it made.
+
+    Changes of one `kind` differ in the broker or rack alone. `make` may be applied to states that other changes made.
+    """
+
+    kind: str
+    edits: tuple[Edit, ...]
+    make: Callable[[States], States]
+
+
+def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
+    """Return every single change that may help these topics to find their places, in the order to be tried."""
+    declared = managed_topics(states.desired, states.observed)
+    concerned = {name: declared[name] for name in sorted(topics) if name in declared}
+    return [
+        *broker_changes(states),
+        *_spread_changes(concerned),
+        *_leader_rack_changes(states, concerned),
+        *_named_broker_changes(states, concerned),
+        *_named_rack_changes(states, concerned),
+        *factor_changes(states, concerned),
+        *joining_changes(states),
+        *_freedom_changes(concerned),
+    ]
+
+
+def broker_changes(states: States) -> Iterator[Change]:
+    """Yield the changes that let one broker that is there hold replicas again; what is only supposed stays so."""
+    words = {
+        BrokerState.DRAINING: ("kept", "broker {} stays active", BrokerState.ACTIVE),
+        BrokerState.ABSENT: ("kept", "broker {} is declared draining, not absent", BrokerState.DRAINING),
+        BrokerState.CORDONED: ("uncordoned", "broker {} is active, not cordoned", BrokerState.ACTIVE),
+    }
+    for state, (kind, text, then) in words.items():
+        for broker in states.desired.cluster.brokers.values():
+            if broker.state is state and broker.id in states.observed.brokers and not _is_supposed(broker):
+                edit = Edit(text.format(broker.id), broker.at)
+                yield Change(kind, (edit,), _with_state(broker.id, then))
+
+
+def joining_changes(states: States) -> Iterator[Change]:
+    """Yield one more broker in each rack, its disks those of a peer."""
+    known: list[str | None] = [*_racks(states)]
+    for rack in known or [None]:
+        where = f" in rack {rack}" if rack is not None else ""
+        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), _with_new_broker(rack))
+
+
+def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    """Yield one replica less for each topic, where none would be left with fewer than its min ISR."""
+
+    def wanted(topic: DesiredTopic) -> int:
+        there = states.observed.topics.get(topic.name)
+        held = [len(partition.target_replicas) for partition in there.partitions] if there else []
+        return topic.replication_factor or max(held, default=0)
+
+    def words(topic: DesiredTopic) -> str:
+        return f"replicationFactor is {wanted(topic) - 1}, not {wanted(topic)}"
+
+    def lowered(topic: DesiredTopic) -> DesiredTopic:
+        return replace(topic, replication_factor=wanted(topic) - 1)
+
+    if all(wanted(topic) > max(1, _min_isr(states, topic)) for topic in concerned.values()):
+        yield from _of_topics("factor", concerned, "replicationFactor", words, lowered)
+
+
+def _spread_changes(concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    strict = {name: each for name, each in concerned.items() if each.placement.racks_spread is Spread.STRICT}
+    yield from _of_topics(
+        "spread",
+        strict,
+        "placement.racks.spread",
+        lambda _: "racks.spread is prefer, not strict",
+        _placing(lambda placement: replace(placement, racks_spread=Spread.PREFER)),
+    )
+
+
+def _leader_rack_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    asked = {name: each for name, each in concerned.items() if each.placement.racks_leader is not None}
+    for rack in _racks(states):
+        needing = {name: each for name, each in asked.items() if rack not in (each.placement.racks_leader or ())}
+        yield from _of_topics(
+            "leader racks", needing, "placement.racks.leader", _says(f"racks.leader names {rack} too"), _leading(rack)
+        )
+
+
+def _named_broker_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    for broker_id in states.observed.brokers:
+        barring = {
+            name: each
+            for name, each in concerned.items()
+            if each.placement.brokers_only is not None and broker_id not in each.placement.brokers_only
+        }
+        yield from _of_topics(
+            "brokers",
+            barring,
+            "placement.brokers.only",
+            _says(f"brokers.only names {broker_id} too"),
+            _naming(broker_id),
+        )
+    for broker_id in states.observed.brokers:
+        barring = {name: each for name, each in concerned.items() if broker_id in each.placement.brokers_except}
+        words = _says(f"brokers.except does not name {broker_id}")
+        yield from _of_topics("brokers", barring, "placement.brokers.except", words, _allowing(broker_id))
+
+
+def _named_rack_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    for rack in _racks(states):
+        barring = {
+            name: each
+            for name, each in concerned.items()
+            if each.placement.racks_only is not None and rack not in each.placement.racks_only
+        }
+        yield from _of_topics(
+            "racks", barring, "placement.racks.only", _says(f"racks.only names {rack} too"), _naming_rack(rack)
+        )
+
+
+def _freedom_changes(concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
+    frozen = {name: each for name, each in concerned.items() if Protection.MOVE in each.protect}
+    yield from _of_topics(
+        "protect",
+        frozen,
+        "protect",
+        _says("protect does not name move"),
+        lambda topic: replace(topic, protect=topic.protect - {Protection.MOVE}),
+    )
+    written = {name: each for name, each in concerned.items() if each.placement.assignment is not None}
+    yield from _of_topics(
+        "assignment",
+        written,
+        "placement.assignment",
+        _says("placement.assignment is left out"),
+        _placing(lambda placement: replace(placement, assignment=None)),
+    )
+
+
+def _of_topics(
+    kind: str,
+    topics: Mapping[str, DesiredTopic],
+    path: str,
+    words: Callable[[DesiredTopic], str],
+    edited: Callable[[DesiredTopic], DesiredTopic],
+) -> Iterator[Change]:
+    """Yield the change of these topics, one edit a line that says it, nothing where there are none."""
+    if not topics:
+        return
+    lines: dict[tuple[str, str], list[DesiredTopic]] = {}
+    for topic in topics.values():
+        lines.setdefault((str(topic.where(path) or ""), words(topic)), []).append(topic)
+    edits = tuple(
+        Edit(f"{text}, for {_named([topic.name for topic in found])}", found[0].where(path))
+        for (_, text), found in sorted(lines.items())
+    )
+
+    def make(states: States) -> States:
+        known = {
+            name: edited(states.desired.topics.get(name, topic))
+            for name, topic in topics.items()
+            if name in states.desired.topics or name in states.observed.topics
+        }
+        changed = dict(sorted({**states.desired.topics, **known}.items()))
+        return States(replace(states.desired, topics=changed), states.observed)
+
+    yield Change(kind, edits, make)
+
+
+def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
+    def make(states: States) -> States:
+        cluster = states.desired.cluster
+        broker = replace(cluster.broker(broker_id), state=state)
+        changed = replace(cluster, brokers={**cluster.brokers, broker_id: broker})
+        return States(replace(states.desired, cluster=changed), states.observed)
+
+    return make
+
+
+def _with_new_broker(rack: str | None) -> Callable[[States], States]:
+    def make(states: States) -> States:
+        broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
+        return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
+
+    return make
+
+
+def _placing(edited: Callable[[Placement], Placement]) -> Callable[[DesiredTopic], DesiredTopic]:
+    return lambda topic: replace(topic, placement=edited(topic.placement))
+
+
+def _leading(rack: str) -> Callable[[DesiredTopic], DesiredTopic]:
+    return _placing(lambda placement: replace(placement, racks_leader=(placement.racks_leader or frozenset()) | {rack}))
+
+
+def _naming(broker_id: int) -> Callable[[DesiredTopic], DesiredTopic]:
+    return _placing(lambda found: replace(found, brokers_only=(found.brokers_only or frozenset()) | {broker_id}))
+
+
+def _allowing(broker_id: int) -> Callable[[DesiredTopic], DesiredTopic]:
+    return _placing(lambda found: replace(found, brokers_except=found.brokers_except - {broker_id}))
+
+
+def _naming_rack(rack: str) -> Callable[[DesiredTopic], DesiredTopic]:
+    return _placing(lambda found: replace(found, racks_only=(found.racks_only or frozenset()) | {rack}))
+
+
+def _says(words: str) -> Callable[[DesiredTopic], str]:
+    return lambda _: words
+
+
+def _racks(states: States) -> list[str]:
+    return sorted({broker.rack for broker in states.observed.brokers.values() if broker.rack is not None})
+
+
+def _min_isr(states: States, topic: DesiredTopic) -> int:
+    there = states.observed.topics.get(topic.name)
+    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or "1"
+    return int(text) if text.isascii() and text.isdigit() else 1
+
+
+def _is_supposed(broker: DesiredBroker) -> bool:
+    return broker.at is not None and broker.at.file == OPTION
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
+
+
+def partition_count(observed: Cluster) -> int:
+    """Return how many partitions a cluster has."""
+    return sum(len(topic.partitions) for topic in observed.topics.values())
