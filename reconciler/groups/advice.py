@@ -55,7 +55,8 @@ def advise(wanted: Wanted, existing: Existing | None = None, measured: Measured 
     target = wanted.target or known.target
     needs = tuple(_needs(wanted, target, existing, known))
     partitions = max([1, *(need.partitions for need in needs)])
-    deployment = _deployment(wanted, existing, partitions)
+    # Partitions that exist stay, needed or not.
+    deployment = _deployment(wanted, existing, max(partitions, existing.partitions if existing else 0))
     brokers = deployment.brokers
     return Advice(
         partitions,
@@ -64,7 +65,7 @@ def advise(wanted: Wanted, existing: Existing | None = None, measured: Measured 
         float(wanted.headroom * 100),
         deployment.replication_factor,
         costs(deployment, existing),
-        tuple(_notes(existing, needs, partitions)),
+        tuple(_notes(existing, needs, partitions, has_brokers=brokers is not None)),
         brokers,
         -(-partitions // brokers) * brokers if brokers else None,
         existing,
@@ -80,10 +81,10 @@ def _needs(wanted: Wanted, target: int | None, existing: Existing | None, measur
         if target and rate:
             yield Need(what, partitions_for(target, rate, None, wanted.headroom), rate, is_measured=not asked)
     if wanted.consumers:
-        yield Need("wanted consumers, one partition each", wanted.consumers)
+        yield Need("wanted consumers", wanted.consumers)
     for group, members in sorted(existing.groups.items() if existing is not None else ()):
         if members:
-            yield Need(f"members of group {group}, one partition each", members)
+            yield Need(f"members of group {group}", members)
 
 
 def _deployment(wanted: Wanted, existing: Existing | None, partitions: int) -> Deployment:
@@ -99,12 +100,14 @@ def _deployment(wanted: Wanted, existing: Existing | None, partitions: int) -> D
     )
 
 
-def _notes(existing: Existing | None, needs: Sequence[Need], partitions: int) -> Iterator[str]:
+def _notes(existing: Existing | None, needs: Sequence[Need], partitions: int, *, has_brokers: bool) -> Iterator[str]:
     if any(need.is_measured for need in needs):
         yield (
             "a measured rate is what one partition has carried, not what it can: load a topic of one partition to find "
             "the limit, and fewer partitions may do"
         )
+    if not has_brokers:
+        yield "give --brokers for what each broker bears"
     if existing is None:
         yield (
             "partitions can only be added, and adding them sends the keys of keyed records to other partitions: for a "

@@ -65,46 +65,46 @@ def _costs(topic: Deployment, existing: Existing | None) -> Iterator[Cost]:
     yield Cost(
         f"replicas on {where}",
         topic.replicas_per_broker,
-        "each is fetched, checked and kept in memory on its own",
-        "partitions x replicationFactor / brokers",
+        "partitions x replicationFactor, shared by the brokers",
+        "arithmetic",
     )
     yield Cost(
         f"open files on {where}",
         segments * FILES_PER_SEGMENT,
-        "3 a segment: .log, .index and .timeindex, at least one segment a replica; allow 100,000 (ulimit -n)",
-        "Kafka documentation, File descriptor limits; texts that count 2 are from before 0.10.1 (KIP-33)",
+        "3 a segment (.log, .index, .timeindex), a segment a replica at least; allow a broker 100,000 (ulimit -n)",
+        "Kafka documentation, File descriptor limits; texts that count 2 are older than 0.10.1 (KIP-33)",
     )
     yield Cost(
         f"memory maps on {where}",
         segments * MAPS_PER_SEGMENT,
-        "2 a segment, both indexes; Linux allows 65,530 to a process (vm.max_map_count)",
+        "2 a segment, its indexes; Linux allows a process 65,530 (vm.max_map_count)",
         "Kafka documentation, OS",
     )
-    yield from _replication(topic, existing)
-    yield from _fail_over(topic)
+    if topic.brokers is not None:
+        yield from _replication(topic, topic.brokers, existing)
+        yield from _fail_over(topic)
     yield from _memory(topic)
-    yield Cost(
-        "replicas on each broker, all topics" if existing else f"replicas on {where}, this topic alone",
-        _all_replicas(topic, existing),
-        "once 4,000 at most, and 200,000 partitions a cluster; KRaft has no such limit, but each still costs the above",
-        _BLOG_2018,
-        is_outdated=True,
-    )
+    if topic.brokers is not None:
+        yield Cost(
+            "replicas on each broker, all topics" if existing else "replicas on each broker",
+            _all_replicas(topic, existing),
+            "4,000 was the most to advise, and 200,000 partitions a cluster, with ZooKeeper; KRaft has no such number",
+            _BLOG_2018,
+            is_outdated=True,
+        )
 
 
-def _replication(topic: Deployment, existing: Existing | None) -> Iterator[Cost]:
-    brokers = topic.brokers
-    if brokers is None or brokers == 1 or topic.replication_factor == 1:
+def _replication(topic: Deployment, brokers: int, existing: Existing | None) -> Iterator[Cost]:
+    if brokers == 1 or topic.replication_factor == 1:
         return
     followed = topic.partitions * (topic.replication_factor - 1)
-    if existing is not None and existing.cluster_partitions:
+    if existing is not None:
         others = existing.cluster_replicas - existing.cluster_partitions
         followed += max(0, others - existing.partitions * (existing.replication_factor - 1))
-    pairs = brokers * (brokers - 1)
     yield Cost(
-        "replication adds to the latency of acks=all",
-        _per(followed * LATENCY_MS_PER_1000, pairs * 1000),
-        "about 20 ms for 1,000 partitions between two brokers with one fetcher; num.replica.fetchers divides it"
+        "added to the latency of acks=all",
+        _per(followed * LATENCY_MS_PER_1000, brokers * (brokers - 1) * 1000),
+        "20 ms for 1,000 partitions between two brokers, fetched by one thread; num.replica.fetchers divides it"
         + ("; all topics counted" if existing else ""),
         _BLOG_2015,
         unit="ms",
@@ -112,17 +112,16 @@ def _replication(topic: Deployment, existing: Existing | None) -> Iterator[Cost]
 
 
 def _fail_over(topic: Deployment) -> Iterator[Cost]:
-    where = "a broker" if topic.brokers else "the cluster"
     yield Cost(
-        f"partitions without a leader when {where} dies",
+        "partitions without a leader when a broker dies",
         topic.leaders_per_broker,
-        "for up to 9 s (broker.session.timeout.ms), however many; then the controller elects them in batches",
-        "KRaft, Kafka 4",
+        "for up to 9 s (broker.session.timeout.ms) however many they are; KRaft then elects them in batches",
+        "Kafka 4 broker configuration",
     )
     yield Cost(
-        f"time to elect their leaders, when {where} dies",
+        "time to elect their leaders one by one",
         topic.leaders_per_broker * ZOOKEEPER_MS_PER_LEADER,
-        "5 ms each, one after the other, with ZooKeeper, which is gone in 4.0",
+        "5 ms each with ZooKeeper, which is gone in 4.0",
         _BLOG_2015,
         unit="ms",
         is_outdated=True,
@@ -133,15 +132,15 @@ def _memory(topic: Deployment) -> Iterator[Cost]:
     yield Cost(
         "batches in a producer",
         topic.partitions * topic.batch_bytes,
-        f"batch.size ({topic.batch_bytes} bytes) a partition that it writes to; buffer.memory (32 MiB) is the most",
+        f"batch.size ({topic.batch_bytes} bytes) a partition it writes to; buffer.memory (32 MiB) is its most",
         "producer configuration",
         unit="bytes",
     )
     yield Cost(
         "fetched records in a consumer",
         _per(topic.partitions, topic.members or 1) * FETCH_BYTES,
-        "max.partition.fetch.bytes (1 MiB) a partition of one member"
-        + ("" if topic.members else ", here one member that reads all")
+        "max.partition.fetch.bytes (1 MiB) a partition of "
+        + ("one member" if topic.members else "a member that reads all")
         + "; fetch.max.bytes (50 MiB) is the most from one broker",
         "consumer configuration",
         unit="bytes",
