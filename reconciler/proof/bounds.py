@@ -1,0 +1,203 @@
+"""The lower bound of each objective: no plan that is best in the objectives before it goes below.
+
+For any prices, a plan pays for each partition at least its cheapest legal set (`cheapest`), and gets back the price of
+every replica that a broker is given; what a broker's count costs less what it gives back is least at some count
+(`counts`). The sum of the least is the bound. Where it equals the plan's value nothing is better, and whatever is as
+good takes only sets and counts that are cheapest at these prices: the next objective is bounded among those.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.desired import Balance, BalanceTarget, Off
+from reconciler.model.plan import PriceLevel
+from reconciler.proof.arrays import SAFE, Ints
+from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets
+from reconciler.proof.counts import Box, Evenness, Free, evenness_of, squares_of
+from reconciler.proof.demands import NOBODY, Demands
+from reconciler.proof.leaders import cheapest_leaders
+from reconciler.proof.reached import Reached
+from reconciler.proof.wrong import Disproved
+
+REPLICAS_BALANCE, TOPICS_BALANCE, EVENNESS = "replicas balance", "topics balance", "evenness"
+LEADERS_BALANCE, TOPIC_LEADERS_BALANCE = "leaders balance", "topic leaders balance"
+BYTES, COPIES, LEADERS_CHANGED = "bytes", "replicas", "leaders changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What is counted, replicas or preferred leaders: `settled` whatever the plan, `open` still to be given, `final`.
+
+    Arrays are [topics, brokers], `open` is [topics].
+    """
+
+    settled: Ints
+    open: Ints
+    final: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One objective: what a copied replica (or another leader) costs, how counts are judged, what the plan reaches."""
+
+    copy: Ints
+    brokers: Evenness
+    topics: Evenness
+    constant: int
+    value: int
+
+
+def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
+    """Return what the choice of replicas is measured by, objective by objective."""
+    sizes = _sizes(demands)
+    is_copied = demands.is_copied
+    assigned = [each for each in demands.decided.values() if each.is_assigned and each.now]
+    forced = [len(set(each.replicas).difference(each.now)) for each in assigned]
+    forced_bytes = sum(copies * (each.size or 0) for copies, each in zip(forced, assigned, strict=True))
+    holdings = _replica_holdings(demands, end)
+    none = np.zeros_like(is_copied)
+    measures = _balances(holdings, demands, (balance.replicas, balance.topics), (REPLICAS_BALANCE, TOPICS_BALANCE))
+    measures[BYTES] = Measure(sizes * is_copied, Free(), Free(), forced_bytes, end.bytes)
+    measures[COPIES] = Measure(is_copied, Free(), Free(), sum(forced), end.copies)
+    squares = squares_of(demands.brokers.capacity)
+    measures[EVENNESS] = Measure(none, squares, Free(), 0, squares.value(holdings.final.sum(axis=0)))
+    return holdings, measures
+
+
+def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
+    """Return what the choice of preferred leaders among the reached replicas is measured by."""
+    holdings = _leader_holdings(demands, end)
+    names = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
+    measures = _balances(holdings, demands, (balance.leaders, balance.topics), names)
+    assigned = (each for each in demands.decided.values() if each.is_assigned and each.now)
+    forced = sum(each.replicas[0] != each.now[0] for each in assigned)
+    pairs = zip(end.replicas, demands.rows.now, strict=True)
+    changed = sum(bool(now) and after[0] != now[0] for after, now in pairs)
+    measures[LEADERS_CHANGED] = Measure(demands.is_copied, Free(), Free(), forced, forced + changed)
+    return holdings, measures
+
+
+def _balances(
+    holdings: Holdings, demands: Demands, targets: Sequence[BalanceTarget], names: Sequence[str]
+) -> dict[str, Measure]:
+    capacity, none = demands.brokers.capacity, np.zeros(len(demands.rows.keys), dtype=np.int64)
+    counts = holdings.final.sum(axis=0)
+    found = {}
+    if not isinstance(targets[0], Off):
+        of_brokers = evenness_of(targets[0], capacity, counts.sum())
+        found[names[0]] = Measure(none, of_brokers, Free(), 0, of_brokers.value(counts))
+    if not isinstance(targets[1], Off):
+        of_topics = evenness_of(targets[1], capacity, holdings.final.sum(axis=1))
+        found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(holdings.final))
+    return found
+
+
+def replica_bounds(
+    demands: Demands, holdings: Holdings, measures: Mapping[str, Measure], levels: Sequence[PriceLevel]
+) -> list[int]:
+    """Return the lower bound of each level; raise Disproved where a partition has no legal set at all."""
+    try:
+        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found))
+    except NoLegalSet as none:
+        message = f"no replica set of {demands.rows.keys[none.row]} keeps every rule"
+        raise Disproved(message) from None
+
+
+def leader_bounds(
+    demands: Demands, holdings: Holdings, measures: Mapping[str, Measure], levels: Sequence[PriceLevel], end: Reached
+) -> list[int]:
+    """Return the lower bound of each level of the preferred leaders, given the replicas reached."""
+    return _bounds(demands, holdings, measures, levels, lambda found: cheapest_leaders(demands, end, found))
+
+
+def _bounds(
+    demands: Demands,
+    holdings: Holdings,
+    measures: Mapping[str, Measure],
+    levels: Sequence[PriceLevel],
+    cheapest: Callable[[Sequence[Objective]], list[int]],
+) -> list[int]:
+    objectives = [_objective(demands, measures[level.objective], level) for level in levels]
+    settled = holdings.settled.astype(object)
+    box = Box(settled.sum(axis=0), settled.sum(axis=0) + int(holdings.open.sum()))
+    topic_box = Box(settled, settled + holdings.open.astype(object)[:, None])
+    bounds = []
+    for level, objective, sets in zip(levels, objectives, cheapest(objectives), strict=True):
+        measure = measures[level.objective]
+        counts, box = measure.brokers.cheapest(box, objective.prices.astype(object))
+        bound = sets + counts + measure.constant + int((objective.prices * settled).sum())
+        if objective.topic_prices is not None or not isinstance(measure.topics, Free):
+            prices = objective.topic_prices if objective.topic_prices is not None else np.zeros_like(settled)
+            counts, topic_box = measure.topics.cheapest(topic_box, prices.astype(object))
+            bound += counts + int((prices * settled).sum())
+        bounds.append(bound)
+    return bounds
+
+
+def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objective:
+    brokers = demands.brokers
+    topic_prices = None
+    if level.topic_prices:
+        number = {topic: position for position, topic in enumerate(demands.topics)}
+        topic_prices = np.zeros((len(demands.topics), len(brokers.ids)), dtype=np.int64)
+        for topic, prices in level.topic_prices.items():
+            if topic not in number:
+                raise Disproved(f"{level.objective}: there are prices of topic {topic}, which has no part in the plan")
+            topic_prices[number[topic]] = _prices(demands, level, prices)
+    return Objective(measure.copy, _prices(demands, level, level.prices), topic_prices)
+
+
+def _prices(demands: Demands, level: PriceLevel, given: Mapping[int, int]) -> Ints:
+    """Return prices [brokers], 0 where none is given; refuse those of other brokers and those too large to add."""
+    column = demands.brokers.column
+    prices = np.zeros(len(column), dtype=np.int64)
+    for broker_id, price in given.items():
+        if broker_id not in column:
+            raise Disproved(
+                f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
+            )
+        if abs(price) >= SAFE:
+            raise Disproved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
+        prices[column[broker_id]] = price
+    return prices
+
+
+def _sizes(demands: Demands) -> Ints:
+    sizes = [size or 0 for size in demands.rows.sizes]
+    if max(sizes, default=0) >= SAFE:
+        raise Disproved(f"a partition of {max(sizes)} bytes is larger than can be added up")
+    return np.array(sizes, dtype=np.int64)
+
+
+def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
+    settled = np.zeros((len(demands.topics), len(demands.brokers.ids)), dtype=np.int64)
+    lists = [(each.topic, each.replicas) for each in demands.decided.values()]
+    lists += [(demands.rows.topics[row], kept) for row, kept in demands.rows.kept.items()]
+    _count(settled, demands, [(topic, replica) for topic, replicas in lists for replica in replicas])
+    given = np.bincount(demands.topic, weights=demands.need(), minlength=len(demands.topics)).astype(np.int64)
+    final = settled.copy()
+    for row, kept in demands.rows.kept.items():
+        np.subtract.at(final, (demands.rows.topics[row], demands.brokers.columns(kept)), 1)
+    rows, places = np.nonzero(end.table != NOBODY)
+    np.add.at(final, (demands.topic[rows], end.table[rows, places]), 1)
+    return Holdings(settled, given, final)
+
+
+def _leader_holdings(demands: Demands, end: Reached) -> Holdings:
+    settled = np.zeros((len(demands.topics), len(demands.brokers.ids)), dtype=np.int64)
+    _count(settled, demands, [(each.topic, each.replicas[0]) for each in demands.decided.values() if each.replicas])
+    final = settled.copy()
+    if len(end.table):
+        np.add.at(final, (demands.topic, end.table[:, 0]), 1)
+    return Holdings(settled, np.bincount(demands.topic, minlength=len(demands.topics)).astype(np.int64), final)
+
+
+def _count(counts: Ints, demands: Demands, held: Sequence[tuple[int, int]]) -> None:
+    """Add one for each topic and broker that is named, brokers that take no part left out."""
+    column = demands.brokers.column
+    found = [(topic, column[replica]) for topic, replica in held if replica in column]
+    if found:
+        topic, at = np.array(found, dtype=np.int64).T
+        np.add.at(counts, (topic, at), 1)

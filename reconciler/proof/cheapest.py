@@ -1,0 +1,172 @@
+"""For each partition the cheapest legal replica set at given prices, all partitions in one pass.
+
+Objectives come one after the other: a set is cheaper if it is in the first objective, or equal there and cheaper in
+the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the whole, one
+inside the other; of such sets the greedy one is the cheapest: what bounds demand first, from the inside out, then the
+rest.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.proof.arrays import Bools, Ints, exact_sum
+from reconciler.proof.demands import NOBODY, Demands, padded
+
+_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What a replica costs in one objective: `copy` [rows] where it is copied, and the price of its broker.
+
+    `prices` are [brokers]; `topic_prices`, where there are any, [topics, brokers] and come on top.
+    """
+
+    copy: Ints
+    prices: Ints
+    topic_prices: Ints | None = None
+
+
+class NoLegalSet(Exception):
+    """The rules of a partition, the `row`th, cannot all be kept."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+def cheapest_sets(demands: Demands, objectives: Sequence[Objective]) -> list[int]:
+    """Return, for each objective, the sum over all rows of their cheapest sets; raise NoLegalSet where one has none."""
+    sums = [0] * len(objectives)
+    if not demands.rows.keys:
+        return sums
+    table = _Table.of(demands, objectives)
+    for start in range(0, len(demands.rows.keys), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(demands.rows.keys)))
+        sums = [sum_ + more for sum_, more in zip(sums, table.cheapest(rows), strict=True)]
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Everything by row, kind and group; rows of one group rank the brokers that they do not hold alike.
+
+    `now` [rows, replicas] are present replicas, `may_keep` says which of them may stay. `low`, `high` [kinds, racks].
+    `ranked` [groups, candidates] are the brokers worth looking at of each rack, the cheapest first.
+    """
+
+    objectives: Sequence[Objective]
+    rack: Ints
+    now: Ints
+    may_keep: Bools
+    kind: Ints
+    topic: Ints
+    need: Ints
+    low: Ints
+    high: Ints
+    leading: Bools
+    group: Ints
+    ranked: Ints
+
+    @staticmethod
+    def of(demands: Demands, objectives: Sequence[Objective]) -> "_Table":
+        kinds, brokers = demands.kinds, demands.brokers
+        now, kind = padded(demands.rows.now, brokers), demands.kind
+        holders = np.array([brokers.mask(each.allowed.holders) for each in kinds], dtype=np.bool_)
+        may_keep = (now >= 0) & holders[kind[:, None], np.maximum(now, 0)]
+        may_keep[list(demands.rows.kept)] = False
+        high = np.array([each.bounds[1] for each in kinds], dtype=np.int64)
+        takers = np.array([brokers.mask(each.allowed.takers) for each in kinds], dtype=np.bool_)
+        by_topic = any(each.topic_prices is not None for each in objectives)
+        pair = np.stack([kind, demands.topic if by_topic else np.zeros_like(kind)], axis=1)
+        pairs, group = np.unique(pair, axis=0, return_inverse=True)
+        return _Table(
+            objectives=objectives,
+            rack=brokers.rack,
+            now=now,
+            may_keep=may_keep,
+            kind=kind,
+            topic=demands.topic,
+            need=demands.need(),
+            low=np.array([each.bounds[0] for each in kinds], dtype=np.int64),
+            high=high,
+            leading=np.array([[name in (each.leader_racks or ()) for name in brokers.racks] for each in kinds]),
+            group=group.reshape(-1),
+            ranked=_ranked(objectives, pairs, takers, brokers.rack, useful=high.max(axis=0) + now.shape[1]),
+        )
+
+    def cheapest(self, rows: Ints) -> Iterator[int]:
+        """Yield, for each objective, the sum over these rows of their cheapest sets."""
+        now, kind = self.now[rows], self.kind[rows]
+        others = self.ranked[self.group[rows]]
+        is_held = (others[:, :, None] == now[:, None, :]).any(axis=2)
+        broker = np.concatenate([now, others], axis=1)
+        is_there = np.concatenate([self.may_keep[rows], (others >= 0) & ~is_held], axis=1)
+        broker = np.where(is_there, broker, 0)
+        is_copy = np.arange(broker.shape[1]) >= now.shape[1]
+        keys = [_key(each, rows, self.topic, broker, is_copy) for each in self.objectives]
+        order = np.lexsort((*reversed(keys), ~is_there), axis=1)
+        broker, is_there = (np.take_along_axis(each, order, axis=1) for each in (broker, is_there))
+        rack = np.where(is_there, self.rack[broker], NOBODY)
+        is_taken, is_short = _greedy(rack, self.need[rows], self.low[kind], self.high[kind], self.leading[kind])
+        if is_short.any():
+            raise NoLegalSet(int(rows[is_short.argmax()]))
+        for key in keys:
+            yield exact_sum(np.take_along_axis(key, order, axis=1)[is_taken])
+
+
+def _key(objective: Objective, rows: Ints, topic: Ints, broker: Ints, is_copy: Bools) -> Ints:
+    key: Ints = objective.prices[broker] + objective.copy[rows][:, None] * is_copy
+    if objective.topic_prices is not None:
+        key += objective.topic_prices[topic[rows][:, None], broker]
+    return key
+
+
+def _ranked(objectives: Sequence[Objective], pairs: Ints, takers: Bools, rack: Ints, *, useful: Ints) -> Ints:
+    """Return [groups, candidates]: of each rack its cheapest takers, as many as a partition could have use for.
+
+    `useful` [racks] are the most that it may take, and those that it holds and skips. `pairs` are kind and topic.
+    """
+    keys = [
+        np.broadcast_to(each.prices, (len(pairs), len(rack)))
+        + (each.topic_prices[pairs[:, 1]] if each.topic_prices is not None else 0)
+        for each in objectives
+    ]
+    may_take = takers[pairs[:, 0]]
+    order = np.lexsort((*reversed(keys), ~may_take), axis=1)
+    may_take = np.take_along_axis(may_take, order, axis=1)
+    columns = []
+    for number, most in enumerate(useful.tolist()):
+        is_here: Bools = may_take & (rack[order] == number)
+        place = np.cumsum(is_here, axis=1) - 1
+        found = np.full((len(pairs), min(int((rack == number).sum()), most)), NOBODY, dtype=np.int64)
+        row, at = np.nonzero(is_here & (place < found.shape[1]))
+        found[row, place[row, at]] = order[row, at]
+        columns.append(found)
+    return np.concatenate(columns, axis=1)
+
+
+def _greedy(rack: Ints, need: Ints, low: Ints, high: Ints, leading: Bools) -> tuple[Bools, Bools]:
+    """Return [rows, candidates] which are taken, candidates standing in order of cost, and [rows] where too few are.
+
+    `rack` is negative where there is no candidate.
+    """
+    is_taken: Bools = np.zeros(rack.shape, dtype=np.bool_)
+    is_able, is_leading = np.zeros_like(is_taken), np.zeros_like(is_taken)
+    for number in range(low.shape[1]):
+        is_here = rack == number
+        place = np.cumsum(is_here, axis=1)
+        is_taken |= is_here & (place <= low[:, number, None])
+        is_able |= is_here & (place <= high[:, number, None])
+        is_leading |= is_here & leading[:, number, None]
+    is_short = (is_taken.sum(axis=1) < low.sum(axis=1)) | (is_taken & ~is_able).any(axis=1)
+    without = leading.any(axis=1, keepdims=True) & ~(is_taken & is_leading).any(axis=1, keepdims=True)
+    is_first = is_able & is_leading & (np.cumsum(is_able & is_leading, axis=1) == 1) & without
+    is_short |= without.reshape(-1) & ~is_first.any(axis=1)
+    is_taken |= is_first
+    left = need - is_taken.sum(axis=1)
+    is_free = is_able & ~is_taken
+    is_taken |= is_free & (np.cumsum(is_free, axis=1) <= left[:, None])
+    return is_taken, is_short | (is_taken.sum(axis=1) != need)

@@ -1,0 +1,167 @@
+"""The check of a plan: its moves followed, its values counted again, and the bound of each objective computed."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Plan, PriceLevel, Proof
+from reconciler.proof.bounds import (
+    BYTES,
+    COPIES,
+    EVENNESS,
+    LEADERS_BALANCE,
+    LEADERS_CHANGED,
+    REPLICAS_BALANCE,
+    TOPIC_LEADERS_BALANCE,
+    TOPICS_BALANCE,
+    Measure,
+    leader_bounds,
+    leader_measures,
+    replica_bounds,
+    replica_measures,
+)
+from reconciler.proof.demands import Demands, demands_of
+from reconciler.proof.joint import level_of, refuse_other_joint_prices
+from reconciler.proof.reached import Reached, reached
+from reconciler.proof.wrong import Disproved
+
+_OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
+_OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check found: `wrong` is one sentence about the first thing wrong, None where the plan is proved.
+
+    `levels` are the objectives whose value and bound were computed anew, with the plan's prices. `copied_partitions`
+    counts the partitions of which a replica is copied.
+    """
+
+    wrong: str | None
+    levels: tuple[PriceLevel, ...] = ()
+    objective: str = BYTES
+    copied_partitions: int = 0
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no plan is better."""
+        return self.wrong is None
+
+
+def prove(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
+    """Return whether the plan is the best there is for that desired and observed state, by its own prices alone.
+
+    Everything is computed anew from the three: the rules, the state that the moves reach, values and lower bounds.
+    Nothing of the plan is believed but its prices, which may be any numbers: wrong ones only give a lower bound.
+    """
+    try:
+        demands = demands_of(desired, observed, plan.source.only)
+        end = reached(plan, demands, observed)
+        levels = tuple(_checked(plan, demands, desired, end))
+        _refuse_other_summary(plan.proof, levels, demands)
+        _refuse_other_shares(plan, demands, end)
+    except Disproved as wrong:
+        return Verdict(str(wrong))
+    pairs = zip(end.replicas, demands.rows.now, strict=True)
+    copied = sum(bool(now) and not set(now).issuperset(after) for after, now in pairs)
+    decided = (each for each in demands.decided.values() if each.now)
+    copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
+    return Verdict(None, levels, _first_cost(demands), copied)
+
+
+def _first_cost(demands: Demands) -> str:
+    """Return what is to be copied least: bytes, unless some are unknown."""
+    return BYTES if demands.is_size_known else COPIES
+
+
+def _checked(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[PriceLevel]:
+    """Yield the levels with values and bounds computed anew; raise Disproved at the first that proves nothing."""
+    balance = desired.cluster.balance
+    first = _first_cost(demands)
+    second = COPIES if first == BYTES else BYTES
+    counted, measures = replica_measures(demands, balance, end)
+    led, leader_measured = leader_measures(demands, balance, end)
+    asked = [name for name in _OF_REPLICAS if name in measures]
+    led_asked = [name for name in _OF_LEADERS if name in leader_measured]
+    of_replicas = [*asked, first, second, EVENNESS]
+    of_leaders = [*led_asked, LEADERS_CHANGED]
+    required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
+    _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
+    levels = [level for level in plan.proof.levels if level.objective in of_replicas]
+    bounds = replica_bounds(demands, counted, measures, levels)
+    yield from _proved(levels, measures, bounds)
+    levels = [level for level in plan.proof.levels if level.objective in of_leaders]
+    bounds = leader_bounds(demands, led, leader_measured, levels, end)
+    yield from _proved(levels, leader_measured, bounds)
+
+
+def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], required: Collection[str]) -> None:
+    names = [level.objective for level in levels]
+    missing = [name for name in order if name in required and name not in names]
+    if missing:
+        raise Disproved(f"the proof has no prices for {missing[0]}, which the desired state asks for")
+    fitting = [name for name in order if name in names]
+    if names != fitting:
+        raise Disproved(f"the proof is over {', '.join(names)}; in order it must be {', '.join(fitting or order)}")
+
+
+def _proved(
+    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int]
+) -> Iterator[PriceLevel]:
+    for level, bound in zip(levels, bounds, strict=True):
+        value = measures[level.objective].value
+        if level.value != value:
+            raise Disproved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
+        if bound != value:
+            raise Disproved(f"{level.objective}: the prices prove no less than {bound}, and the plan reaches {value}")
+        if level.lower_bound != bound:
+            raise Disproved(f"{level.objective}: the proof says that its bound is {level.lower_bound}; it is {bound}")
+        yield replace(level, value=value, lower_bound=bound)
+
+
+def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: Demands) -> None:
+    """Raise Disproved where the proof's own objective, value, bound or prices are not those of its levels."""
+    first = _first_cost(demands)
+    copies = level_of(levels, first)
+    value = copies.value if copies is not None else 0
+    if (proof.value, proof.lower_bound) != (value, value):
+        raise Disproved(
+            f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
+        )
+    if copies is None:
+        return
+    if proof.objective != first:
+        raise Disproved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
+    if level_of(levels, TOPICS_BALANCE) is None:
+        balance = level_of(levels, REPLICAS_BALANCE)
+        refuse_other_joint_prices(proof, balance, copies, demands, _dearest_copy(demands, first))
+
+
+def _dearest_copy(demands: Demands, objective: str) -> int:
+    """Return what the dearest copy costs of all that could be made."""
+    rows = demands.rows
+    takers = [kind.allowed.takers for kind in demands.kinds]
+    found = zip(rows.sizes, rows.now, rows.kinds, strict=True)
+    sizes = [size or 0 for size, now, kind in found if now and not takers[kind].issubset(now)]
+    return max(sizes, default=0) if objective == BYTES else int(bool(sizes))
+
+
+def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
+    """Raise Disproved where the balance that the plan says it reaches is another than its moves reach."""
+    counts: dict[int, int] = {}
+    led: dict[int, int] = {}
+    lists = [*end.replicas, *(each.replicas for each in demands.decided.values())]
+    for replicas in lists:
+        for broker_id in replicas:
+            counts[broker_id] = counts.get(broker_id, 0) + 1
+        led[replicas[0]] = led.get(replicas[0], 0) + 1
+    for broker_id in sorted({*plan.balance_after, *counts}):
+        share = plan.balance_after.get(broker_id)
+        told = (share.replicas, share.leaders) if share is not None else (0, 0)
+        held = counts.get(broker_id, 0), led.get(broker_id, 0)
+        if told != held:
+            raise Disproved(
+                f"the plan says that broker {broker_id} ends with {told[0]} replicas and leads {told[1]}, "
+                f"but it ends with {held[0]} and leads {held[1]}"
+            )

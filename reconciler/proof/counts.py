@@ -1,0 +1,127 @@
+"""How even counts are, and the counts that are cheapest at given prices: convex, broker by broker.
+
+A count stands for what one holder has in the end: a broker, or a broker within one topic. Arrays are [..., brokers] and
+hold Python's own whole numbers: squares and prices have no largest value here.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from reconciler.model.desired import BalanceTarget, Even, Within
+from reconciler.proof.arrays import Ints, exact_sum
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The counts that are still possible: from `low` to `high`, both included."""
+
+    low: Ints
+    high: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Every count is as good as any other."""
+
+    def value(self, counts: Ints) -> int:
+        """Return 0."""
+        del counts
+        return 0
+
+    def cheapest(self, box: Box, price: Ints) -> tuple[int, Box]:
+        """Return the least sum of -price x count within the box, and the counts that reach it."""
+        low = np.where(price > 0, box.high, box.low)
+        high = np.where(price < 0, box.low, box.high)
+        return -_sum_of_products(price, low), Box(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Even counts: the sum of weight x count^2, the weights whole numbers in the proportion of 1 / capacity."""
+
+    weight: Ints
+
+    def value(self, counts: Ints) -> int:
+        """Return how uneven the counts are."""
+        return _sum_of_products(self.weight, counts, counts)
+
+    def cheapest(self, box: Box, price: Ints) -> tuple[int, Box]:
+        """Return the least sum of weight x count^2 - price x count, and the counts that reach it.
+
+        The count n costs weight x (2n - 1) more than n - 1: all that cost less than the price are worth having, all
+        that cost as much may be had.
+        """
+        must, may = -(-price // self.weight) // 2, (price // self.weight + 1) // 2
+        low = np.minimum(np.maximum(must, box.low), box.high)
+        high = np.minimum(np.maximum(may, box.low), box.high)
+        return self.value(low) - _sum_of_products(price, low), Box(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Counts within bands: the replicas by which counts are below `low` or above `high`."""
+
+    low: Ints
+    high: Ints
+
+    def value(self, counts: Ints) -> int:
+        """Return how many replicas are outside."""
+        return int(self._outside(counts).sum()) if counts.size else 0
+
+    def _outside(self, counts: Ints) -> Ints:
+        outside: Ints = np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)
+        return outside
+
+    def cheapest(self, box: Box, price: Ints) -> tuple[int, Box]:
+        """Return the least sum of what is outside less price x count, and the counts that reach it.
+
+        The cost is straight between the box's ends and the band's, so it is least at some of these four.
+        """
+        ends = [np.minimum(np.maximum(end, box.low), box.high) for end in (box.low, self.low, self.high, box.high)]
+        costs = [self._outside(end) - price * end for end in ends]
+        least = np.minimum(np.minimum(costs[0], costs[1]), np.minimum(costs[2], costs[3]))
+        low, high = box.high, box.low
+        for end, cost in zip(ends, costs, strict=True):
+            low = np.where(cost == least, np.minimum(low, end), low)
+            high = np.where(cost == least, np.maximum(high, end), high)
+        return int(least.sum()) if least.size else 0, Box(low, high)
+
+
+Evenness = Free | Squares | Outside
+
+
+def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], totals: Ints) -> Evenness:
+    """Return how counts are judged that add up to `totals` [...], one sum for each row of brokers."""
+    if isinstance(target, Even):
+        return squares_of(capacity)
+    if not isinstance(target, Within) or not capacity:
+        return Free()
+    bands = [_bands(target.fraction, capacity, int(total)) for total in np.ravel(totals)]
+    shape = (*np.shape(totals), len(capacity))
+    low = np.array([band[0] for band in bands], dtype=object).reshape(shape)
+    high = np.array([band[1] for band in bands], dtype=object).reshape(shape)
+    return Outside(low, high)
+
+
+def squares_of(capacity: tuple[int, ...]) -> Squares:
+    """Return how uneven counts are where nothing else is asked for."""
+    common = lcm(*capacity)
+    return Squares(np.array([common // weight for weight in capacity], dtype=object))
+
+
+def _bands(fraction: Fraction, capacity: tuple[int, ...], total: int) -> tuple[list[int], list[int]]:
+    """Return each broker's band about its fair share; the whole numbers next to the share are always inside."""
+    shares = [Fraction(total * weight, sum(capacity)) for weight in capacity]
+    low = [max(0, min(-(-(share * (1 - fraction)) // 1), share // 1)) for share in shares]
+    high = [max(share * (1 + fraction) // 1, -(-share // 1)) for share in shares]
+    return low, high
+
+
+def _sum_of_products(*factors: Ints) -> int:
+    product: Ints = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    return exact_sum(product)

@@ -1,0 +1,95 @@
+"""Which topics the files speak of, and what becomes of each: restated from the contract."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.desired import Desired, DesiredTopic, Protection
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A topic, as it is and as the files want it; `partitions` is how many it is to have.
+
+    `observed` None: it is to be created. `written` None: the files do not speak of it. `is_doomed`: it is deleted.
+    `is_left_out`: the plan was confined to other topics.
+    """
+
+    name: str
+    observed: Topic | None
+    written: DesiredTopic | None
+    partitions: int
+    is_doomed: bool = False
+    is_left_out: bool = False
+
+    @property
+    def existing(self) -> Sequence[Partition]:
+        """The partitions that are there."""
+        return self.observed.partitions if self.observed is not None else ()
+
+
+def spoken_topics(desired: Desired, observed: Cluster, only: Sequence[str]) -> Iterator[Spoken]:
+    """Yield every topic that is observed or to be created, by name."""
+    for name in sorted({*observed.topics, *desired.topics}):
+        topic, written = observed.topics.get(name), _written(desired, name)
+        if topic is None and (written is None or written.is_absent):
+            continue
+        is_left_out = bool(only) and not any(fnmatchcase(name, pattern) for pattern in only)
+        if topic is None and is_left_out:
+            continue
+        there = len(topic.partitions) if topic is not None else 0
+        is_doomed = not is_left_out and topic is not None and _is_doomed(desired, topic, written)
+        wanted = there if is_left_out or is_doomed else _partitions(topic, written)
+        yield Spoken(name, topic, written, wanted, is_doomed, is_left_out)
+
+
+def _written(desired: Desired, name: str) -> DesiredTopic | None:
+    """Return what the files say of that topic: by name, by the longest pattern, or by `managed: all`."""
+    if name in desired.topics:
+        return desired.topics[name]
+    if _is_ignored(desired, name):
+        return None
+    pattern = _pattern(desired, name)
+    if pattern is not None:
+        return replace(pattern, name=name)
+    return DesiredTopic(name) if desired.cluster.topics.is_all_managed else None
+
+
+def _is_ignored(desired: Desired, name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in desired.cluster.topics.ignore)
+
+
+def _pattern(desired: Desired, name: str) -> DesiredTopic | None:
+    longest: DesiredTopic | None = None
+    for pattern in desired.patterns:
+        is_longer = longest is None or len(pattern.name) > len(longest.name)
+        if is_longer and fnmatchcase(name, pattern.name):
+            longest = pattern
+    return longest
+
+
+def _is_doomed(desired: Desired, topic: Topic, written: DesiredTopic | None) -> bool:
+    policy = desired.cluster.topics
+    if topic.is_internal or not policy.is_delete_allowed:
+        return False
+    is_named = topic.name in desired.topics
+    if is_named or (not _is_ignored(desired, topic.name) and _pattern(desired, topic.name) is not None):
+        return written is not None and written.is_absent and Protection.DELETE not in written.protect
+    return policy.is_all_managed and not _is_ignored(desired, topic.name)
+
+
+def _partitions(topic: Topic | None, written: DesiredTopic | None) -> int:
+    there = len(topic.partitions) if topic is not None else 0
+    if written is None or written.is_absent:
+        return there
+    wanted = written.partitions or 0
+    if topic is None and not wanted and written.placement.assignment:
+        wanted = len(written.placement.assignment)
+    return max(there, wanted)
+
+
+def assignment_of(written: DesiredTopic | None, partition: int) -> tuple[int, ...] | None:
+    """Return the explicit replicas of a partition, None where none are written."""
+    lists = (written.placement.assignment if written is not None else None) or ()
+    return lists[partition] if partition < len(lists) else None
