@@ -18,9 +18,16 @@ Examples:
 @click.command("show", epilog=EXAMPLES + EPILOG)
 @click.argument("plan_path", metavar="PLAN")
 @click.option("--out", metavar="DIR", show_envvar=True, help="Where -o kafka-json writes its files.")
+@click.option(
+    "--log-dirs",
+    "has_log_dirs",
+    is_flag=True,
+    show_envvar=True,
+    help="In these files, name the log dir foretold for each new replica, not any.",
+)
 @verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
 @click.pass_context
-def command(context: click.Context, plan_path: str, out: str | None) -> int:
+def command(context: click.Context, plan_path: str, out: str | None, *, has_log_dirs: bool) -> int:
     """Show a saved plan (- for stdin), stage by stage, in any form.
 
     With -o kafka-json, files for kafka-reassign-partitions, its rollback, and kafka-leader-election, one a stage.
@@ -28,13 +35,17 @@ def command(context: click.Context, plan_path: str, out: str | None) -> int:
     asked = asked_for(context)
     if (asked.output == KAFKA_JSON) != (out is not None):
         raise click.UsageError("-o kafka-json writes several files: it needs --out DIR, and --out needs it.")
+    if has_log_dirs and out is None:
+        raise click.UsageError("--log-dirs is for the files of -o kafka-json.")
     from reconciler.render import as_markdown, as_text
     from reconciler.workflow.show import plan_json, saved_plan, write_kafka_files
 
     plan = saved_plan(plan_path)
     if out is not None:
-        names = write_kafka_files(plan, out)
+        names = write_kafka_files(plan, out, has_log_dirs=has_log_dirs)
         tell(f"Wrote {len(names)} files to {out}.")
+        if has_log_dirs and not plan.foretold_log_dirs:
+            tell("warning: no log dir is named: no new replica goes to a broker known to have several (KR827)")
         if plan.topic_changes:
             tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")
     elif asked.is_json:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from reconciler.files.plan_extras import extras_to_json
+from reconciler.files.plan_log_dirs import log_dirs_to_json
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback
@@ -32,6 +33,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "warnings": [_problem(problem) for problem in plan.warnings],
         "violations": [_problem(problem) for problem in plan.violations],
         "summary": _summary(plan),
+        **log_dirs_to_json(plan),
         **extras_to_json(plan),
     }
 

@@ -102,7 +102,12 @@ def _row_line(row: Row) -> str:
 
 
 def _facts(reviewed: Plan) -> list[str]:
-    facts = [_claim(reviewed), _time(reviewed), KEPT_AT_EVERY_STAGE, *balance_ranges(reviewed, arrow=ARROW)]
+    facts = [
+        _claim(reviewed),
+        _time(reviewed),
+        KEPT_AT_EVERY_STAGE,
+        *balance_ranges(reviewed, arrow=ARROW, quoted=code_span),
+    ]
     text = " · ".join(filter(None, facts))
     return [text[0].upper() + text[1:]] if text and not reviewed.is_empty else []
 

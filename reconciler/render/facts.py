@@ -1,10 +1,11 @@
 """What a plan's totals say, in words that text and Markdown share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from reconciler.model.plan import BrokerShare, Plan
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.render.escape import visible
 from reconciler.render.units import counted, duration, number, percent, rate, size
 
 _LEAST_COMPARED = 60
@@ -56,7 +57,7 @@ def over_least(plan: Plan) -> str:
     return f"{summary.estimated_seconds / summary.least_seconds:.2f} x what the busiest broker needs"
 
 
-def balance_ranges(plan: Plan, *, arrow: str = "->") -> tuple[str, ...]:
+def balance_ranges(plan: Plan, *, arrow: str = "->", quoted: Callable[[str], str] = visible) -> tuple[str, ...]:
     """Return how counts and bytes per broker range before and after, leaving out what is not known."""
     before, after = plan.balance_before, plan.balance_after
     if not before or not after:
@@ -68,16 +69,30 @@ def balance_ranges(plan: Plan, *, arrow: str = "->") -> tuple[str, ...]:
     data_before, data_after = _bytes(before), _bytes(after)
     if data_before and data_after:
         found.append(f"fullest broker {size(max(data_before))} {arrow} {size(max(data_after))}")
-    found += fullest_disk(plan)
+    found += fullest_disk(plan, quoted)
     return tuple(found)
 
 
-def fullest_disk(plan: Plan) -> tuple[str, ...]:
-    """Return how full the fullest broker's disks are at the worst moment of the run, nothing where that is unknown."""
+def fullest_disk(plan: Plan, quoted: Callable[[str], str] = visible) -> tuple[str, ...]:
+    """Return how full the fullest disk is at the worst moment of the run, nothing where that is unknown.
+
+    It is a log dir where these are known, else all disks of a broker; `quoted` writes the dir's path.
+    """
     shares = [
-        plan.disk_peak[id_] / total for id_, total in plan.disk_capacity.items() if total and id_ in plan.disk_peak
+        (plan.disk_peak[id_] / total, id_, "")
+        for id_, total in plan.disk_capacity.items()
+        if total and id_ in plan.disk_peak and id_ not in plan.log_dirs
     ]
-    return (f"fullest disks {100 * max(shares):.1f}% at the worst moment",) if shares else ()
+    dirs = [(id_, one) for id_, several in plan.log_dirs.items() for one in several if one.total_bytes]
+    shares += [(one.peak_bytes / one.total_bytes, id_, one.path) for id_, one in dirs]
+    if not shares:
+        return ()
+    share, broker_id, path = max(shares)
+    if not path:
+        return (f"fullest disks {100 * share:.1f}% at the worst moment",)
+    is_foretold = any(to.get(broker_id) == path for to in plan.foretold_log_dirs.values())
+    where = f"broker {broker_id}, {quoted(path)}{', foretold' if is_foretold else ''}"
+    return (f"fullest log dir {100 * share:.1f}% at the worst moment ({where})",)
 
 
 def stage_title(stage: Stage) -> str:

@@ -44,6 +44,8 @@ def assemble(
         warnings=(*warnings, *staging.warnings),
         violations=(*violations, *staging.violations),
         disk_peak=staging.disk_peak,
+        log_dirs=staging.log_dirs,
+        foretold_log_dirs=staging.foretold_log_dirs,
         disk_capacity=_capacities(observed),
         election_batch=desired.cluster.moves.election_batch,
         timeout_seconds=desired.cluster.moves.timeout_seconds,

@@ -1,14 +1,17 @@
 """Each broker's bytes from stage to stage: an old replica's space is free only after its move has ended."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 
 from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
 
 WHOLE = Fraction(1)
+Created = tuple[TopicPartition, tuple[int, ...]]
 
 
 def capacity(broker: Broker) -> int | None:
@@ -22,12 +25,21 @@ class DiskUse:
     """The bytes that each broker holds while steps are placed, and the most it ever held.
 
     A broker is watched where its capacity is known and its copies could fill it beyond the share allowed. One that
-    ends above that share anyway is watched against what it ends with: then the excess is the least there can be.
+    ends above that share anyway is watched against what it ends with: then the excess is the least there can be. Where
+    a broker has several log dirs and they are known, each of them is watched instead.
+
+    `peak`: the most each broker holds at any moment; `filled`: the most right after something begins to come in.
     """
 
-    def __init__(self, observed: Cluster, steps: Sequence[Step], share: Fraction | None) -> None:
-        """Take the state before the first stage; no share means that only a full disk is too much."""
+    def __init__(
+        self, observed: Cluster, steps: Sequence[Step], share: Fraction | None, created: Iterable[Created] = ()
+    ) -> None:
+        """Take the state before the first stage; no share means that only a full disk is too much.
+
+        `created`: partitions that are made before anything moves, with their replicas.
+        """
         self._observed = observed
+        self.dirs = broker_dirs(observed, share or WHOLE)
         arriving = _sum_of_arrivals(steps)
         self.held = _bytes_held(observed)
         self.allowed = {
@@ -36,26 +48,40 @@ class DiskUse:
             if total is not None and broker_id in self.held
         }
         self.peak = dict(self.held)
+        self.filled: dict[int, int] = {}
+        self._watch_dirs(steps, arriving, created)
         self._ceiling = self._ceilings(steps, arriving)
 
     def copy(self) -> "DiskUse":
         """Return the same state, to be changed apart."""
         other = copy(self)
-        other.held, other.peak = dict(self.held), dict(self.peak)
+        other.held, other.peak, other.filled = dict(self.held), dict(self.peak), dict(self.filled)
+        other.dirs = {broker_id: dirs.copy() for broker_id, dirs in self.dirs.items()}
         other._ceiling = dict(self._ceiling)  # noqa: SLF001 - its own class
         return other
 
     @property
     def excess(self) -> int:
-        """The bytes by which brokers were, at their worst moment, above what is allowed."""
-        return sum(max(0, self.peak[broker_id] - allowed) for broker_id, allowed in self.allowed.items())
+        """The bytes by which disks, while they took something in, were above what is allowed."""
+        whole = (
+            max(0, size - self.allowed[broker_id])
+            for broker_id, size in self.filled.items()
+            if self._is_whole(broker_id)
+        )
+        return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
 
     def shortfall(self, step: Step) -> int:
         """Return by how many bytes the step, begun now, would overfill the fullest of its destinations; 0: it fits."""
-        ceiling = self._ceiling
-        if not ceiling:
+        ceiling, dirs = self._ceiling, self.dirs
+        if not ceiling and not dirs:
             return 0
-        return max((self._excess(broker_id, step.load) for broker_id in step.added if broker_id in ceiling), default=0)
+        short = 0
+        for broker_id in step.added:
+            if broker_id in ceiling:
+                short = max(short, self.held[broker_id] + step.load - ceiling[broker_id])
+            elif broker_id in dirs:
+                short = max(short, dirs[broker_id].shortfall(step.load))
+        return short
 
     def begin(self, step: Step) -> None:
         """Take the step's copies in."""
@@ -63,13 +89,20 @@ class DiskUse:
             if broker_id in self.held:
                 self.held[broker_id] += step.load
                 self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
+                self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
+            if broker_id in self.dirs:
+                self.dirs[broker_id].begin(step.move.topic_partition, step.load)
 
-    def end(self, steps: Iterable[Step]) -> None:
+    def end(self, steps: Sequence[Step]) -> None:
         """Free what the steps of an ended stage removed."""
         for step in steps:
             for broker_id in step.removed:
                 if broker_id in self.held:
                     self.held[broker_id] -= self._freed(step, broker_id)
+        if self.dirs:
+            removed = self._removed_from_dirs(steps)
+            for broker_id in sorted(removed.keys() | {one for step in steps for one in step.added if one in self.dirs}):
+                self.dirs[broker_id].end(removed[broker_id])
 
     def yield_to(self, step: Step) -> None:
         """Let a step pass that nothing can make fit: its destinations may hold that much from now on."""
@@ -77,9 +110,42 @@ class DiskUse:
             if broker_id in self._ceiling:
                 needed = self.held[broker_id] + step.load
                 self._ceiling[broker_id] = max(self._ceiling[broker_id], needed)
+            elif broker_id in self.dirs:
+                self.dirs[broker_id].yield_to(step.load)
 
-    def _excess(self, broker_id: int, load: int) -> int:
-        return max(0, self.held[broker_id] + load - self._ceiling[broker_id])
+    def _is_whole(self, broker_id: int) -> bool:
+        """Whether the broker is watched as a whole, not dir by dir."""
+        return broker_id in self.allowed and broker_id not in self.dirs
+
+    def _watch_dirs(self, steps: Sequence[Step], arriving: Mapping[int, int], created: Iterable[Created]) -> None:
+        if not self.dirs:
+            return
+        for topic_partition, replicas in sorted(created):
+            for broker_id in replicas:
+                if broker_id in self.dirs:
+                    self.dirs[broker_id].create(topic_partition)
+        departing = self._removed_from_dirs(steps)
+        for broker_id, dirs in self.dirs.items():
+            dirs.watch(arriving.get(broker_id, 0), departing[broker_id])
+
+    def _removed_from_dirs(self, steps: Iterable[Step]) -> defaultdict[int, list[tuple[str, int]]]:
+        """Return the dir and the bytes of each replica that these steps remove, by broker."""
+        found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        for step in steps:
+            for broker_id in step.removed:
+                if broker_id in self.dirs:
+                    path = self._log_dir(step, broker_id)
+                    if path is not None:
+                        found[broker_id].append((path, self._freed(step, broker_id)))
+        return found
+
+    def _log_dir(self, step: Step, broker_id: int) -> str | None:
+        """Return where the replica lies, None if that dir is offline."""
+        partition = self._observed.partition(step.move.topic_partition)
+        if partition is None or broker_id not in partition.replicas:
+            return None
+        path = partition.log_dirs[partition.replicas.index(broker_id)]
+        return path if path is not None and self.dirs[broker_id].has(path) else None
 
     def _freed(self, step: Step, broker_id: int) -> int:
         partition = self._observed.partition(step.move.topic_partition)
@@ -92,7 +158,9 @@ class DiskUse:
         tight = {
             broker_id: allowed
             for broker_id, allowed in self.allowed.items()
-            if arriving.get(broker_id) and self.held[broker_id] + arriving[broker_id] > allowed
+            if broker_id not in self.dirs
+            and arriving.get(broker_id)
+            and self.held[broker_id] + arriving[broker_id] > allowed
         }
         if not tight:
             return tight

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import Desired, Limits
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Location, Problem, Severity
@@ -40,7 +40,9 @@ def warnings(
     found = [
         _no_throttle(copying, desired),
         _unknown_sizes(copying),
-        _unknown_capacity(destinations, observed, limits),
+        _unknown_capacity([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
+        _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
+        *_doubtful_log_dirs(disk, limits),
         *_leaderless(moves, situation),
     ]
     if limits.disk_use is None:
@@ -93,21 +95,58 @@ def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
 
 
 def _overfull(disk: DiskUse, destinations: Sequence[int], observed: Cluster, limits: Limits) -> Iterator[Problem]:
-    """Yield a problem for each receiving broker that at some moment holds more than its disks allow."""
+    """Yield a problem for each disk that, while it takes something in, holds more than it may."""
     is_limited = limits.disk_use is not None
     code, severity = ("KR413", Severity.VIOLATION) if is_limited else ("KR816", Severity.WARNING)
-    what = "its disks hold" if limits.disk_use is None else f"limits.diskUse {percent_text(limits.disk_use)} allows"
     for broker_id in destinations:
-        allowed, peak = disk.allowed.get(broker_id), disk.peak.get(broker_id, 0)
-        if allowed is None or peak <= allowed:
-            continue
-        total = capacity(observed.brokers[broker_id]) or 0
-        message = (
-            f"broker {broker_id} would hold {size_text(peak)} of {size_text(total)} at the worst moment, which is"
-            f" {size_text(peak - allowed)} ({peak - allowed} bytes) more than {what}:"
-            " make room on it, or let fewer replicas go there"
-        )
-        yield Problem(code, message, limits.at.get("diskUse"), severity)
+        for place, held, allowed, total in _disks(disk, observed.brokers[broker_id]):
+            if held > allowed:
+                message = (
+                    f"broker {broker_id} would hold {size_text(held)} of {size_text(total)}{place} at the worst moment,"
+                    f" which is {size_text(held - allowed)} ({held - allowed} bytes) more than {_allowed_by(limits)}:"
+                    " make room on it, or let fewer replicas go there"
+                )
+                yield Problem(code, message, limits.at.get("diskUse"), severity)
+
+
+def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]:
+    """Yield where, how much it holds at its fullest, how much it may, and its size, of each disk that is watched."""
+    if broker.id in disk.dirs:
+        for one in disk.dirs[broker.id].dirs:
+            yield f" in {one.path}", one.filled, one.allowed, one.total
+    elif broker.id in disk.allowed:
+        place = f" in {broker.log_dirs[0].path}" if len(broker.log_dirs) == 1 else ""
+        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], capacity(broker) or 0
+
+
+def _allowed_by(limits: Limits) -> str:
+    return "its disks hold" if limits.disk_use is None else f"limits.diskUse {percent_text(limits.disk_use)} allows"
+
+
+def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
+    """Yield a warning for each log dir that may become too full if Kafka's choice is not the one foretold."""
+    for broker_id, dirs in disk.dirs.items():
+        for one in dirs.dirs:
+            if one.filled <= one.allowed < one.doubtful:
+                message = (
+                    f"broker {broker_id} would hold at most {size_text(one.filled)} of {size_text(one.total)} in"
+                    f" {one.path} as foretold, but {size_text(one.doubtful)}, more than {_allowed_by(limits)}, if the"
+                    " largest new replicas went there: Kafka puts each into the log dir with the fewest logs, in an"
+                    " order that nobody knows; let fewer arrive at once (moves.perBroker), or copy with"
+                    " Kafka's own tool and the dirs named (show -o kafka-json --log-dirs)"
+                )
+                yield _warning("KR825", message, limits.at.get("diskUse"))
+
+
+def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
+    several = [str(id_) for id_ in sorted(destinations) if len(observed.brokers[id_].log_dirs) > 1]
+    if limits.disk_use is None or not several:
+        return None
+    message = (
+        f"what lies in which log dir of brokers {_some(several)} is unknown, so limits.diskUse is checked for all of a"
+        " broker's dirs together; a snapshot of the live cluster tells it"
+    )
+    return _warning("KR826", message, limits.at.get("diskUse"))
 
 
 def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:

@@ -1,15 +1,17 @@
 """Whole moves and topic changes -> the plan's stages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import TopicChange
+from reconciler.model.change import CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.move import Election, Move
+from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.elections import batched, due_now
@@ -26,7 +28,7 @@ class Staging:
     """The stages and what is to be known about them.
 
     `topic_changes` are those given, some split in two; the stages name positions in it. `disk_peak` maps a broker to
-    the bytes it holds at the worst moment, where they are known.
+    the bytes it holds at the worst moment, where they are known; `log_dirs` and `foretold_log_dirs` are as in the plan.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -34,6 +36,8 @@ class Staging:
     warnings: tuple[Problem, ...] = ()
     violations: tuple[Problem, ...] = ()
     disk_peak: Mapping[int, int] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
+    foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
 
 
 def stage_moves(
@@ -55,10 +59,10 @@ def stage_moves(
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
     chains = [steps_of(move, at) for move in whole]
     steps = [step for chain in chains for step in chain]
-    disk = DiskUse(observed, steps, desired.cluster.limits.disk_use)
+    changes = timed(topic_changes, whole, observed)
+    disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
     packed = pack([chain for chain in chains if chain], desired.cluster.moves, disk)
     disk = packed.disk
-    changes = timed(topic_changes, whole, observed)
     stages = _numbered(_in_order(packed.stages, due, changes, desired.cluster.moves))
     batches = sum(isinstance(stage, ElectStage) for stage in stages)
     destinations = sorted({broker_id for step in steps for broker_id in step.added})
@@ -70,7 +74,35 @@ def stage_moves(
         ),
         violations=by_code(violations(whole, desired, observed, disk, destinations)),
         disk_peak=disk.peak,
+        log_dirs=_log_dirs(disk),
+        foretold_log_dirs=_foretold(disk, steps),
     )
+
+
+def _created(changes: TimedChanges) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
+    """Yield the partitions that are made before anything moves."""
+    for change in changes.before:
+        if isinstance(change, CreateTopic | CreatePartitions):
+            for number, replicas in change.assignment.items():
+                yield TopicPartition(change.topic, number), replicas
+
+
+def _log_dirs(disk: DiskUse) -> Mapping[int, tuple[LogDirUse, ...]]:
+    return {
+        broker_id: tuple(LogDirUse(one.path, one.peak, one.total) for one in dirs.dirs)
+        for broker_id, dirs in disk.dirs.items()
+    }
+
+
+def _foretold(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
+    """Return the log dir of each replica that is copied, where it can be foretold."""
+    found: dict[TopicPartition, dict[int, str]] = {}
+    for step in steps:
+        for broker_id in sorted(step.added):
+            if broker_id in disk.dirs:
+                key = step.move.topic_partition
+                found.setdefault(key, {})[broker_id] = disk.dirs[broker_id].foretold[key]
+    return {key: found[key] for key in sorted(found)}
 
 
 def _by_partition(move: Move) -> tuple[str, int]:

@@ -21,13 +21,14 @@ def plan_json(plan: Plan) -> str:
     return plan_text(plan)
 
 
-def write_kafka_files(plan: Plan, folder: str) -> tuple[str, ...]:
+def write_kafka_files(plan: Plan, folder: str, *, has_log_dirs: bool = False) -> tuple[str, ...]:
     """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use.
 
-    Raises Refused where the plan is of a supposed state.
+    With `has_log_dirs`, they name the log dir foretold for each new replica. Raises Refused where the plan is of a
+    supposed state.
     """
     refuse_supposed(plan, "has no files for Kafka's tools")
-    files = as_kafka_json.plan_files(plan)
+    files = as_kafka_json.plan_files(plan, has_log_dirs=has_log_dirs)
     for name, text in files.items():
         write_atomically(Path(folder) / name, text.encode(), "file for Kafka's tools", NOT_WRITTEN)
     return tuple(files)

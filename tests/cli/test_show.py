@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_kafka_json_and_its_folder_belong_together(reconciler: Program, saved: s
     ended = reconciler("show", saved, *arguments)
     assert ended.code == 64
     assert not Path("kafka").exists()
+
+
+def test_kafkas_files_name_log_dirs_where_asked(reconciler: Program, saved: str) -> None:
+    assert reconciler("show", saved, "-o", "kafka-json", "--out", "kafka", "--log-dirs").code == 0
+    assert '"log_dirs":["any","any","/d2"]' in Path("kafka/stage-03-reassign.json").read_text("utf-8")
+    assert reconciler("show", saved, "--log-dirs").code == 64
+    write_plan(replace(sample_plan(), foretold_log_dirs={}), "plain.json")
+    assert "(KR827)" in reconciler("show", "plain.json", "-o", "kafka-json", "--out", "plain", "--log-dirs").err
 
 
 def test_a_changed_plan_is_refused(reconciler: Program, saved: str) -> None:

@@ -2,7 +2,7 @@
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.move import Election, Move, Reason
-from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
+from reconciler.model.plan import BrokerShare, LogDirUse, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -63,4 +63,6 @@ def sample_plan() -> Plan:
         least_seconds=109,
         disk_peak={1: 43 * GIB, 6: 67 * GIB},
         disk_capacity={1: 100 * GIB, 6: 100 * GIB},
+        log_dirs={6: (LogDirUse("/d1", 20 * GIB, 50 * GIB), LogDirUse("/d2", 41 * GIB, 50 * GIB))},
+        foretold_log_dirs={move.topic_partition: {6: "/d2"} for move in moves_of_clicks()},
     )

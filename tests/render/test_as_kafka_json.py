@@ -19,6 +19,15 @@ def test_a_reassignment_is_written_as_the_tool_writes_it() -> None:
     assert as_kafka_json.reassignment(targets) == TOOL_REASSIGNMENT + "\n"
 
 
+def test_log_dirs_are_named_where_asked_and_only_those_of_new_replicas() -> None:
+    asked = as_kafka_json.plan_files(sample_plan(), has_log_dirs=True)
+    listed = json.loads(asked["stage-03-reassign.json"])["partitions"]
+    assert [(one["replicas"], one["log_dirs"]) for one in listed] == [([2, 4, 6], ["any", "any", "/d2"])] * 12
+    unasked = as_kafka_json.plan_files(sample_plan())
+    assert "/d2" not in "".join(unasked.values())
+    assert {name for name in asked if asked[name] != unasked[name]} == {"stage-03-reassign.json"}
+
+
 def test_an_election_file_has_no_version_and_is_sorted() -> None:
     wanted = (Election(TopicPartition("foo", 1), 2), Election(TopicPartition("bar", 10), 3))
     assert as_kafka_json.elections(wanted) == TOOL_ELECTION + "\n"

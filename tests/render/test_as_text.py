@@ -6,7 +6,7 @@ from helpers.sample_plan import GIB, sample_plan
 
 from reconciler.model.change import BrokenRule, Changes, CreateTopic, Difference
 from reconciler.model.move import Election, Move, Reason
-from reconciler.model.plan import BrokerShare, Plan, Proof, Source
+from reconciler.model.plan import BrokerShare, LogDirUse, Plan, Proof, Source
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ReassignStage
@@ -55,6 +55,17 @@ def test_the_time_is_compared_with_the_least_where_both_are_known_and_long(
     move = replace(_move("t", (1,), (2,), Reason.BALANCE, 5 * GIB), is_size_known=is_known)
     stages = (ReassignStage(1, (move,), None, estimate),)
     assert as_text.totals(_plan(move, stages=stages, least_seconds=least)).endswith(said)
+
+
+def test_the_fullest_disk_is_a_log_dir_where_these_are_known() -> None:
+    known = sample_plan()
+    assert "fullest log dir 82.0% at the worst moment (broker 6, /d2, foretold)" in as_text.plan(known)
+    unmoved = replace(known, foretold_log_dirs={})
+    assert "fullest log dir 82.0% at the worst moment (broker 6, /d2)" in as_text.plan(unmoved)
+    fuller = replace(known, disk_peak={1: 90 * GIB, 6: 99 * GIB})
+    assert "fullest disks 90.0% at the worst moment" in as_text.plan(fuller)
+    strange = replace(known, log_dirs={6: (LogDirUse("/\x1b[2J", 45 * GIB, 50 * GIB),)})
+    assert "\x1b" not in as_text.plan(strange)
 
 
 def test_a_plan_without_stages_says_no_changes() -> None:

@@ -10,8 +10,10 @@ from helpers.staging_laws import LAWS, make_case
 
 from reconciler.model.move import Election
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging import chain, stages
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.log_dirs import BrokerDirs, Dir
 from reconciler.staging.situation import Situation, situation
 from reconciler.staging.step import Step
 from reconciler.staging.work import Load
@@ -35,8 +37,28 @@ def _no_heir(*_: object) -> None:
     return None
 
 
+BEGIN = DiskUse.begin
+
+
 def _early(disk: DiskUse, step: Step) -> None:
+    BEGIN(disk, step)
     disk.end([step])
+
+
+def _emptiest(dirs: BrokerDirs, topic_partition: TopicPartition, load: int) -> None:
+    one = max(dirs.dirs, key=lambda one: (one.total - one.held, one.path))
+    one.held += load
+    one.logs += 1
+    dirs.foretold[topic_partition] = one.path
+
+
+def _in_one_order(_: object, one: Dir, arrivals: int) -> bool:
+    return one.most == 0 and arrivals > 0
+
+
+def _last_of_equals(dirs: BrokerDirs, one: Dir, arrivals: int) -> bool:
+    logs = one.logs + one.most
+    return sum(max(0, logs + 1 - other.logs) for other in dirs.dirs if other is not one) + one.most < arrivals
 
 
 def _always(*_: object) -> bool:
@@ -68,6 +90,9 @@ MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
     ("leaders of draining brokers are left to go with their data", chain, "_heir", _no_heir),
     ("limits per broker are ignored", Load, "has_room_for", _always),
     ("space is free before its move has ended", DiskUse, "begin", _early),
+    ("the emptiest log dir is taken for the one with the fewest logs", BrokerDirs, "_foretell", _emptiest),
+    ("one replica a stage is reckoned to a log dir", BrokerDirs, "_is_one_more_possible", _in_one_order),
+    ("of log dirs with as many logs the other is always taken", BrokerDirs, "_is_one_more_possible", _last_of_equals),
     ("elections are forgotten", stages, "_elections", _no_elections),
     ("leaders are elected that lead already", stages, "_elections", _elect_always),
     ("racks are ignored on the way", chain, "_excess", _no_excess),

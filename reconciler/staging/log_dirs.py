@@ -1,0 +1,205 @@
+"""The log dirs of one broker from stage to stage: Kafka picks one for each new replica, so it has to be foretold."""
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.topic_partition import TopicPartition
+
+CORDONED = "cordoned.log.dirs"
+
+
+@dataclass(slots=True)
+class Dir:
+    """One log dir: the bytes that it has, may hold and holds, and its number of logs.
+
+    `is_open`: new replicas may go there. `ceiling`: the bytes that packing keeps it below, None where nothing can fill
+    it, or nothing can be helped. `departing`: bytes that are still to leave it. `most`: how many of the stage's new
+    replicas may go there. `peak`: the most that it holds at any moment, `filled` while a new replica may come in, and
+    `doubtful` the same if in every stage the largest replicas went there, by `slack` more than foretold.
+    """
+
+    path: str
+    total: int
+    allowed: int
+    held: int
+    logs: int
+    is_open: bool = True
+    ceiling: int | None = None
+    departing: int = 0
+    most: int = 0
+    peak: int = 0
+    filled: int = 0
+    slack: int = 0
+    doubtful: int = 0
+
+
+class BrokerDirs:
+    """The log dirs of one broker that has several.
+
+    Kafka puts a new replica into the dir with the fewest logs (LogManager.nextLogDirs), however full it is. Which of a
+    stage's replicas come first, and which of two dirs with as many logs is taken, nobody can know. So inside a stage
+    each dir is reckoned with the largest replicas that may go there; between stages they are taken to have come by
+    topic and partition, to the first path of equals.
+    """
+
+    def __init__(self, dirs: Sequence[Dir]) -> None:
+        """Begin with what was observed."""
+        self.dirs = tuple(dirs)
+        self.foretold: dict[TopicPartition, str] = {}
+        self._dir = {one.path: one for one in self.dirs}
+        self._open = [one for one in self.dirs if one.is_open]
+        self._arrivals: list[tuple[TopicPartition, int]] = []
+        self._loads: list[int] = []
+
+    @property
+    def excess(self) -> int:
+        """The bytes by which dirs, while they took something in, were above what is allowed."""
+        return sum(max(0, one.filled - one.allowed) for one in self.dirs)
+
+    def copy(self) -> "BrokerDirs":
+        """Return the same state, to be changed apart."""
+        other = BrokerDirs([copy(one) for one in self.dirs])
+        other.foretold = dict(self.foretold)
+        return other
+
+    def watch(self, arriving: int, departing: Iterable[tuple[str, int]]) -> None:
+        """Keep each dir within what it may hold, where so many bytes to come could fill it beyond."""
+        for path, size in departing:
+            self._dir[path].departing += size
+        for one in self._open:
+            one.ceiling = one.allowed if one.held + arriving > one.allowed else None
+
+    def has(self, path: str) -> bool:
+        """Whether that dir is one of them."""
+        return path in self._dir
+
+    def create(self, topic_partition: TopicPartition) -> None:
+        """Take in a replica without data."""
+        self._foretell(topic_partition, 0)
+
+    def shortfall(self, load: int) -> int:
+        """Return by how many bytes a dir could be overfull once a replica of so many comes too."""
+        worst = 0
+        for one in self._open:
+            if one.ceiling is not None:
+                most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
+                if most:
+                    worst = max(worst, one.held + self._largest_with(load, most) - one.ceiling)
+        return worst
+
+    def begin(self, topic_partition: TopicPartition, load: int) -> None:
+        """Take in a new replica of so many bytes, wherever it goes."""
+        self._arrivals.append((topic_partition, load))
+        insort(self._loads, load)
+        for one in self._open:
+            one.most += self._is_one_more_possible(one, len(self._loads))
+
+    def yield_to(self, load: int) -> None:
+        """Let a replica pass that nothing can make fit; a dir that nothing is to leave any more is given up."""
+        for one in self._open:
+            if one.ceiling is not None:
+                most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
+                needed = one.held + self._largest_with(load, most)
+                if needed > one.ceiling:
+                    one.ceiling = needed if one.departing else None
+
+    def end(self, removed: Iterable[tuple[str, int]]) -> None:
+        """End the stage: its replicas are in, and then these, each with its dir and bytes, are gone."""
+        for one in self._open:
+            if one.most:
+                worst = one.held + sum(self._loads[-one.most :])
+                one.filled = max(one.filled, worst)
+                one.peak = max(one.peak, worst)
+                one.doubtful = max(one.doubtful, worst + one.slack)
+                one.slack += worst
+            else:
+                one.slack += one.held
+        for topic_partition, load in sorted(self._arrivals):
+            self._foretell(topic_partition, load)
+        for one in self._open:
+            one.slack -= one.held
+            one.most = 0
+        for path, size in removed:
+            self._dir[path].held -= size
+            self._dir[path].departing -= size
+            self._dir[path].logs -= 1
+        self._arrivals, self._loads = [], []
+
+    def _foretell(self, topic_partition: TopicPartition, load: int) -> None:
+        one = min(self._open, key=lambda one: (one.logs, one.path))
+        one.held += load
+        one.logs += 1
+        self.foretold[topic_partition] = one.path
+
+    def _is_one_more_possible(self, one: Dir, arrivals: int) -> bool:
+        """Whether, of so many new replicas, one more than `most` may go there: all others must hold as many logs."""
+        logs = one.logs + one.most
+        before = sum(max(0, logs - other.logs) for other in self._open if other is not one)
+        return before + one.most < arrivals
+
+    def _largest_with(self, load: int, most: int) -> int:
+        """Return the sum of the largest of the stage's replicas and this one, so many in all."""
+        largest = self._loads[-most:] if most else []
+        if len(largest) < most:
+            return sum(largest) + load
+        return sum(largest) + max(0, load - largest[0]) if largest else 0
+
+
+def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
+    """Return the brokers with several log dirs, where what lies in each is known; each may be full to `share`."""
+    brokers = observed.brokers.items()
+    several = {id_: dirs for id_, one in brokers if len(one.log_dirs) > 1 and (dirs := _online(one))}
+    if not several:
+        return {}
+    logs: Counter[tuple[int, str | None]] = Counter()
+    unknown: set[int] = set()
+    for _, partition in observed.partitions():
+        logs.update(zip(partition.replicas, partition.log_dirs, strict=False))
+        unknown.update(() if partition.log_dirs else partition.replicas)
+    unknown |= {broker_id for broker_id, path in logs if path is None}
+    return {
+        broker_id: BrokerDirs(_dirs(observed.brokers[broker_id], several[broker_id], logs, share))
+        for broker_id in sorted(several.keys() - unknown)
+    }
+
+
+def _online(broker: Broker) -> list[tuple[str, int, int]]:
+    """Return path, size and free bytes of each log dir that is online; an offline one tells no size."""
+    return [
+        (one.path, one.total_bytes, one.usable_bytes)
+        for one in broker.log_dirs
+        if one.total_bytes is not None and one.usable_bytes is not None
+    ]
+
+
+def _dirs(
+    broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str | None], int], share: Fraction
+) -> list[Dir]:
+    closed = _cordoned(broker)
+    if closed.issuperset(path for path, _, _ in online):
+        closed = frozenset()
+    return [
+        Dir(
+            path=path,
+            total=total,
+            allowed=int(total * share),
+            held=total - usable,
+            logs=logs.get((broker.id, path), 0),
+            is_open=path not in closed,
+            peak=total - usable,
+        )
+        for path, total, usable in sorted(online)
+    ]
+
+
+def _cordoned(broker: Broker) -> frozenset[str]:
+    """Return the log dirs that take no new replica (KIP-1066)."""
+    named = broker.configs.get(CORDONED, "")
+    if named.strip() == "*":
+        return frozenset(one.path for one in broker.log_dirs)
+    return frozenset(path.strip() for path in named.split(","))
