@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reconciler.diff.managed import managed_topics
 from reconciler.model.cluster import Cluster
@@ -45,11 +46,7 @@ class TopicRules:
 
     def rack_excess(self, replicas: Sequence[int]) -> int:
         """Return by how many replicas these break the rack rule (0: kept), whatever the spread's strength."""
-        low, high = self.rack_bounds(len(replicas))
-        count = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas)
-        over = sum(max(0, held - high) for held in count.values())
-        under = sum(max(0, low - count[rack]) for rack in self.racks)
-        return max(over, under)
+        return _rack_excess(tuple([self.rack_of.get(replica, NO_RACK) for replica in replicas]), self.racks)
 
     def rack_limits(self, replication_factor: int, replicas: Collection[int] = ()) -> Mapping[str, tuple[int, int]]:
         """Return the fewest and most replicas each rack may hold of a partition that now has these replicas.
@@ -74,6 +71,15 @@ class TopicRules:
     def target_factor(self, replicas: Sequence[int]) -> int:
         """Return how many replicas a partition that has these is to have."""
         return self.replication_factor or len(replicas)
+
+
+@lru_cache(maxsize=1 << 16)
+def _rack_excess(held_in: tuple[str, ...], racks: tuple[str, ...]) -> int:
+    low, high = len(held_in) // max(1, len(racks)), -(-len(held_in) // max(1, len(racks)))
+    count = Counter(held_in)
+    over = sum(max(0, held - high) for held in count.values())
+    under = sum(max(0, low - count[rack]) for rack in racks)
+    return max(over, under)
 
 
 def _yielding(

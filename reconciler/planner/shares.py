@@ -1,7 +1,9 @@
 """What each broker holds: replicas, preferred leaders, bytes; now, and once partitions have moved."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.plan import BrokerShare
@@ -17,18 +19,19 @@ def shares(
 
     Bytes are None for all brokers as soon as one size is unknown.
     """
-    replicas: Counter[int] = Counter()
-    leaders: Counter[int] = Counter()
-    held: Counter[int] = Counter()
+    holders: list[int] = []
+    leading: list[int] = []
+    bytes_held: list[int] = []
     is_size_known = True
     for topic in observed.topics.values():
         for partition in topic.partitions:
             present = partition.target_replicas
-            replicas.update(present)
-            leaders.update(present[:1])
+            holders += present
+            leading += present[:1]
             is_size_known = is_size_known and partition.bytes_to_copy is not None
-            for broker_id, size in _sizes(partition, present):
-                held[broker_id] += size
+            bytes_held += _sizes(partition, present)
+    replicas, leaders = Counter(holders), Counter(leading)
+    held = _summed(holders, bytes_held)
     before = _shares(observed, replicas, leaders, held if is_size_known else None)
     gone = {key: () for name in sorted(deleted) for key in _keys(observed, name)}
     for key, reached in {**target, **gone}.items():
@@ -39,8 +42,8 @@ def shares(
         leaders.subtract(present[:1])
         leaders.update(reached[:1])
         if found:
-            held.subtract(dict(_sizes(found, present)))
-            held.update(dict(_sizes(found, reached)))
+            held.subtract(dict(zip(present, _sizes(found, present), strict=True)))
+            held.update(dict(zip(reached, _sizes(found, reached), strict=True)))
     return before, _shares(observed, replicas, leaders, held if is_size_known else None)
 
 
@@ -48,15 +51,21 @@ def _keys(observed: Cluster, topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, partition.partition) for partition in observed.topics[topic].partitions]
 
 
-def _sizes(partition: Partition, replicas: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the bytes on each of these brokers: a replica that is there at its own size, a new one at a copy's."""
-    if replicas == partition.replicas and len(partition.sizes) == len(replicas) and None not in partition.sizes:
-        yield from zip(replicas, partition.sizes, strict=True)
-        return
-    known = dict(zip(partition.replicas, partition.sizes, strict=False))
-    for broker_id in replicas:
-        size = known.get(broker_id)
-        yield broker_id, (partition.bytes_to_copy or 0) if size is None else size
+def _sizes(partition: Partition, replicas: tuple[int, ...]) -> Sequence[int]:
+    """Return the bytes on each of these brokers: a replica that is there has its own size, a new one that of a copy."""
+    sizes, copy = partition.sizes, partition.bytes_to_copy or 0
+    if replicas != partition.replicas or len(sizes) != len(replicas):
+        known = dict(zip(partition.replicas, sizes, strict=False))
+        sizes = tuple(known.get(broker_id) for broker_id in replicas)
+    return [copy if size is None else size for size in sizes]
+
+
+def _summed(brokers: Sequence[int], sizes: Sequence[int]) -> Counter[int]:
+    """Return the sum of the sizes beside each broker."""
+    ids, place = np.unique(np.array(brokers, dtype=np.int64), return_inverse=True)
+    total = np.zeros(len(ids), dtype=np.int64)
+    np.add.at(total, place, np.array(sizes, dtype=np.int64))
+    return Counter(dict(zip(ids.tolist(), total.tolist(), strict=True)))
 
 
 def _shares(

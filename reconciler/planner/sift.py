@@ -74,7 +74,7 @@ def solve(
     brokers of each only.
     """
     free = choices.free(rows)
-    task = _Task(rows, choices, cost, sinks, free, near or cost, classes)
+    task = _Task(rows, choices, cost, sinks, free, np.flatnonzero(free.any(axis=1)), near or cost, classes)
     placed: Ints = np.where(rows.allowed & (choices.brokers > 0), rows.count[:, None], 0)
     penalty = 8 * (_largest(task) + 1)
     while True:
@@ -86,20 +86,16 @@ def solve(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What `solve` was asked for; `free` [n, seats] are the arcs that are not decided."""
+    """What `solve` was asked for; `free` [n, seats] are the arcs that are not decided, `open_rows` the rows of any."""
 
     rows: Rows
     choices: Choices
     cost: Cost
     sinks: Sinks
     free: Bools
+    open_rows: Ints
     near: Cost
     classes: Classes | None
-
-    @property
-    def open_rows(self) -> Ints:
-        """The rows with a choice left."""
-        return np.flatnonzero(self.free.any(axis=1))
 
     @property
     def pieces(self) -> Pieces:
@@ -235,13 +231,17 @@ def _chunks(index: Ints) -> Iterator[Ints]:
 
 def _entries(task: _Task, some: Ints, placed: Ints, lacking: Bools) -> tuple[Ints, Ints, Ints]:
     """Return each replica placed of these rows: its row, its place, what it costs to put it where something lacks."""
-    rows = task.rows.take(some)
-    lacks = lacking[rows.topic[:, None], rows.column] if task.choices.has_cells else lacking[0][rows.column]
-    can = task.free[some] & (placed[some] == 0) & lacks
-    cost = task.cost.of(some, rows.column)
-    elsewhere = np.where(can, cost, FAR).min(axis=1, initial=FAR)
-    number, seat = np.nonzero((placed[some] > 0) & task.free[some] & (elsewhere < FAR)[:, None])
-    return some[number], task.place(some[number], seat), elsewhere[number] - cost[number, seat]
+    rows, free = task.rows.take(some), task.free[some]
+    seats = np.arange(free.shape[1])
+    if rows.column.ndim == 1:
+        seats = np.flatnonzero(lacking.any(axis=0)[rows.column])
+    column = rows.column[..., seats]
+    lacks = lacking[rows.topic[:, None], column] if task.choices.has_cells else lacking[0][column]
+    can = free[:, seats] & (placed[some][:, seats] == 0) & lacks
+    elsewhere = np.where(can, task.cost.of(some, column), FAR).min(axis=1, initial=FAR)
+    number, seat = np.nonzero((placed[some] > 0) & free & (elsewhere < FAR)[:, None])
+    row = some[number]
+    return row, task.place(row, seat), elsewhere[number] - task.cost.on(row, task.rows.broker(row, seat))
 
 
 def _nearest(task: _Task, lack: Ints, index: Ints) -> Bools:
@@ -293,6 +293,7 @@ def _solved(task: _Task, placed: Ints, flow: Flow) -> Solved:
         ask = weight if rows is whole else task.weight(some, whole, task.cost, flow.price)
         reduced = np.sign(cheapest.rack_price[:, task.rows.rack] - ask)
         _settle(brokers, some, reduced * whole.allowed)
+        brokers[some] = _decided(whole, brokers[some])
     low, high = task.sinks.brokers.narrowed(flow.broker_price)
     units = task.settled(placed)
     value += task.sinks.brokers.filled(units.reshape(-1, task.rows.brokers).sum(axis=0))
@@ -310,6 +311,14 @@ def _solved(task: _Task, placed: Ints, flow: Flow) -> Solved:
 def _exact_sum(values: Ints) -> int:
     """Return the sum without an overflow."""
     return sum(values.tolist())
+
+
+def _decided(rows: Rows, state: States) -> States:
+    """Return the states [rows, seats] with the seats taken that a row has no alternative to."""
+    is_free = rows.allowed & (state == 0)
+    taken = (rows.allowed & (state > 0)).sum(axis=1)
+    has_no_other = is_free.sum(axis=1) == rows.need - taken
+    return np.where(is_free & has_no_other[:, None], np.int8(1), state)
 
 
 def _settle(state: States, index: Ints, sign: Ints) -> None:
