@@ -170,13 +170,16 @@ class Demand:
     `kind` [slots] is the number of each slot's kind, `replicas` [slots, most replicas] the columns of its present ones
     in order, `fixed` of its fixed ones; -1 for a broker that does not take part, or for none. `size` [slots] is the
     bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted.
-    `base` [brokers] counts replicas that stay, `led` [brokers] the preferred leaders of partitions that stay.
+    `base` [brokers] counts replicas that stay, `led` [brokers] the preferred leaders of partitions that stay;
+    `base_of_topic` and `led_of_topic` [topics, brokers] those of the slots' topics alone.
     """
 
     slots: Sequence[Slot]
     bench: Bench
     base: Ints
     led: Ints
+    base_of_topic: Ints
+    led_of_topic: Ints
     kind: Ints
     kinds: Kinds
     replicas: Ints
@@ -206,13 +209,6 @@ class Demand:
         """How many replicas of each slot are to be found."""
         return self.kinds.rows.need[self.kind]
 
-    def tally(self, columns: Ints) -> Ints:
-        """Return [topics, brokers] how often each broker is among these columns [slots, some] of a topic's slots."""
-        count = np.zeros((len(self.topics), len(self.bench.ids)), dtype=np.int64)
-        slot, place = np.nonzero(columns >= 0)
-        np.add.at(count, (self.topic[slot], columns[slot, place]), 1)
-        return count
-
     def mask(self, columns: Ints) -> Bools:
         """Return [slots, brokers] which brokers are among these columns [slots, some]."""
         found = np.zeros((len(self.slots), len(self.bench.ids)), dtype=np.bool_)
@@ -230,11 +226,15 @@ def demand_of(slots: Sequence[Slot], still: Still, bench: Bench) -> Demand:
     names = [slot.topic_partition.topic for slot in slots]
     topics = tuple(sorted(set(names)))
     number = {name: position for position, name in enumerate(topics)}
+    beside = [(number[key.topic], replicas) for key, replicas in still if key.topic in number]
+    here = [(number[slot.topic_partition.topic], slot.fixed) for slot in slots if slot.fixed]
     return Demand(
         slots=slots,
         bench=bench,
         base=base,
         led=bench.tally([replicas[0] for _, replicas in still if replicas]),
+        base_of_topic=_tally([*beside, *here], (len(topics), len(bench.ids)), bench),
+        led_of_topic=_tally([(topic, held[:1]) for topic, held in beside], (len(topics), len(bench.ids)), bench),
         kind=kind,
         kinds=kinds,
         replicas=_columns([slot.replicas for slot in slots], bench),
@@ -243,6 +243,16 @@ def demand_of(slots: Sequence[Slot], still: Still, bench: Bench) -> Demand:
         topic=np.array([number[name] for name in names], dtype=np.int64),
         topics=topics,
     )
+
+
+def _tally(held: Sequence[tuple[int, tuple[int, ...]]], shape: tuple[int, int], bench: Bench) -> Ints:
+    """Return [topics, brokers] how often each broker is among the replicas of each topic, given by its number."""
+    count = np.zeros(shape, dtype=np.int64)
+    for topic, replicas in held:
+        for broker_id in replicas:
+            if broker_id in bench.column:
+                count[topic, bench.column[broker_id]] += 1
+    return count
 
 
 def _columns(lists: Sequence[tuple[int, ...]], bench: Bench) -> Ints:

@@ -26,9 +26,9 @@ def asked_of_replicas(demand: Demand, balance: Balance) -> Iterator[Asked]:
         total = demand.rows.total + int(demand.base.sum())
         yield Asked("replicas balance", _shares(demand.base, capacity, total, balance.replicas))
     if not isinstance(balance.topics, Off):
-        fixed = demand.tally(demand.fixed)
+        base = demand.base_of_topic
         placed = np.bincount(demand.topic, weights=demand.need, minlength=len(demand.topics)).astype(np.int64)
-        yield Asked("topics balance", _cell_shares(demand, fixed, placed + fixed.sum(axis=1), balance.topics))
+        yield Asked("topics balance", _cell_shares(demand, base, placed + base.sum(axis=1), balance.topics))
 
 
 def asked_of_leaders(demand: Demand, balance: Balance) -> Iterator[Asked]:
@@ -39,8 +39,8 @@ def asked_of_leaders(demand: Demand, balance: Balance) -> Iterator[Asked]:
         yield Asked("leaders balance", _shares(demand.led, capacity, total, balance.leaders))
     if not isinstance(balance.topics, Off):
         totals = np.bincount(demand.topic, minlength=len(demand.topics)).astype(np.int64)
-        none = np.zeros((len(demand.topics), len(capacity)), dtype=np.int64)
-        yield Asked("topic leaders balance", _cell_shares(demand, none, totals, balance.topics))
+        base = demand.led_of_topic
+        yield Asked("topic leaders balance", _cell_shares(demand, base, totals + base.sum(axis=1), balance.topics))
 
 
 def imbalance(shares: Shares, rows: Rows, placed: Ints) -> int:
@@ -89,8 +89,8 @@ def _cell_shares(demand: Demand, base: Ints, totals: Ints, target: BalanceTarget
 
 
 def _eligible(demand: Demand) -> Bools:
-    """Return [topics, brokers] which brokers may hold a replica of a topic."""
-    found = np.zeros((len(demand.topics), len(demand.bench.ids)), dtype=np.bool_)
+    """Return [topics, brokers] which brokers may hold a replica of a topic, or hold one that stays."""
+    found: Bools = demand.base_of_topic > 0
     for topic, kind in np.unique(np.stack([demand.topic, demand.kind], axis=1), axis=0):
         found[topic] |= demand.kinds.rows.allowed[kind]
     return found

@@ -52,7 +52,7 @@ def price_level(objective: str, value: int, demand: Demand, solved: Solved) -> P
     ids = demand.bench.ids
     broker_price = solved.broker_price.tolist()
     topic_prices = {}
-    if len(solved.price) != len(ids):
+    if len(solved.price) == len(ids) * len(demand.topics) and ids:
         of_topic = (solved.price.reshape(-1, len(ids)) - solved.broker_price).tolist()
         topic_prices = {
             topic: {broker_id: price for broker_id, price in zip(ids, prices, strict=True) if price}

@@ -13,7 +13,7 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.arrays import SAFE, Ints
+from reconciler.proof.arrays import SAFE, Bools, Ints
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets
 from reconciler.proof.counts import Box, Evenness, Free, evenness_of, squares_of
 from reconciler.proof.demands import NOBODY, Demands
@@ -30,12 +30,14 @@ BYTES, COPIES, LEADERS_CHANGED = "bytes", "replicas", "leaders changed"
 class Holdings:
     """What is counted, replicas or preferred leaders: `settled` whatever the plan, `open` still to be given, `final`.
 
-    Arrays are [topics, brokers], `open` is [topics].
+    Arrays are [topics, brokers], `open` is [topics]. `weighed` [topics] are those of which a plan decides anything:
+    only these are judged topic by topic.
     """
 
     settled: Ints
     open: Ints
     final: Ints
+    weighed: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,29 @@ def _balances(
     counts = holdings.final.sum(axis=0)
     found = {}
     if not isinstance(targets[0], Off):
-        of_brokers = evenness_of(targets[0], capacity, counts.sum())
+        of_brokers = evenness_of(targets[0], capacity, counts, np.ones(len(capacity), dtype=np.bool_))
         found[names[0]] = Measure(none, of_brokers, Free(), 0, of_brokers.value(counts))
     if not isinstance(targets[1], Off):
-        of_topics = evenness_of(targets[1], capacity, holdings.final.sum(axis=1))
-        found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(holdings.final))
+        cells = holdings.final[holdings.weighed]
+        of_topics = evenness_of(targets[1], capacity, cells, _sharing(demands)[holdings.weighed])
+        found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(cells))
+    return found
+
+
+def _sharing(demands: Demands) -> Bools:
+    """Return [topics, brokers]: who may get or keep a replica of a topic, or has one that stays."""
+    found = np.array([demands.brokers.mask(allowed.takers) for allowed in demands.allowed], dtype=np.bool_)
+    column = demands.brokers.column
+    rows = zip(demands.rows.topics, demands.rows.now, strict=True)
+    decided = [(each.topic, (*each.now, *each.replicas), each) for each in demands.decided.values()]
+    for topic, now in rows:
+        for broker_id in demands.allowed[topic].holders.intersection(now):
+            found[topic, column[broker_id]] = True
+    for topic, named, each in decided:
+        for broker_id in named:
+            is_staying = broker_id in each.replicas or broker_id in demands.allowed[topic].holders
+            if is_staying and broker_id in column:
+                found[topic, column[broker_id]] = True
     return found
 
 
@@ -122,16 +142,20 @@ def _bounds(
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]
     settled = holdings.settled.astype(object)
     box = Box(settled.sum(axis=0), settled.sum(axis=0) + int(holdings.open.sum()))
-    topic_box = Box(settled, settled + holdings.open.astype(object)[:, None])
+    weighed = holdings.weighed
+    cells = settled[weighed]
+    topic_box = Box(cells, cells + holdings.open[weighed].astype(object)[:, None])
     bounds = []
     for level, objective, sets in zip(levels, objectives, cheapest(objectives), strict=True):
         measure = measures[level.objective]
         counts, box = measure.brokers.cheapest(box, objective.prices.astype(object))
         bound = sets + counts + measure.constant + int((objective.prices * settled).sum())
         if objective.topic_prices is not None or not isinstance(measure.topics, Free):
-            prices = objective.topic_prices if objective.topic_prices is not None else np.zeros_like(settled)
-            counts, topic_box = measure.topics.cheapest(topic_box, prices.astype(object))
-            bound += counts + int((prices * settled).sum())
+            prices = np.zeros_like(cells)
+            if objective.topic_prices is not None:
+                prices = objective.topic_prices[weighed].astype(object)
+            counts, topic_box = measure.topics.cheapest(topic_box, prices)
+            bound += counts + int((prices * cells).sum())
         bounds.append(bound)
     return bounds
 
@@ -182,7 +206,7 @@ def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
         np.subtract.at(final, (demands.rows.topics[row], demands.brokers.columns(kept)), 1)
     rows, places = np.nonzero(end.table != NOBODY)
     np.add.at(final, (demands.topic[rows], end.table[rows, places]), 1)
-    return Holdings(settled, given, final)
+    return Holdings(settled, given, final, _weighed(demands))
 
 
 def _leader_holdings(demands: Demands, end: Reached) -> Holdings:
@@ -191,7 +215,15 @@ def _leader_holdings(demands: Demands, end: Reached) -> Holdings:
     final = settled.copy()
     if len(end.table):
         np.add.at(final, (demands.topic, end.table[:, 0]), 1)
-    return Holdings(settled, np.bincount(demands.topic, minlength=len(demands.topics)).astype(np.int64), final)
+    given = np.bincount(demands.topic, minlength=len(demands.topics)).astype(np.int64)
+    return Holdings(settled, given, final, _weighed(demands))
+
+
+def _weighed(demands: Demands) -> Bools:
+    found = np.zeros(len(demands.topics), dtype=np.bool_)
+    found[[each.topic for each in demands.decided.values() if each.is_assigned]] = True
+    found[demands.topic] = True
+    return found
 
 
 def _count(counts: Ints, demands: Demands, held: Sequence[tuple[int, int]]) -> None:

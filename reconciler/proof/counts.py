@@ -4,6 +4,7 @@ A count stands for what one holder has in the end: a broker, or a broker within 
 hold Python's own whole numbers: squares and prices have no largest value here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,7 +12,7 @@ from math import lcm
 import numpy as np
 
 from reconciler.model.desired import BalanceTarget, Even, Within
-from reconciler.proof.arrays import Ints, exact_sum
+from reconciler.proof.arrays import Bools, Ints, exact_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,20 @@ class Outside:
 Evenness = Free | Squares | Outside
 
 
-def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], totals: Ints) -> Evenness:
-    """Return how counts are judged that add up to `totals` [...], one sum for each row of brokers."""
+def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], counts: Ints, sharing: Bools) -> Evenness:
+    """Return how counts [..., brokers] are judged by their sums; `sharing` [..., brokers]: who has a fair share."""
     if isinstance(target, Even):
         return squares_of(capacity)
-    if not isinstance(target, Within) or not capacity:
+    if not isinstance(target, Within):
         return Free()
-    bands = [_bands(target.fraction, capacity, int(total)) for total in np.ravel(totals)]
-    shape = (*np.shape(totals), len(capacity))
-    low = np.array([band[0] for band in bands], dtype=object).reshape(shape)
-    high = np.array([band[1] for band in bands], dtype=object).reshape(shape)
+    width = len(capacity)
+    totals, sharers = counts.reshape(-1, width).sum(axis=1).tolist(), sharing.reshape(-1, width).tolist()
+    bands = [
+        _bands(target.fraction, [weight * has for weight, has in zip(capacity, row, strict=True)], total)
+        for total, row in zip(totals, sharers, strict=True)
+    ]
+    low = np.array([band[0] for band in bands], dtype=object).reshape(counts.shape)
+    high = np.array([band[1] for band in bands], dtype=object).reshape(counts.shape)
     return Outside(low, high)
 
 
@@ -112,9 +117,9 @@ def squares_of(capacity: tuple[int, ...]) -> Squares:
     return Squares(np.array([common // weight for weight in capacity], dtype=object))
 
 
-def _bands(fraction: Fraction, capacity: tuple[int, ...], total: int) -> tuple[list[int], list[int]]:
+def _bands(fraction: Fraction, capacity: Sequence[int], total: int) -> tuple[list[int], list[int]]:
     """Return each broker's band about its fair share; the whole numbers next to the share are always inside."""
-    shares = [Fraction(total * weight, sum(capacity)) for weight in capacity]
+    shares = [Fraction(total * weight, max(1, sum(capacity))) for weight in capacity]
     low = [max(0, min(-(-(share * (1 - fraction)) // 1), share // 1)) for share in shares]
     high = [max(share * (1 + fraction) // 1, -(-share // 1)) for share in shares]
     return low, high

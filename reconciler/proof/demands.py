@@ -57,10 +57,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """All partitions of a cluster: `rows` to choose for, and `decided` ones; the `doomed` topics are deleted."""
+    """All partitions of a cluster: `rows` to choose for, and `decided` ones; the `doomed` topics are deleted.
+
+    `allowed` runs parallel to `topics`: what the placement of each allows.
+    """
 
     brokers: Brokers
     topics: tuple[str, ...]
+    allowed: tuple[Eligible, ...]
     kinds: tuple[Kind, ...]
     rows: Rows
     decided: dict[TopicPartition, Decided]
@@ -120,6 +124,7 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) ->
     return Demands(
         brokers=reading.brokers,
         topics=tuple(reading.topics),
+        allowed=tuple(reading.allowed),
         kinds=tuple(reading.kinds),
         rows=reading.rows,
         decided=reading.decided,
@@ -134,6 +139,7 @@ class _Reading:
     brokers: Brokers
     observed: Cluster
     topics: list[str] = field(default_factory=list)
+    allowed: list[Eligible] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
     rows: Rows = field(default_factory=Rows)
     decided: dict[TopicPartition, Decided] = field(default_factory=dict)
@@ -145,6 +151,7 @@ class _Reading:
         self.topics.append(spoken.name)
         written = spoken.written
         place = self._place(written)
+        self.allowed.append(place.allowed)
         is_still = spoken.is_left_out or (written is not None and Protection.MOVE in written.protect)
         for partition in spoken.existing:
             now, size = partition.target_replicas, partition.bytes_to_copy

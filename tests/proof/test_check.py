@@ -14,6 +14,7 @@ from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import (
     Balance,
+    BalanceTarget,
     BrokerState,
     Desired,
     DesiredBroker,
@@ -555,3 +556,20 @@ EDITED: list[tuple[str, Cluster]] = [
 @pytest.mark.parametrize("observed", [case[1] for case in EDITED], ids=[case[0] for case in EDITED])
 def test_a_plan_is_not_proved_for_another_observed_state(observed: Cluster) -> None:
     assert not prove(SHOP_PLAN, SHOP, observed).is_proved
+
+
+@pytest.mark.parametrize("size", [TINY, SMALL], ids=["tiny", "small"])
+def test_plans_that_even_topics_are_proved_with_prices_of_topics(size: Size) -> None:
+    priced = 0
+    for seed in range(150):
+        desired, observed = random_cluster(seed, size)
+        if not is_feasible(problem_of(desired, observed)):
+            continue
+        target: BalanceTarget = Even() if seed % 2 else Within(Fraction(seed % 3, 5))
+        balance = replace(desired.cluster.balance, topics=target)
+        desired = replace(desired, cluster=replace(desired.cluster, balance=balance))
+        plan = provable_plan(desired, observed)
+        assert prove(plan, desired, observed).wrong is None, seed
+        without = [replace(level, topic_prices={}) for level in plan.proof.levels]
+        priced += not prove(with_levels(plan, without), desired, observed).is_proved
+    assert priced > 20
