@@ -15,10 +15,9 @@ Created = tuple[TopicPartition, tuple[int, ...]]
 
 
 def capacity(broker: Broker) -> int | None:
-    """Return the bytes of all the broker's log dirs, None unless each is known."""
-    sizes = [log_dir.total_bytes for log_dir in broker.log_dirs]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known and len(known) == len(sizes) else None
+    """Return the bytes of all the broker's log dirs that are online, None where none tells its size."""
+    known = [one.total_bytes for one in broker.log_dirs if one.total_bytes is not None]
+    return sum(known) if known else None
 
 
 class DiskUse:
@@ -199,14 +198,10 @@ def _bytes_held(observed: Cluster) -> dict[int, int]:
 
 
 def _used(broker: Broker) -> int | None:
-    if not broker.log_dirs:
+    online = [one for one in broker.log_dirs if one.total_bytes is not None]
+    if not online or any(one.usable_bytes is None for one in online):
         return None
-    used = 0
-    for log_dir in broker.log_dirs:
-        if log_dir.total_bytes is None or log_dir.usable_bytes is None:
-            return None
-        used += log_dir.total_bytes - log_dir.usable_bytes
-    return used
+    return sum((one.total_bytes or 0) - (one.usable_bytes or 0) for one in online)
 
 
 def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:

@@ -127,6 +127,7 @@ def test_an_offline_dir_and_a_cordoned_one_get_nothing() -> None:
     offline = observed((2, "/a", 1), (1, "/d", 20), dirs={"/a": (100, 1), "/b": (0, None)})
     found = staged(offline, move("t-1: 1 -> 2", size=20))
     assert (found.foretold_log_dirs, codes(found)) == ({key("t-1"): {2: "/a"}}, [])
+    assert found.disk_peak[2] == 21
     cordoned = {"cordoned.log.dirs": "/b"}
     cluster = observed((2, "/a", 1), (1, "/d", 20), dirs={"/a": (100, 1), "/b": (100, 0)}, configs=cordoned)
     assert staged(cluster, move("t-1: 1 -> 2", size=20)).foretold_log_dirs == {key("t-1"): {2: "/a"}}
