@@ -1,8 +1,10 @@
-"""What a plan's file may hold beside what runs: what the plan supposes, and what would make a refused one fit."""
+"""What a plan's file may hold beside what runs: what it supposes, what would make it fit, what explains its moves."""
 
 from typing import Any
 
 from reconciler.files.checked import Fields, Malformed, shown
+from reconciler.files.plan_grounds import grounds_to_json
+from reconciler.model.grounds import Grounds
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Edit, Location, Remedy
 from reconciler.model.what_if import Affected, Health, WhatIf
@@ -11,6 +13,8 @@ from reconciler.model.what_if import Affected, Health, WhatIf
 def extras_to_json(plan: Plan) -> dict[str, Any]:
     """Return the members that only some plans have."""
     extras: dict[str, Any] = {}
+    if plan.grounds != Grounds():
+        extras["grounds"] = grounds_to_json(plan.grounds)
     if plan.remedies:
         extras["remedies"] = [_remedy(remedy) for remedy in plan.remedies]
     if plan.what_if is not None:

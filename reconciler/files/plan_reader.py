@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from reconciler.files.checked import Fields, Malformed, shown
 from reconciler.files.plan_extras import place_of, remedies_of, what_if_of
+from reconciler.files.plan_grounds import grounds_of
 from reconciler.files.plan_log_dirs import foretold_log_dirs_of, log_dirs_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason
@@ -51,6 +52,7 @@ def plan_from_json(document: object) -> Plan:
         foretold_log_dirs=foretold_log_dirs_of(fields),
         remedies=remedies_of(fields),
         what_if=what_if_of(fields),
+        grounds=grounds_of(fields),
     )
 
 

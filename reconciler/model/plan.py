@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.change import TopicChange
+from reconciler.model.grounds import Grounds
 from reconciler.model.problem import Problem, Remedy
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
@@ -102,7 +103,7 @@ class Plan:
     the rate that the estimates assume, however the stages are packed. `log_dirs`: how full each log dir becomes, on
     brokers that have several and tell what lies in them; `foretold_log_dirs`: where each new replica on them is taken
     to go, by partition and broker: Kafka's own rule, of which nothing is asked. `remedies`: what would make a plan with
-    violations fit. `what_if`: what it supposes; such a plan is never applied.
+    violations fit. `what_if`: what it supposes; such a plan is never applied. `grounds`: what explains its moves.
     """
 
     cluster_name: str
@@ -127,6 +128,7 @@ class Plan:
     foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     remedies: tuple[Remedy, ...] = ()
     what_if: WhatIf | None = None
+    grounds: Grounds = field(default_factory=Grounds)
 
     @property
     def is_empty(self) -> bool:

@@ -1,7 +1,7 @@
 """Changes -> moves: the planner's way in, from values to arrays and back."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.grounds import Grounds
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof
 from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
@@ -16,6 +17,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.demand import Bench, Demand, Slot, bench_of, demand_of, slots_of
 from reconciler.planner.leaders import Leaders, place_leaders
+from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.shares import shares
@@ -35,6 +37,7 @@ class Placed:
     warnings: tuple[Problem, ...]
     balance_before: Mapping[int, BrokerShare]
     balance_after: Mapping[int, BrokerShare]
+    grounds: Grounds = field(default_factory=Grounds)
 
 
 def plan_placement(
@@ -59,9 +62,11 @@ def plan_placement(
     leaders = place_leaders(demand, held, balance)
     target = _target(demand, held, leaders.column)
     before, after = shares(observed, target, _deleted(changes))
+    moves = tuple(_moves(slots, target, changes.broken_rules, desired))
+    topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     return Placed(
-        moves=tuple(_moves(slots, target, changes.broken_rules, desired)),
-        topic_changes=tuple(_assigned(change, target) for change in changes.topic_changes),
+        moves=moves,
+        topic_changes=topic_changes,
         proof=_with_leaders(_with_forced(sets, slots), leaders),
         warnings=(
             *_size_warnings(slots),
@@ -70,6 +75,7 @@ def plan_placement(
         ),
         balance_before=before,
         balance_after=after,
+        grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, demand=demand, moves=moves),
     )
 
 

@@ -104,7 +104,7 @@ def plan_of(
         ),
     )
     refuse_unsafe(plan, observed, rules)
-    return with_id(plan)
+    return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
 
 def save_plan(plan: Plan, path: str) -> None:

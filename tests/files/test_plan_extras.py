@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from jsonschema import Draft7Validator
 
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.files.schema_check import schema_folder
+from reconciler.model.desired import BrokerState, Spread
+from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.plan import Plan, Rollback, Source
 from reconciler.model.problem import Edit, InvalidInput, Location, Remedy
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import Affected, Health, WhatIf
 
 SUPPOSED = WhatIf(
@@ -22,6 +26,20 @@ SUPPOSED = WhatIf(
 REMEDIES = (
     Remedy((Edit("racks.spread: prefer for t", Location("c.yaml", 7)), Edit("a third broker"))),
     Remedy((Edit("limits.diskUse: 83%", Location("c.yaml", 9)),), is_planned=False),
+)
+GROUNDS = Grounds(
+    brokers={
+        1: BrokerGround("a"),
+        2: BrokerGround("", BrokerState.DRAINING, 3, is_alive=False),
+        10: BrokerGround("b", BrokerState.MAINTENANCE),
+    },
+    placements=(
+        PlacementGround(),
+        PlacementGround(Spread.STRICT, ("a", "b"), ("a",), (1, 2), (10,), is_assigned=True),
+        PlacementGround(Spread.PREFER, brokers_only=()),
+    ),
+    topics={"a": TopicGround(3, 0), "b": TopicGround(0), "c": TopicGround(1, 2)},
+    instead={Swap(1, 2): OtherMove(TopicPartition("a", 2), 7), Swap(1, 10): OtherMove(TopicPartition("c", 0), 0)},
 )
 
 
@@ -36,6 +54,7 @@ def _bare(**fields: object) -> Plan:
         _bare(what_if=replace(SUPPOSED, after=Health())),
         _bare(remedies=REMEDIES),
         _bare(what_if=SUPPOSED, remedies=REMEDIES),
+        _bare(grounds=GROUNDS),
     ],
 )
 def test_it_reads_back_exactly_and_fits_the_schema(tmp_path: Path, plan: Plan) -> None:
@@ -54,4 +73,29 @@ def test_a_supposition_cannot_be_taken_out_of_a_plan(tmp_path: Path) -> None:
     del document["whatIf"]
     (tmp_path / "plan.json").write_text(json.dumps(document), "utf-8")
     with pytest.raises(InvalidInput, match="was changed after it was made"):
+        read_plan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("topics", ["a", 1]),
+        ("topics", ["a", -1, 0]),
+        ("topics", ["a", True, 0]),
+        ("topics", [1, 1, 0]),
+        ("topics", ["a", 1, 3]),
+        ("topics", ["a", 1, -2]),
+        ("topics", {"a": 1}),
+        ("instead", [1, 2, "a", 0]),
+        ("instead", [1, 2, "a", 0, -1]),
+        ("instead", [1, "2", "a", 0, 1]),
+    ],
+)
+def test_a_table_row_that_means_nothing_is_told_with_its_place(tmp_path: Path, table: str, row: object) -> None:
+    document = json.loads(plan_text(_bare(grounds=GROUNDS)))
+    document["grounds"][table] = [row]
+    rest = {key: value for key, value in document.items() if key != "id"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    (tmp_path / "plan.json").write_text(json.dumps({**rest, "id": sha256(text.encode()).hexdigest()[:8]}), "utf-8")
+    with pytest.raises(InvalidInput, match=f"/grounds/{table}/0 must be"):
         read_plan(tmp_path / "plan.json")
