@@ -1,0 +1,129 @@
+"""What a plan keeps of the planner's reasons: tables that all moves share, and what could have moved instead."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from reconciler.diff.rules import NO_RACK, TopicRules
+from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, Placement
+from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
+from reconciler.model.move import Move, Reason
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.demand import Demand
+from reconciler.planner.rows import Bools, Ints
+
+
+def grounds_of(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    *,
+    topic_changes: Sequence[TopicChange],
+    demand: Demand,
+    moves: Sequence[Move],
+) -> Grounds:
+    """Return why these moves were chosen among what could have been, in tables whose size hardly grows with them."""
+    touched = {move.topic_partition.topic for move in moves} | {
+        change.topic for change in topic_changes if isinstance(change, CreateTopic | CreatePartitions)
+    }
+    placements: dict[PlacementGround, int] = {}
+    topics = {}
+    for name, partitions in sorted(_partitions_after(observed, topic_changes).items()):
+        declared = rules[name].declared if name in touched else None
+        number = placements.setdefault(_placement(declared.placement), len(placements)) if declared else None
+        topics[name] = TopicGround(partitions, number)
+    return Grounds(_brokers(desired, observed), tuple(placements), topics, dict(_instead(demand, moves)))
+
+
+def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
+    found = {}
+    for broker_id in sorted(observed.brokers):
+        declared = desired.cluster.broker(broker_id)
+        rack = observed.brokers[broker_id].rack or NO_RACK
+        found[broker_id] = BrokerGround(rack, declared.state, declared.capacity, observed.is_alive(broker_id))
+    return found
+
+
+def _placement(placement: Placement) -> PlacementGround:
+    return PlacementGround(
+        spread=placement.racks_spread,
+        racks_only=None if placement.racks_only is None else tuple(sorted(placement.racks_only)),
+        racks_leader=None if placement.racks_leader is None else tuple(sorted(placement.racks_leader)),
+        brokers_only=None if placement.brokers_only is None else tuple(sorted(placement.brokers_only)),
+        brokers_except=tuple(sorted(placement.brokers_except)),
+        is_assigned=placement.assignment is not None,
+    )
+
+
+def _partitions_after(observed: Cluster, topic_changes: Iterable[TopicChange]) -> Mapping[str, int]:
+    count = {name: len(topic.partitions) for name, topic in observed.topics.items()}
+    for change in topic_changes:
+        match change:
+            case CreateTopic():
+                count[change.topic] = change.partitions
+            case CreatePartitions():
+                count[change.topic] = change.to_count
+            case DeleteTopic():
+                count.pop(change.topic, None)
+            case _:
+                pass
+    return count
+
+
+def _instead(demand: Demand, moves: Sequence[Move]) -> Iterator[tuple[Swap, OtherMove]]:
+    """Yield, for each swap that balance asked for, the smallest partition that stays and could have been swapped so."""
+    if not demand.is_size_known:
+        return
+    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in swaps_of(move, demand)})
+    staying = _staying(demand, {move.topic_partition for move in moves})
+    held = demand.mask(demand.replicas)
+    giver, candidates = -1, np.empty(0, dtype=np.int64)
+    for swap in swaps:
+        source, destination = demand.bench.column[swap.giver], demand.bench.column[swap.taker]
+        if source != giver:
+            giver, candidates = source, staying[held[staying, source]]
+        number = _first(candidates[_may_swap(demand, held, candidates, source, destination)])
+        if number is not None:
+            slot = demand.slots[number]
+            yield swap, OtherMove(slot.topic_partition, int(demand.size[number]))
+
+
+def swaps_of(move: Move, demand: Demand) -> Iterator[Swap]:
+    """Yield who gives a replica to whom: brokers of one rack to one another first, the rest in their order."""
+    column, rack = demand.bench.column, demand.bench.rack
+    givers = [broker_id for broker_id in move.removed if broker_id in column]
+    takers = [broker_id for broker_id in move.added if broker_id in column]
+    for taker in sorted(takers, key=lambda one: all(rack[column[one]] != rack[column[other]] for other in givers)):
+        if givers:
+            near = [one for one in givers if rack[column[one]] == rack[column[taker]]]
+            giver = (near or givers)[0]
+            givers.remove(giver)
+            yield Swap(giver, taker)
+
+
+def _staying(demand: Demand, moved: set[TopicPartition]) -> Ints:
+    """Return the slots whose replicas stay though they were free to move, the smallest first."""
+    is_moved = np.fromiter((slot.topic_partition in moved for slot in demand.slots), np.bool_, len(demand.slots))
+    is_free = (demand.need > 0) & ~is_moved & ~demand.is_new & (demand.fixed < 0).all(axis=1)
+    number = np.flatnonzero(is_free)
+    return number[np.argsort(demand.size[number], kind="stable")]
+
+
+def _may_swap(demand: Demand, held: Bools, number: Ints, source: int, destination: int) -> Bools:
+    """Return which of these slots, all on the source, keep every rule with that replica on the destination instead."""
+    kind, rows, rack = demand.kind[number], demand.kinds.rows, demand.bench.rack
+    allowed: Bools = rows.allowed[kind, destination] & ~held[number, destination]
+    if rack[source] == rack[destination]:
+        return allowed
+    allowed &= ~rows.leading[kind].any(axis=1)
+    for side, bound in ((source, 1), (destination, -1)):
+        count = held[number][:, rack == rack[side]].sum(axis=1)
+        limit = rows.low[kind, rack[side]] if bound > 0 else rows.high[kind, rack[side]]
+        allowed &= (count > limit) if bound > 0 else (count < limit)
+    return allowed
+
+
+def _first(numbers: Ints) -> int | None:
+    return int(numbers[0]) if len(numbers) else None
