@@ -132,7 +132,8 @@ def _subscriber(member: Member, held: _Held, *, is_only_subscribed: bool) -> Sub
     """
     owned = held.owned
     if is_only_subscribed:
-        owned = {topic: partitions for topic, partitions in owned.items() if topic in member.subscription}
+        subscribed = frozenset(member.subscription)
+        owned = {topic: partitions for topic, partitions in owned.items() if topic in subscribed}
     return Subscriber(member.member_id, member.subscription, member.instance_id, member.rack, owned, held.generation)
 
 
@@ -144,14 +145,7 @@ def checked(
     if strangers:
         raise AssignorFailed(f"assignor {name} gives partitions to {strangers[0]}, which is no member")
     handed = _HandedOut(f"assignor {name} gives", topics)
-    return {
-        member.member_id: {
-            topic: handed.checked(member, topic, partitions)
-            for topic, partitions in sorted(given.get(member.member_id, {}).items())
-            if len(partitions)
-        }
-        for member in members
-    }
+    return {member.member_id: handed.checked(member, given.get(member.member_id, {})) for member in members}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +156,17 @@ class _HandedOut:
     topics: Mapping[str, SubscribedTopic]
     taken: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def checked(self, member: Member, topic: str, partitions: Sequence[int]) -> tuple[int, ...]:
-        """Return the partitions in order, once none of them is a fault."""
-        member_id = member.member_id
-        if topic not in member.subscription:
-            raise AssignorFailed(f"{self.gives} partitions of {topic} to {member_id}, which does not subscribe to it")
+    def checked(self, member: Member, given: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+        """Return what the member is given, in order, once none of it is a fault."""
+        subscribed = frozenset(member.subscription)
+        owned = {topic: given[topic] for topic in sorted(given) if len(given[topic])}
+        for topic in owned:
+            if topic not in subscribed:
+                reader = f"{member.member_id}, which does not subscribe to it"
+                raise AssignorFailed(f"{self.gives} partitions of {topic} to {reader}")
+        return {topic: self._checked(member.member_id, topic, partitions) for topic, partitions in owned.items()}
+
+    def _checked(self, member_id: str, topic: str, partitions: Sequence[int]) -> tuple[int, ...]:
         count = self.topics[topic].partitions if topic in self.topics else 0
         for partition in partitions:
             if not 0 <= partition < count:
