@@ -40,12 +40,15 @@ def set_order(names: Iterable[str], topics: Mapping[str, SubscribedTopic]) -> tu
 
 
 def map_order(names: Sequence[str], size: int, topics: Mapping[str, SubscribedTopic]) -> tuple[str, ...]:
-    """Return topics, given as `set_order` has them, as a member's assignment of `size` topics has them."""
+    """Return topics, given as `set_order` has them, as a member's assignment of `size` topics has them.
+
+    Of topics in one bin, that one comes first which the member got last: computeIfAbsent puts it at the bin's head.
+    """
     bits = _bits(names, topics)
     if bits is None:
         return tuple(names)
     capacity = capacity_for(size)
-    return tuple(sorted(names, key=lambda name: bin_of(_id_hash(bits[name]), capacity)))
+    return tuple(sorted(reversed(names), key=lambda name: bin_of(_id_hash(bits[name]), capacity)))
 
 
 def partitions_in_set_order(partitions: Sequence[int]) -> Sequence[int]:

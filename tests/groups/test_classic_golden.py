@@ -4,12 +4,9 @@ from collections import Counter
 
 import pytest
 from helpers.classic_groups import CLASSIC, rebalances
-from helpers.group_scenarios import scenarios
-from helpers.java_assignors import ask, why_not
+from helpers.java_assignors import RANDOM_GROUPS, random_groups, why_not
 
 from reconciler.groups.registry import assignor_named
-
-SCENARIOS = 600
 
 pytestmark = pytest.mark.java
 
@@ -26,10 +23,9 @@ def test_random_groups_get_what_kafkas_classes_give() -> None:
 
     Both are known of the class behind `sticky` where members come with old claims, and where one subscribes to nothing.
     """
-    asked = scenarios(SCENARIOS)
     compared: Counter[str] = Counter()
     illegal = 0
-    for scenario, answer in zip(asked, ask(asked, {"assignors": list(CLASSIC), "orders": 1}), strict=True):
+    for scenario, answer in random_groups():
         for assignor in CLASSIC:
             if assignor in answer.get("failed", {}):
                 illegal += 1
@@ -41,6 +37,6 @@ def test_random_groups_get_what_kafkas_classes_give() -> None:
                 given = assignor_named(assignor).assign(rebalance.members, rebalance.topics)
                 assert given == rebalance.expected, rebalance.where
                 compared[assignor] += 1
-    assert illegal <= SCENARIOS * len(CLASSIC) // 200
+    assert illegal <= RANDOM_GROUPS * len(CLASSIC) // 200
     assert set(compared) == set(CLASSIC)
-    assert min(compared.values()) > 2 * SCENARIOS
+    assert min(compared.values()) > 2 * RANDOM_GROUPS

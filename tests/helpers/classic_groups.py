@@ -45,8 +45,6 @@ def rebalances(scenario: ScenarioForm, assignor: str, results: Sequence[ResultFo
             yield Rebalance(where, members, _topics(topics), expected)
             generation += 1
             members = _after(members, expected, generation)
-        generation += assignor == COOPERATIVE  # one more, after which nothing had changed
-        members = _after(members, _assignment(rounds[-1]), generation)
         held = {_identity(member): (member.owned, generation) for member in members}
 
 

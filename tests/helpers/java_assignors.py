@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from helpers.group_scenarios import ScenarioForm
+from helpers.group_scenarios import ScenarioForm, scenarios
 from helpers.kafka_jars import jars, java
 
 VERSION = "4.1.1"
 PROGRAM = Path(__file__).parents[1] / "groups" / "java" / "Assignors.java"
+RANDOM_GROUPS = 600
 ASSIGNORS = ("cooperative-sticky", "range", "roundrobin", "server-range", "server-uniform", "sticky")
 
 AssignmentForm = Mapping[str, Mapping[str, list[int]]]
@@ -66,13 +67,20 @@ def why_not() -> str | None:
     return "Kafka's assignors are asked through a Java program, which needs a JDK: this Java is a JRE without compiler"
 
 
-def ask(scenarios: Iterable[ScenarioForm], question: Question | None = None) -> list[AnswerForm]:
+@functools.cache
+def random_groups() -> tuple[tuple[ScenarioForm, AnswerForm], ...]:
+    """Return 600 random groups, each with what all of Kafka's classes answer; Java is started once for all tests."""
+    made = scenarios(RANDOM_GROUPS)
+    return tuple(zip(made, ask(made, {"orders": 1}), strict=True))
+
+
+def ask(asked: Iterable[ScenarioForm], question: Question | None = None) -> list[AnswerForm]:
     """Return what Kafka's classes answer to each scenario, in order."""
-    asked = "".join(json.dumps({**scenario, **(question or {})}) + "\n" for scenario in scenarios)
+    lines = "".join(json.dumps({**scenario, **(question or {})}) + "\n" for scenario in asked)
     libraries = jars(VERSION)
     command = [java(), "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
     command += ["-cp", f"{libraries}/*", str(PROGRAM)]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False, timeout=900)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=900)
     if done.returncode != 0:
         raise RuntimeError(f"{PROGRAM.name} failed: {done.stderr[-3000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -132,11 +132,18 @@ public final class Assignors {
             }
             held = start;
             List<Map<String, List<TopicPartition>>> rounds = new ArrayList<>();
-            do {
+            rounds.add(once(step));
+            while (isCooperative && rounds.size() <= MAX_ROUNDS) {
+                Map<String, Held> last = held;
                 Map<String, List<TopicPartition>> next = once(step);
-                if (!rounds.isEmpty() && isSame(rounds.get(rounds.size() - 1), next)) break;
+                if (isSame(rounds.get(rounds.size() - 1), next)) {
+                    // Nobody has anything to give back, so no consumer would have joined again.
+                    held = last;
+                    generation--;
+                    break;
+                }
                 rounds.add(next);
-            } while (isCooperative && rounds.size() <= MAX_ROUNDS);
+            }
             return rounds;
         }
 
