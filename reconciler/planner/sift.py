@@ -234,7 +234,8 @@ def _entries(task: _Task, some: Ints, placed: Ints, lacking: Bools) -> tuple[Int
     rows, free = task.rows.take(some), task.free[some]
     seats = np.arange(free.shape[1])
     if rows.column.ndim == 1:
-        seats = np.flatnonzero(lacking.any(axis=0)[rows.column])
+        lacks_anywhere: Bools = np.logical_or.reduce(lacking, axis=0)
+        seats = np.flatnonzero(lacks_anywhere[rows.column])
     column = rows.column[..., seats]
     lacks = lacking[rows.topic[:, None], column] if task.choices.has_cells else lacking[0][column]
     can = free[:, seats] & (placed[some][:, seats] == 0) & lacks
