@@ -149,7 +149,7 @@ def test_topics_of_a_step_hold_from_then_on() -> None:
         ({"a": {"t": (0,)}, "b": {"t": (0,)}}, "gives t-0 to a and to b"),
         ({"a": {"t": (0, 0)}}, "gives a a partition of t twice"),
         (None, "failed: TypeError"),
-        ({"a": [0]}, "failed: AttributeError"),
+        ({"a": [0]}, "failed: TypeError"),
     ],
 )
 def test_a_users_assignor_is_checked(answer: Assignment, fault: str) -> None:
