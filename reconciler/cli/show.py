@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, asked_for, verb_options
+from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.terminal import tell, write
 
 EXAMPLES = """\b
@@ -11,6 +11,7 @@ Examples:
   reconciler show plan.json
   reconciler show plan.json -o markdown
   reconciler show plan.json -o kafka-json --out kafka-files
+  reconciler show plan.json --prove --state snapshot.json
 
 """
 
@@ -25,14 +26,20 @@ Examples:
     show_envvar=True,
     help="In these files, name the log dir foretold for each new replica, not any.",
 )
+@click.option("--prove", "is_proof_asked", is_flag=True, show_envvar=True, help="Check that no plan is better.")
 @verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
 @click.pass_context
-def command(context: click.Context, plan_path: str, out: str | None, *, has_log_dirs: bool) -> int:
+def command(
+    context: click.Context, plan_path: str, out: str | None, *, has_log_dirs: bool, is_proof_asked: bool
+) -> int:
     """Show a saved plan (- for stdin), stage by stage, in any form.
 
     With -o kafka-json, files for kafka-reassign-partitions, its rollback, and kafka-leader-election, one a stage.
+    With --prove, whether its own prices prove, for the desired and the observed state, that no plan is better.
     """
     asked = asked_for(context)
+    if is_proof_asked:
+        return _prove(asked, plan_path, has_files=out is not None)
     if (asked.output == KAFKA_JSON) != (out is not None):
         raise click.UsageError("-o kafka-json writes several files: it needs --out DIR, and --out needs it.")
     if has_log_dirs and out is None:
@@ -55,3 +62,20 @@ def command(context: click.Context, plan_path: str, out: str | None, *, has_log_
     else:
         write(as_text.plan(plan, has_stages=True), asked.color)
     return Exit.DONE
+
+
+def _prove(asked: Asked, plan_path: str, *, has_files: bool) -> int:
+    if has_files or asked.output not in {TEXT, JSON}:
+        raise click.UsageError("--prove gives a verdict, as text or -o json; leave --out and other forms out.")
+    if plan_path == "-" and asked.inputs.state == "-":
+        raise click.UsageError("stdin holds one file: name the plan or the snapshot.")
+    from reconciler.cli.progress import reading
+    from reconciler.render import as_proof
+    from reconciler.workflow.prove import prove_plan
+    from reconciler.workflow.show import saved_plan
+
+    plan = saved_plan(plan_path)
+    with reading() as progress:
+        verdict = prove_plan(asked.inputs, plan, progress=progress)
+    write(as_proof.json(verdict) if asked.is_json else as_proof.text(verdict))
+    return Exit.DONE if verdict.is_proved else Exit.ERROR

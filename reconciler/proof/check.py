@@ -1,11 +1,12 @@
 """The check of a plan: its moves followed, its values counted again, and the bound of each objective computed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Plan, PriceLevel, Proof
+from reconciler.model.verdict import Verdict
 from reconciler.proof.bounds import (
     BYTES,
     COPIES,
@@ -28,25 +29,6 @@ from reconciler.proof.wrong import Disproved
 
 _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
 _OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a check found: `wrong` is one sentence about the first thing wrong, None where the plan is proved.
-
-    `levels` are the objectives whose value and bound were computed anew, with the plan's prices. `copied_partitions`
-    counts the partitions of which a replica is copied.
-    """
-
-    wrong: str | None
-    levels: tuple[PriceLevel, ...] = ()
-    objective: str = BYTES
-    copied_partitions: int = 0
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether no plan is better."""
-        return self.wrong is None
 
 
 def prove(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:

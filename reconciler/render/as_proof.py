@@ -1,0 +1,56 @@
+"""The check of a plan's proof, as text and as JSON."""
+
+from collections.abc import Iterator
+
+from reconciler.model.verdict import BYTES, Verdict
+from reconciler.render import as_json
+from reconciler.render.units import number, size
+
+_EVEN = ("replicas balance", "topics balance")
+
+
+def text(verdict: Verdict) -> str:
+    """Return the verdict in a sentence, and where it is proved each objective with its value and its bound."""
+    return "\n".join(_lines(verdict)) + "\n"
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    if verdict.wrong is not None:
+        yield f"Not proved: {verdict.wrong}."
+    else:
+        yield f"Proved: {_least(verdict)}{_tightest(verdict)}."
+        width = max((len(level.objective) for level in verdict.levels), default=0)
+        for level in verdict.levels:
+            yield f"  {level.objective.ljust(width)}  {number(level.value)}, and no less by the plan's prices"
+    yield from verdict.notes
+
+
+def _least(verdict: Verdict) -> str:
+    if not verdict.copied_partitions:
+        return "no plan copies less, for this one copies nothing"
+    places = "partition's cheapest place" if verdict.copied_partitions == 1 else "partitions' cheapest places"
+    copied = size(verdict.copied) if verdict.objective == BYTES else f"{number(verdict.copied)} replicas"
+    return f"no plan copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
+
+
+def _tightest(verdict: Verdict) -> str:
+    is_asked = any(level.objective in _EVEN for level in verdict.levels)
+    return "; counts are the tightest attainable" if is_asked else ""
+
+
+def json(verdict: Verdict) -> str:
+    """Return `proved`, `wrong` (null where it is), and `levels` with the value and the bound of each objective."""
+    return as_json.document(
+        {
+            "proved": verdict.is_proved,
+            "wrong": verdict.wrong,
+            "objective": verdict.objective,
+            "value": verdict.copied if verdict.is_proved else None,
+            "copiedPartitions": verdict.copied_partitions if verdict.is_proved else None,
+            "levels": [
+                {"objective": level.objective, "value": level.value, "lowerBound": level.lower_bound}
+                for level in verdict.levels
+            ],
+            "notes": list(verdict.notes),
+        }
+    )

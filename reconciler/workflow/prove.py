@@ -1,0 +1,89 @@
+"""`show --prove`: a saved plan, checked against the desired and the observed state by code apart from the planner."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reconciler.admin.port import ProgressHook
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Plan
+from reconciler.model.problem import StalePlan
+from reconciler.model.stage import ReassignStage
+from reconciler.model.verdict import Verdict
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import desired_state, observed_state
+
+OTHER_FILES = "KR505"
+OTHER_CLUSTER = "KR506"
+MOVED_ON = "KR507"
+
+
+def prove_plan(inputs: Inputs, plan: Plan, *, progress: ProgressHook | None = None) -> Verdict:
+    """Return whether no plan is better than this one, for the files and the cluster, or snapshot, that are named.
+
+    The cluster is by default the plan's. Raises StalePlan where files, cluster or the partitions that the plan moves
+    are no longer those that it was made from.
+    """
+    inputs = replace(inputs, cluster=inputs.cluster or plan.cluster_name)
+    desired = desired_state(inputs)
+    if desired.digest != plan.source.desired_digest:
+        made = f"commit {plan.source.commit}" if plan.source.commit else "other files"
+        message = f"{inputs.root}/{inputs.cluster} is not what the plan was made from ({made})"
+        raise StalePlan(f"{message}: check that out, or plan again", code=OTHER_FILES)
+    observed = observed_state(inputs, desired, progress)
+    return verdict_on(plan, desired, observed)
+
+
+def verdict_on(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
+    """Return whether the plan is proved for these states; a function of its arguments alone."""
+    from reconciler.proof.check import prove
+
+    if observed.cluster_id != plan.cluster_id:
+        message = f"the plan is for cluster {plan.cluster_id}, and this is {observed.cluster_id}"
+        raise StalePlan(f"{message}: name the right cluster or snapshot", code=OTHER_CLUSTER)
+    is_same = observed.observed_at is not None and observed.observed_at == plan.source.observed_at
+    if not is_same:
+        _refuse_moved_on(plan, observed)
+    desired, observed = _supposed(plan, desired, observed)
+    verdict = prove(plan, desired, observed)
+    return verdict if is_same else replace(verdict, notes=(_seen_at(plan, observed),))
+
+
+def _refuse_moved_on(plan: Plan, observed: Cluster) -> None:
+    changed = list(_changed(plan, observed))
+    if changed:
+        others = f" and {len(changed) - 1} others" if len(changed) > 1 else ""
+        message = f"the cluster is no longer as the plan saw it: {changed[0]}{others}"
+        raise StalePlan(f"{message}. Name the snapshot that it was made from, or plan again", code=MOVED_ON)
+
+
+def _changed(plan: Plan, observed: Cluster) -> Iterator[str]:
+    """Yield what is no longer where the plan begins, partition by partition."""
+    seen = set()
+    for stage in plan.stages:
+        for move in stage.moves if isinstance(stage, ReassignStage) else ():
+            key = move.topic_partition
+            if key in seen:
+                continue
+            seen.add(key)
+            partition = observed.partition(key)
+            if partition is None:
+                yield f"{key} does not exist"
+            elif partition.target_replicas != move.from_replicas:
+                now = list(partition.target_replicas)
+                yield f"{key} is on brokers {now}, and the plan begins with {list(move.from_replicas)}"
+
+
+def _supposed(plan: Plan, desired: Desired, observed: Cluster) -> tuple[Desired, Cluster]:
+    """Return the states that a plan of a supposed state is for."""
+    if plan.what_if is None:
+        return desired, observed
+    from reconciler.diff.what_if import suppose, suppositions
+
+    at = suppose(desired, observed, suppositions(plan.what_if.suppositions))
+    return at.desired, at.observed
+
+
+def _seen_at(plan: Plan, observed: Cluster) -> str:
+    then, now = plan.source.observed_at or "an unknown time", observed.observed_at or "an unknown time"
+    return f"Note: the plan was made from what was seen at {then}; this check is of {now}."
