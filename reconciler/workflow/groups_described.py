@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from reconciler.admin.port import LATEST, Admin
 from reconciler.groups.coordinator import OFFSETS_TOPIC, coordination, coordinator_changes
 from reconciler.groups.lag import partition_lags
-from reconciler.groups.live import labels, present_members
+from reconciler.groups.live import labels
+from reconciler.groups.scenario import Member
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.group_state import GroupState
 from reconciler.model.plan import Plan
@@ -165,5 +166,5 @@ def _state(group: Group, observed: Cluster, after: Mapping[str, int | None]) -> 
         place.partition if place is not None else None,
         f"{broker.host}:{broker.port}" if broker is not None and broker.host is not None else None,
         after.get(group.group_id),
-        labels(group, present_members(observed, group)),
+        labels(group, [Member(each.member_id, (), each.instance_id) for each in group.members]),
     )

@@ -233,7 +233,8 @@ def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", 
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> dict[str, tuple[int, ...]]:
-    return {topic: tuple(sorted(partitions)) for topic, partitions in sorted(assignment.assigned_partitions)}
+    named = sorted(assignment.assigned_partitions, key=lambda found: found.topic)
+    return {found.topic: tuple(sorted(found.partitions)) for found in named if found.partitions}
 
 
 def _decoded(form: type[ConsumerProtocolSubscription], data: bytes | None) -> ConsumerProtocolSubscription | None:
