@@ -33,7 +33,7 @@ def compare(
 
     Raises InvalidInput for a change that cannot be.
     """
-    present = present_members(cluster, group)
+    present = present_members(group)
     members = changed_members(group, present, change)
     read = {name for member in members for name in member.subscription}
     topics = {name: topic for name, topic in grown_topics(cluster, change.partitions).items() if name in read}

@@ -33,7 +33,7 @@ def growth_warnings(
         return ()
     grown = _grown(observed, growths)
     readers = [group for group in observed.groups if _topics_of(group) & {growth.topic for growth in growths}]
-    becomes = {group.group_id: _becomes(observed, grown, group, assignors) for group in readers}
+    becomes = {group.group_id: _becomes(grown, group, assignors) for group in readers}
     found: list[Problem] = []
     for growth in growths:
         groups = [group for group in readers if growth.topic in _topics_of(group)]
@@ -78,14 +78,14 @@ def _topics_of(group: Group) -> set[str]:
     }
 
 
-def _becomes(observed: Cluster, grown: Cluster, group: Group, assignors: Mapping[str, Assignor]) -> str:
+def _becomes(grown: Cluster, group: Group, assignors: Mapping[str, Assignor]) -> str:
     """Return what becomes of the group: `(range) 4-4-4 -> 6-6-6, 6 partitions change owner`."""
     if not group.members:
         return "has offsets, but no members now"
     own = own_assignor(group)
     if own is None or own not in assignors:
         return f"(assignor {own or 'unknown'}): its result is not known here"
-    present = present_members(observed, group)
+    present = present_members(group)
     before: Assignment = {member.member_id: dict(member.owned or {}) for member in present}
     after = _after(grown, present, assignors[own])
     moved = len(moved_partitions(present, after, owners(present, before)))

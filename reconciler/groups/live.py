@@ -1,7 +1,6 @@
 """An observed group as its assignor sees it: members with what they own, topics with their racks."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.groups.scenario import Member
 from reconciler.model.assignment import SubscribedTopic
@@ -22,12 +21,13 @@ def own_assignor(group: Group) -> str | None:
     return f"server-{group.protocol}" if group.kind == CONSUMER else group.protocol
 
 
-def present_members(cluster: Cluster, group: Group) -> tuple[Member, ...]:
+def present_members(group: Group) -> tuple[Member, ...]:
     """Return the group's members as they are, with what they own, sorted by id."""
+    by_pattern = _topics_by_pattern(group)
     return tuple(
         Member(
             member.member_id,
-            _subscription(cluster, member),
+            _subscription(member, by_pattern),
             member.instance_id,
             member.rack,
             {topic: tuple(sorted(owned)) for topic, owned in sorted(member.assignment.items()) if owned},
@@ -75,17 +75,19 @@ def _with_start(member_id: str, label: str) -> str:
     return f"{label}-{rest[:_START_OF_UUID]}".rstrip("-") if rest and rest != member_id else member_id
 
 
-def _subscription(cluster: Cluster, member: GroupMember) -> tuple[str, ...]:
+def _subscription(member: GroupMember, by_pattern: Mapping[str, Collection[str]]) -> tuple[str, ...]:
     """Return all that the member subscribes to; what it owns counts where its metadata does not tell."""
-    names = {*member.subscription, *_matching(cluster, member.subscription_pattern)}
+    names = {*member.subscription, *by_pattern.get(member.subscription_pattern or "", ())}
     return tuple(sorted(names or member.assignment))
 
 
-def _matching(cluster: Cluster, pattern: str | None) -> list[str]:
-    if pattern is None:
-        return []
-    try:
-        matches: Callable[[str], object] = re.compile(pattern).fullmatch
-    except re.error:
-        return []
-    return [name for name in cluster.topics if matches(name)]
+def _topics_by_pattern(group: Group) -> dict[str, set[str]]:
+    """Return what each pattern has found: the topics that members which subscribe by it own.
+
+    Patterns are RE2, which Python's expressions are not, and every partition of a topic that one finds is owned.
+    """
+    found: dict[str, set[str]] = {}
+    for member in group.members:
+        if member.subscription_pattern is not None:
+            found.setdefault(member.subscription_pattern, set()).update(member.assignment)
+    return found

@@ -58,7 +58,7 @@ def existing_topic(cluster: Cluster, topic: Topic) -> Existing:
 def _readers(cluster: Cluster, topic: str) -> dict[str, int]:
     """Return how many members of each group subscribe to the topic."""
     return {
-        group.group_id: sum(topic in member.subscription for member in present_members(cluster, group))
+        group.group_id: sum(topic in member.subscription for member in present_members(group))
         for group in cluster.groups
     }
 

@@ -1,28 +1,23 @@
 """Consumer groups, and as much of the cluster around them as tells what their members can own."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
-from reconciler.admin.port import Admin, ProgressHook
+from reconciler.admin.port import Admin
 from reconciler.model.cluster import Cluster, Group
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin, desired_state, observed_state
 
 
-def observed_groups(
-    inputs: Inputs, group_ids: Collection[str] = (), topics: Collection[str] = (), progress: ProgressHook | None = None
-) -> Cluster:
+def observed_groups(inputs: Inputs, group_ids: Collection[str] = (), topics: Collection[str] = ()) -> Cluster:
     """Return these groups, or all, with the brokers and the topics that they read, and `topics` where they exist.
 
     Of a snapshot that is the whole; of a live cluster neither configs nor sizes, nor topics that nobody asked for.
     """
     if inputs.state:
-        return observed_state(inputs, None, progress)
+        return observed_state(inputs, None)
     desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
     with cluster_admin(inputs, desired) as admin:
         groups = tuple(admin.groups(group_ids or None).values())
-        if any(member.subscription_pattern for group in groups for member in group.members):
-            return replace(admin.observe(progress=progress), groups=groups)
         return _around(admin, groups, topics)
 
 

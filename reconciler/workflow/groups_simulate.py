@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from reconciler.admin.port import ProgressHook
 from reconciler.files.scenario import Scenarios, outcomes_text, read_scenarios
 from reconciler.groups.change import GroupChange
 from reconciler.groups.compare import compare
@@ -75,15 +74,13 @@ def scenarios_json(ran: Ran) -> str:
     return outcomes_text(ran.read, [each.outcomes for each in ran.simulated])
 
 
-def compare_groups(
-    inputs: Inputs, question: Question, *, progress: ProgressHook | None = None
-) -> tuple[Comparison, ...]:
+def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]:
     """Return each group now and after the change, under each assignor.
 
     Raises InvalidInput for a group that is not there and for a change that cannot be.
     """
     chosen = _assignors(question.assignors)
-    cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change), progress)
+    cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change))
     loads = _loads(question)
     groups = _chosen_groups(cluster, question)
     if len(groups) != 1:
