@@ -6,7 +6,7 @@ from dataclasses import replace
 from reconciler.groups.change import GroupChange, changed_members, grown_topics, told
 from reconciler.groups.evenness import moved_partitions, owners, stats_of
 from reconciler.groups.live import labels, own_assignor, present_members
-from reconciler.groups.order import sensitive_from_step
+from reconciler.groups.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
 from reconciler.groups.scenario import Scenario, Step
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor
@@ -15,7 +15,6 @@ from reconciler.model.group_simulation import Comparison, Outcome, Sharing
 from reconciler.model.topic_partition import TopicPartition
 
 NOW = "now"
-SERVER_UNIFORM = "server-uniform"
 # States of a group, classic and KIP-848, in which members do not yet own what they will.
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 _HASH_ORDER = "which member gets which partition follows the order of a hash map in Kafka: it may differ"
@@ -84,8 +83,8 @@ def _doubts(scenario: Scenario, assignor: Assignor, outcome: Outcome, new: Colle
         found.append(_HASH_ORDER)
     if any(_renamed(scenario, assignor, new, prefix) != outcome.assignment for prefix in ("!", "~") if new):
         found.append(_NEW_IDS)
-    if assignor.name == SERVER_UNIFORM and _has_topics_without_id(scenario):
-        found.append("topics go by the hash of their ids, which are not known here: who gets which may differ")
+    if is_topic_order_unknown(scenario, assignor):
+        found.append(TOPIC_ORDER_UNKNOWN)
     return tuple(found)
 
 
@@ -98,10 +97,6 @@ def _renamed(scenario: Scenario, assignor: Assignor, new: Collection[str], prefi
     )
     outcome = simulate(replace(scenario, steps=(Step(members),)), assignor)[0]
     return {names.get(member_id, member_id): topics for member_id, topics in outcome.assignment.items()}
-
-
-def _has_topics_without_id(scenario: Scenario) -> bool:
-    return len(scenario.topics) > 1 and any(topic.topic_id is None for topic in scenario.topics.values())
 
 
 def _notes(

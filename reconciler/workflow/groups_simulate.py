@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from reconciler.files.scenario import Scenarios, outcomes_text, read_scenarios
 from reconciler.groups.change import GroupChange
 from reconciler.groups.compare import compare
-from reconciler.groups.order import sensitive_from_step
+from reconciler.groups.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
 from reconciler.groups.registry import ASSIGNORS, assignor_named
 from reconciler.groups.scenario import Scenario
 from reconciler.groups.simulation import simulate
@@ -106,6 +106,8 @@ def _simulated(scenario: Scenario, chosen: Sequence[Assignor]) -> Simulated:
                 f"{assignor.name}: from step {step + 1} on, who gets what follows the order of the members, which in "
                 "Kafka is that of a hash map: counts and balance hold, single partitions may differ"
             )
+        if is_topic_order_unknown(scenario, assignor):
+            doubts.append(f"{assignor.name}: {TOPIC_ORDER_UNKNOWN}")
     return Simulated(scenario, outcomes, tuple(doubts))
 
 

@@ -111,6 +111,16 @@ def test_where_the_order_of_members_decides_the_output_says_so(reconciler: Progr
         assert "sticky: from step 1 on, who gets what follows the order of the members" in told
 
 
+def test_topics_without_ids_leave_server_uniform_in_doubt(reconciler: Program, tmp_path: Path) -> None:
+    members = [{"id": "a", "topics": ["t", "u"]}]
+    topics = [{"name": "t", "partitions": 2}, {"name": "u", "partitions": 2}]
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps({"topics": topics, "steps": [{"members": members}]}))
+    told = reconciler("groups", "simulate", "--scenario", str(file)).out
+    assert told.count("note: ") == 1
+    assert "note: server-uniform: topics go by the hash of their ids" in told
+
+
 def test_a_group_is_shown_now_and_under_each_assignor(reconciler: Program, tmp_path: Path) -> None:
     state = snapshot(tmp_path / "s.json")
     outcome = reconciler("groups", "simulate", "--state", str(state), "--group", "billing", "--partitions", "orders=18")
