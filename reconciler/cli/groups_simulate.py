@@ -26,15 +26,13 @@ PEAK, AVERAGE = "peak", "average"
 
 @click.command("simulate", epilog=EXAMPLES + EPILOG)
 @click.option("--scenario", metavar="FILE", show_envvar=True, help="Simulate that file (- for stdin), not a cluster.")
-@click.option(
-    "--group", "groups", metavar="ID", multiple=True, show_envvar=True, help="This group [default: all with members]."
-)
-@click.option("--add-member", "added", metavar="ID[:TOPIC,...]", multiple=True, show_envvar=True, help="Who joins.")
-@click.option("--remove-member", "removed", metavar="ID", multiple=True, show_envvar=True, help="Who leaves.")
+@click.option("--group", metavar="ID", multiple=True, show_envvar=True, help="This group [default: all with members].")
+@click.option("--add-member", metavar="ID[:TOPIC,...]", multiple=True, show_envvar=True, help="Who joins.")
+@click.option("--remove-member", metavar="ID", multiple=True, show_envvar=True, help="Who leaves.")
 @click.option("--subscribe", metavar="ID=TOPIC,...", multiple=True, show_envvar=True, help="What a member reads then.")
 @click.option("--partitions", metavar="TOPIC=N", multiple=True, show_envvar=True, help="How far a topic grows.")
 @click.option(
-    "--assignor", "assignors", metavar="NAME", multiple=True, show_envvar=True,
+    "--assignor", metavar="NAME", multiple=True, show_envvar=True,
     help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
     "package.module:Class [default: all six].",
 )  # fmt: skip
@@ -49,12 +47,12 @@ def command(
     context: click.Context,
     *,
     scenario: str | None,
-    groups: tuple[str, ...],
-    added: tuple[str, ...],
-    removed: tuple[str, ...],
+    group: tuple[str, ...],
+    add_member: tuple[str, ...],
+    remove_member: tuple[str, ...],
     subscribe: tuple[str, ...],
     partitions: tuple[str, ...],
-    assignors: tuple[str, ...],
+    assignor: tuple[str, ...],
     loads: str | None,
     statistic: str,
 ) -> int:
@@ -64,20 +62,20 @@ def command(
     """
     asked = asked_for(context)
     if scenario is not None:
-        if groups or added or removed or subscribe or partitions or loads or asked.inputs.state:
+        if group or add_member or remove_member or subscribe or partitions or loads or asked.inputs.state:
             raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
-        _simulate_scenarios(asked, scenario, assignors)
+        _simulate_scenarios(asked, scenario, assignor)
         return Exit.DONE
     from reconciler.groups.change import GroupChange
     from reconciler.workflow.groups_simulate import Question
 
     change = GroupChange(
-        dict(_with_topics("--add-member", text, ":", is_needed=False) for text in added),
-        removed,
+        dict(_with_topics("--add-member", text, ":", is_needed=False) for text in add_member),
+        remove_member,
         dict(_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe),
         dict(_with_count(text) for text in partitions),
     )
-    _simulate_groups(asked, Question(groups, change, assignors, loads, statistic))
+    _simulate_groups(asked, Question(group, change, assignor, loads, statistic))
     return Exit.DONE
 
 
