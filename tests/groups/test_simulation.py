@@ -107,6 +107,14 @@ def test_a_cooperative_group_rebalances_until_nothing_changes() -> None:
     assert [call["a"] for call in brought(assignor.calls)] == [({}, -1), ({"t": (0,)}, 1), ({"t": (0,)}, 2)]
 
 
+def test_every_rebalance_of_a_step_is_a_generation() -> None:
+    withheld: Assignment = {"a": {"t": (0,)}, "b": {}}
+    handed: Assignment = {"a": {"t": (0,)}, "b": {"t": (1,)}}
+    assignor = Fixed([withheld, handed, handed], is_cooperative=True)
+    simulate(Scenario(topics(t=2), (Step(members("a", "b")), Step(members("a", "b")))), assignor)
+    assert [call["b"][1] for call in brought(assignor.calls)] == [-1, 1, 2, 2, 3]
+
+
 def test_a_cooperative_member_lets_go_what_it_no_longer_reads() -> None:
     answers: list[Assignment] = [{"a": {"t": (0,), "u": (0,)}}, {"a": {"t": (0,), "u": (0,)}}, {"a": {"u": (0,)}}]
     assignor = Fixed(answers, is_cooperative=True)
