@@ -2,6 +2,7 @@
 
 import struct
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -233,8 +234,11 @@ def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", 
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> dict[str, tuple[int, ...]]:
-    named = sorted(assignment.assigned_partitions, key=lambda found: found.topic)
-    return {found.topic: tuple(sorted(found.partitions)) for found in named if found.partitions}
+    # librdkafka's sticky assignor names a topic once for each run of its partitions, so it may stand there twice.
+    found: dict[str, set[int]] = defaultdict(set)
+    for told in assignment.assigned_partitions:
+        found[told.topic].update(told.partitions)
+    return {topic: tuple(sorted(found[topic])) for topic in sorted(found) if found[topic]}
 
 
 def _decoded(form: type[ConsumerProtocolSubscription], data: bytes | None) -> ConsumerProtocolSubscription | None:
