@@ -48,7 +48,8 @@ def unplaceable(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> I
         if name in told:
             continue
         kept = frozenset(slot.replicas) & slot.rules.keepable if slot.rules.keepable != slot.rules.receivable else None
-        key = (name, slot.need, slot.fixed, slot.is_new, kept)
+        # Topics with the same placement share the set of brokers itself.
+        key = (id(slot.rules.receivable), slot.need, slot.fixed, slot.is_new, kept)
         if key not in known:
             known[key] = _fits(desired, observed, slot)
         if not known[key]:

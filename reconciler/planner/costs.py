@@ -25,7 +25,7 @@ class HeldCost:
         seats = column.shape[-1]
         cost = np.repeat(self.other[index], seats).reshape(len(index), seats)
         for place in range(self.columns.shape[1]):
-            row, seat = np.nonzero(self.columns[index, place][:, None] == column)
+            row, seat = _seated(self.columns[index, place], column)
             cost[row, seat] = self.at[index[row], place]
         return cost
 
@@ -36,6 +36,18 @@ class HeldCost:
             there = self.columns[row, place] == column
             cost[there] = self.at[row[there], place]
         return cost
+
+
+def _seated(broker: Ints, column: Ints) -> tuple[Ints, Ints]:
+    """Return the rows whose broker has a seat, and the seat."""
+    if column.ndim > 1:
+        row, seat = np.nonzero(broker[:, None] == column)
+        return row, seat
+    seat_of = np.full(max(broker.max(initial=-1), column.max(initial=-1)) + 2, -1)
+    seat_of[column] = np.arange(len(column))
+    found = seat_of[broker]
+    row = np.flatnonzero(found >= 0)
+    return row, found[row]
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ class Demand:
 
     `kind` [slots] is the number of each slot's kind, `replicas` [slots, most replicas] the columns of its present ones
     in order, `fixed` of its fixed ones; -1 for a broker that does not take part, or for none. `size` [slots] is the
-    bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted.
+    bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted. `is_new` [slots]: which do not exist yet.
     `base` [brokers] counts replicas that stay, `led` [brokers] the preferred leaders of partitions that stay;
     `base_of_topic` and `led_of_topic` [topics, brokers] those of the slots' topics alone.
     """
@@ -187,17 +187,13 @@ class Demand:
     size: Ints
     topic: Ints
     topics: tuple[str, ...]
+    is_new: Bools
 
     @property
     def rows(self) -> Rows:
         """The demands as arrays, one row a slot."""
         rows = self.kinds.rows.take(self.kind)
         return replace(rows, count=np.ones_like(self.kind), topic=self.topic)
-
-    @property
-    def is_new(self) -> Bools:
-        """Which slots do not exist yet."""
-        return np.fromiter((slot.is_new for slot in self.slots), dtype=np.bool_, count=len(self.slots))
 
     @property
     def is_size_known(self) -> bool:
@@ -242,6 +238,7 @@ def demand_of(slots: Sequence[Slot], still: Still, bench: Bench) -> Demand:
         size=np.array([0 if slot.is_new else slot.size or 0 for slot in slots], dtype=np.int64),
         topic=np.array([number[name] for name in names], dtype=np.int64),
         topics=topics,
+        is_new=np.array([slot.is_new for slot in slots], dtype=np.bool_),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.planner.demand import Demand
 from reconciler.planner.levels import Shares, weights
-from reconciler.planner.rows import Bools, Ints, Rows
+from reconciler.planner.rows import Bools, Counts, Ints, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ def asked_of_replicas(demand: Demand, balance: Balance) -> Iterator[Asked]:
     """Yield what is asked of the replicas' counts: of brokers first, then of each topic over the brokers."""
     capacity = demand.bench.capacity
     if not isinstance(balance.replicas, Off):
-        total = demand.rows.total + int(demand.base.sum())
+        total = int(demand.need.sum() + demand.base.sum())
         yield Asked("replicas balance", _shares(demand.base, capacity, total, balance.replicas))
     if not isinstance(balance.topics, Off):
         base = demand.base_of_topic
@@ -43,7 +43,7 @@ def asked_of_leaders(demand: Demand, balance: Balance) -> Iterator[Asked]:
         yield Asked("topic leaders balance", _cell_shares(demand, base, totals + base.sum(axis=1), balance.topics))
 
 
-def imbalance(shares: Shares, rows: Rows, placed: Ints) -> int:
+def imbalance(shares: Shares, rows: Rows, placed: Counts) -> int:
     """Return how far the counts are from their shares: the squares over capacity, or the replicas outside the band."""
     topics = len(shares.base) // rows.brokers
     counts = shares.base + rows.units(placed, is_by_topic=shares.is_cells, topics=topics)

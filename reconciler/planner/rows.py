@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 States = NDArray[np.int8]
+Counts = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Rows:
             self.brokers,
         )
 
-    def units(self, placed: Ints, *, is_by_topic: bool, topics: int = 0) -> Ints:
+    def units(self, placed: Counts, *, is_by_topic: bool, topics: int = 0) -> Ints:
         """Return how many replicas `placed` [n, seats] each broker gets, or each broker of each topic."""
         row, seat = np.nonzero(placed)
         place, places = self.broker(row, seat), self.brokers

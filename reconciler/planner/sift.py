@@ -17,7 +17,7 @@ from reconciler.planner.arcs import Flow, solve_flow
 from reconciler.planner.cheapest import FAR, Cheapest, cheapest_sets
 from reconciler.planner.costs import HeldCost
 from reconciler.planner.network import FlowInfeasibleError, NumbersTooLarge
-from reconciler.planner.rows import Bools, Choices, Ints, Rows, States
+from reconciler.planner.rows import Bools, Choices, Counts, Ints, Rows, States
 from reconciler.planner.shortlist import Classes, Shortlist
 from reconciler.planner.sinks import Pieces, Sinks
 
@@ -51,7 +51,7 @@ class Solved:
     solutions leave to the next objective, `bound` is what the prices prove.
     """
 
-    placed: Ints
+    placed: Counts
     price: Ints
     broker_price: Ints
     choices: Choices
@@ -74,9 +74,11 @@ def solve(
     brokers of each only.
     """
     free = choices.free(rows)
+    placed = np.zeros(free.shape, dtype=np.int32)
+    row, seat = np.nonzero(rows.allowed & (choices.brokers > 0))
+    placed[row, seat] = rows.count[row]
     task = _Task(rows, choices, cost, sinks, free, np.flatnonzero(free.any(axis=1)), near or cost, classes)
-    placed: Ints = np.where(rows.allowed & (choices.brokers > 0), rows.count[:, None], 0)
-    penalty = 8 * (_largest(task) + 1)
+    penalty = 2 * (_largest(task) + 1)
     while True:
         placed, flow = _sifted(task, placed, penalty)
         if not flow.penalised:
@@ -112,7 +114,7 @@ class _Task:
         broker = self.rows.broker(row, seat)
         return self.rows.topic[row] * self.rows.brokers + broker if self.choices.has_cells else broker
 
-    def settled(self, placed: Ints) -> Ints:
+    def settled(self, placed: Counts) -> Ints:
         """Return how many replicas are in each place."""
         topics = self.places // self.rows.brokers
         return self.rows.units(placed, is_by_topic=self.choices.has_cells, topics=topics)
@@ -159,9 +161,9 @@ def _raised(penalty: int, task: _Task) -> int:
     return 8 * penalty
 
 
-def _sifted(task: _Task, placed: Ints, penalty: int) -> tuple[Ints, Flow]:
+def _sifted(task: _Task, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
     """Return the replicas placed [n, seats] at the least cost, and the flow whose prices prove it."""
-    if task.free.sum() <= FEW_ARCS or task.rows.count.max(initial=0) > 1:
+    if np.count_nonzero(task.free) <= FEW_ARCS or task.rows.count.max(initial=0) > 1:
         arcs = task.free | (task.rows.allowed & (task.choices.brokers > 0))
         return placed, _flow(task, task.open_rows, placed, arcs, penalty)
     arcs = _start(task, placed)
@@ -174,7 +176,7 @@ def _sifted(task: _Task, placed: Ints, penalty: int) -> tuple[Ints, Flow]:
         active = np.union1d(active, more)
 
 
-def _flow(task: _Task, active: Ints, placed: Ints, arcs: Bools, penalty: int) -> Flow:
+def _flow(task: _Task, active: Ints, placed: Counts, arcs: Bools, penalty: int) -> Flow:
     """Solve over the active rows alone, and set what they place."""
     placed[active] = 0
     rows, chosen = task.rows.take(active), arcs[active]
@@ -192,7 +194,7 @@ def _flow(task: _Task, active: Ints, placed: Ints, arcs: Bools, penalty: int) ->
     return flow
 
 
-def _start(task: _Task, placed: Ints) -> Bools:
+def _start(task: _Task, placed: Counts) -> Bools:
     """Set each open row to its cheapest set, whatever the brokers get, and return the arcs of these sets."""
     nothing = np.zeros(task.places, dtype=np.int64)
     for some, rows, cheapest, _ in task.cheapest(task.near, nothing):
@@ -202,14 +204,14 @@ def _start(task: _Task, placed: Ints) -> Bools:
     return arcs
 
 
-def _put(task: _Task, seats: Ints | Bools, some: Ints, rows: Rows, held: Bools) -> None:
+def _put(task: _Task, seats: Counts | Bools, some: Ints, rows: Rows, held: Bools) -> None:
     """Mark the chosen seats of these rows, which may have been chosen from fewer."""
     row, seat = np.nonzero(held)
     is_short = task.rows.column.ndim == 1 and rows.column.ndim > 1
     seats[some[row], rows.column[row, seat] if is_short else seat] = 1
 
 
-def _likely(task: _Task, placed: Ints, arcs: Bools) -> Ints:
+def _likely(task: _Task, placed: Counts, arcs: Bools) -> Ints:
     """Return the rows that are cheapest to move from places with too much, with arcs to places with too little."""
     count = task.settled(placed)
     wanted = task.pieces.wanted(count)
@@ -229,7 +231,7 @@ def _chunks(index: Ints) -> Iterator[Ints]:
         yield index[start : start + CHUNK]
 
 
-def _entries(task: _Task, some: Ints, placed: Ints, lacking: Bools) -> tuple[Ints, Ints, Ints]:
+def _entries(task: _Task, some: Ints, placed: Counts, lacking: Bools) -> tuple[Ints, Ints, Ints]:
     """Return each replica placed of these rows: its row, its place, what it costs to put it where something lacks."""
     rows, free = task.rows.take(some), task.free[some]
     seats = np.arange(free.shape[1])
@@ -260,7 +262,7 @@ def _nearest(task: _Task, lack: Ints, index: Ints) -> Bools:
     return np.broadcast_to(chosen, (len(index), rows.brokers))
 
 
-def _priced_in(task: _Task, placed: Ints, price: Ints, arcs: Bools) -> Ints:
+def _priced_in(task: _Task, placed: Counts, price: Ints, arcs: Bools) -> Ints:
     """Let in the sets that are cheaper at these prices than what is placed, and return their rows."""
     found = []
     for some, rows, cheapest, weight in task.cheapest(task.cost, price):
@@ -275,7 +277,7 @@ def _priced_in(task: _Task, placed: Ints, price: Ints, arcs: Bools) -> Ints:
     return np.concatenate(found)
 
 
-def _solved(task: _Task, placed: Ints, flow: Flow) -> Solved:
+def _solved(task: _Task, placed: Counts, flow: Flow) -> Solved:
     """Return the solution with its value, what its prices prove, and the choices that they leave."""
     states = task.choices
     racks, brokers, leading = states.racks.copy(), states.brokers.copy(), states.leading.copy()

@@ -37,8 +37,14 @@ def without_topic(cluster: Cluster, name: str) -> Cluster:
 
 
 def _merged(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
-    partitions = {**{partition.partition: partition for partition in topic.partitions}, **changed}
-    return replace(topic, partitions=tuple(partitions[number] for number in sorted(partitions)))
+    partitions = list(topic.partitions)
+    for number in sorted(changed):
+        if number < len(partitions) and partitions[number].partition == number:
+            partitions[number] = changed[number]
+        else:
+            others = (partition for partition in partitions if partition.partition != number)
+            partitions = sorted([*others, changed[number]], key=lambda partition: partition.partition)
+    return replace(topic, partitions=tuple(partitions))
 
 
 def _with_log_dirs(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Mapping[TopicPartition, Partition]:

@@ -1,13 +1,13 @@
 """A plan walked through on the simulated controller before anybody sees it: every stage must run, and stay safe."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.diff.rules import TopicRules
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
-from reconciler.model.stage import Stage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.reach import check_stage, reach
 
@@ -25,20 +25,33 @@ def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]
     before = observed
     for stage in plan.stages:
         after = reach(before, stage, plan.topic_changes)
-        found = [*check_stage(before, stage, plan.topic_changes), *_broken(before, after, rules)]
+        found = [
+            *check_stage(before, stage, plan.topic_changes),
+            *_broken(_touched(stage, before), before, after, rules),
+        ]
         if found:
             raise UnsafePlan(_told(stage, found))
         before = after
 
 
-def _broken(before: Cluster, after: Cluster, rules: Mapping[str, TopicRules]) -> Iterator[Problem]:
-    for name, topic in after.topics.items():
-        old = before.topics.get(name)
-        if old is None or old is topic:
-            continue
-        for was, now in zip(old.partitions, topic.partitions, strict=False):
-            if was is not now:
-                yield from _worse(TopicPartition(name, now.partition), was, now, before, rules)
+def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:
+    """Return the partitions that a stage could change."""
+    match stage:
+        case ReassignStage():
+            return [move.topic_partition for move in stage.moves]
+        case ElectStage():
+            return [election.topic_partition for election in stage.elections]
+        case TopicsStage():
+            return [key for key, _ in cluster.partitions()]
+
+
+def _broken(
+    touched: Iterable[TopicPartition], before: Cluster, after: Cluster, rules: Mapping[str, TopicRules]
+) -> Iterator[Problem]:
+    for key in touched:
+        was, now = before.partition(key), after.partition(key)
+        if was is not None and now is not None and was is not now:
+            yield from _worse(key, was, now, before, rules)
 
 
 def _worse(
