@@ -42,6 +42,25 @@ def jars(version: str) -> Path:
     return target
 
 
+def tools_jar(version: str) -> Path:
+    """Return the jar of a version's command-line tools, fetching it first; it runs on the class path of `jars`."""
+    name = f"kafka-tools-{version}.jar"
+    target = cache_folder() / "tools" / name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as workspace:
+            fetched = Path(workspace) / "libs"
+            fetched.mkdir()
+            ivy = _ivy_jar()
+            if ivy is None:
+                raise KafkaMissingError(
+                    "Fetching Kafka's tools needs PySpark (`pip install 'kafka-reconciler[test]'`)."
+                )
+            _fetch_with_ivy(ivy, ("org.apache.kafka", "kafka-tools", version), fetched, Path(workspace))
+            (fetched / name).replace(target)
+    return target
+
+
 def is_complete(folder: Path, version: str) -> bool:
     """Whether the folder holds exactly the jars its manifest names, Kafka's own among them."""
     try:
