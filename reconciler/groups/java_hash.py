@@ -3,6 +3,7 @@
 A bin of eight keys or more, which Java turns into a tree, is walked here as the list it was.
 """
 
+import struct
 from collections.abc import Iterable, Sequence
 
 MASK = 0xFFFFFFFF
@@ -18,8 +19,8 @@ def text_hash(text: str) -> int:
     """Return `String.hashCode`, as an unsigned 32-bit number."""
     units = java_order(text)
     value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & MASK
+    for unit in struct.unpack(f">{len(units) // 2}H", units):
+        value = 31 * value + unit & MASK
     return value
 
 

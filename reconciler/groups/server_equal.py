@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reconciler.groups.server_held import Held, held_by_each
+from reconciler.groups.server_held import Held, target_before
 from reconciler.groups.server_order import map_order, partitions_in_set_order, set_order
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
@@ -17,30 +17,22 @@ def equal_shares(members: Sequence[Subscriber], topics: Mapping[str, SubscribedT
         return {}
     names = set_order(members[0].subscription, topics)
     minimum, larger = divmod(sum(topics[name].partitions for name in names), len(members))
-    held = held_by_each(members, topics)
-    supply = [(name, _free(name, held, topics)) for name in names]
+    target = target_before(members, topics)
+    supply = [(name, target.free(topics[name])) for name in names]
     wanting: list[tuple[Held, int]] = []
-    for place, (member, own) in enumerate(zip(members, held, strict=True)):
-        walked = map_order([name for name in names if name in own], len(member.owned), topics)
-        supply.extend(_given_up(own, walked, minimum + (larger > 0)))
+    for place, (member, own) in enumerate(zip(members, target.held, strict=True)):
         size = sum(map(len, own.values()))
+        quota = minimum + (larger > 0)
+        if size > quota:
+            walked = map_order([name for name in names if name in own], len(member.owned), topics)
+            supply.extend(_given_up(own, walked, quota))
+            size = quota
         is_larger = larger > 0 and (size > minimum or larger >= len(members) - place)
         larger -= is_larger
         if size < minimum + is_larger:
             wanting.append((own, minimum + is_larger - size))
     _fill(wanting, supply)
-    return {
-        member.member_id: {name: tuple(own[name]) for name in own} for member, own in zip(members, held, strict=True)
-    }
-
-
-def _free(name: str, held: Iterable[Held], topics: Mapping[str, SubscribedTopic]) -> Sequence[int]:
-    """Return the topic's partitions that nobody holds, ascending."""
-    owned = {partition for own in held for partition in own.get(name, ())}
-    count = topics[name].partitions
-    if len(owned) == count:
-        return ()
-    return [partition for partition in range(count) if partition not in owned] if owned else range(count)
+    return {member.member_id: own for member, own in zip(members, target.held, strict=True)}
 
 
 def _given_up(own: Held, walked: Iterable[str], quota: int) -> list[tuple[str, Sequence[int]]]:
@@ -53,7 +45,7 @@ def _given_up(own: Held, walked: Iterable[str], quota: int) -> list[tuple[str, S
             given_up.append((name, ordered[quota:]))
             del own[name]
             if quota:
-                own[name] = sorted(ordered[:quota])
+                own[name] = tuple(sorted(ordered[:quota]))
         quota -= min(quota, len(partitions))
     return given_up
 
@@ -63,9 +55,7 @@ def _fill(wanting: Iterable[tuple[Held, int]], supply: Iterable[tuple[str, Seque
     left = _Supply(supply)
     for own, quota in wanting:
         for name, partitions in left.take(quota):
-            own[name] = sorted((*own[name], *partitions)) if name in own else partitions
-        for name, partitions in own.items():
-            own[name] = sorted(partitions)
+            own[name] = tuple(sorted((*own.get(name, ()), *partitions)))
 
 
 class _Supply:

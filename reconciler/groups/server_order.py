@@ -48,7 +48,8 @@ def map_order(names: Sequence[str], size: int, topics: Mapping[str, SubscribedTo
     if bits is None:
         return tuple(names)
     capacity = capacity_for(size)
-    return tuple(sorted(reversed(names), key=lambda name: bin_of(_id_hash(bits[name]), capacity)))
+    last_first = tuple(reversed(names))
+    return tuple(sorted(last_first, key=lambda name: bin_of(_id_hash(bits[name]), capacity)))
 
 
 def partitions_in_set_order(partitions: Sequence[int]) -> Sequence[int]:

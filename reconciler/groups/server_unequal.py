@@ -6,7 +6,7 @@ This follows UniformHeterogeneousAssignmentBuilder of Kafka 4.1.1 step by step, 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from reconciler.groups.server_held import held_by_each
+from reconciler.groups.server_held import Held, target_before
 from reconciler.groups.server_order import fullest_first
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
@@ -17,22 +17,33 @@ MAX_TURNS = 16
 
 def unequal_shares(members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
     """Return what each member gets: all keep what they may, the least loaded take the rest, loads are evened."""
-    subscribers: dict[str, list[int]] = defaultdict(list)
-    for place, member in enumerate(members):
-        for name in set(member.subscription).intersection(topics):
-            subscribers[name].append(place)
+    subscribers = _subscribers(members, topics)
+    target = target_before(members, topics)
     owners = {name: [NOBODY] * topics[name].partitions for name in subscribers}
     sizes = [0] * len(members)
-    for place, own in enumerate(held_by_each(members, topics)):
+    for place, own in enumerate(target.held):
         for name, partitions in own.items():
             sizes[place] += len(partitions)
+            owner_of = owners[name]
             for partition in partitions:
-                owners[name][partition] = place
+                owner_of[partition] = place
     names = fullest_first(subscribers, topics)
     for name in names:
         _give_free(owners[name], subscribers[name], sizes)
     _even(names, owners, subscribers, sizes)
     return _assignment(members, owners)
+
+
+def _subscribers(members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> dict[str, list[int]]:
+    """Return who subscribes to each topic that exists, in the order of the members."""
+    alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, member in enumerate(members):
+        alike[member.subscription].append(place)
+    subscribers: dict[str, list[int]] = defaultdict(list)
+    for subscription, places in alike.items():
+        for name in set(subscription).intersection(topics):
+            subscribers[name] += places
+    return {name: sorted(places) for name, places in subscribers.items()}
 
 
 def _give_free(owners: list[int], subscribers: Sequence[int], sizes: list[int]) -> None:
@@ -146,11 +157,11 @@ class _Ends:
 
 
 def _assignment(members: Sequence[Subscriber], owners: Mapping[str, Sequence[int]]) -> Assignment:
-    owned: list[dict[str, list[int]]] = [defaultdict(list) for _ in members]
+    given: list[Held] = [{} for _ in members]
     for name, by_partition in owners.items():
+        owned: dict[int, list[int]] = defaultdict(list)
         for partition, owner in enumerate(by_partition):
-            owned[owner][name].append(partition)
-    return {
-        member.member_id: {name: tuple(partitions) for name, partitions in own.items()}
-        for member, own in zip(members, owned, strict=True)
-    }
+            owned[owner].append(partition)
+        for owner, partitions in owned.items():
+            given[owner][name] = tuple(partitions)
+    return {member.member_id: own for member, own in zip(members, given, strict=True)}

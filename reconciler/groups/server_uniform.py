@@ -28,6 +28,7 @@ class ServerUniformAssignor:
         by_id = {member.member_id: member for member in members}
         ordered = [by_id[member_id] for member_id in hash_map_order(by_id)]
         # A topic that does not exist counts here, as it does in the coordinator.
-        is_equal = len({frozenset(member.subscription) for member in members}) <= 1
+        distinct = {member.subscription for member in members}
+        is_equal = len({frozenset(subscription) for subscription in distinct}) <= 1
         shares = equal_shares(ordered, topics) if is_equal else unequal_shares(ordered, topics)
         return {member.member_id: dict(sorted(shares[member.member_id].items())) for member in members}
