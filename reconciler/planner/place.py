@@ -199,20 +199,20 @@ def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ..
 
 def _with_forced(sets: ReplicaSets, slots: Sequence[Slot]) -> Proof:
     """Return the proof with what explicit assignments copy, which no choice could save."""
-    is_bytes = sets.proof.objective == "bytes"
-    forced = sum(
-        len(set(slot.fixed).difference(slot.replicas)) * ((slot.size or 0) if is_bytes else 1)
-        for slot in slots
-        if slot.fixed and slot.need == 0 and not slot.is_new
-    )
-    proof = sets.proof
+    assigned = [slot for slot in slots if slot.fixed and slot.need == 0 and not slot.is_new]
+    copies = [len(set(slot.fixed).difference(slot.replicas)) for slot in assigned]
+    copied = sum(count * (slot.size or 0) for count, slot in zip(copies, assigned, strict=True))
+    forced = {"bytes": copied, "replicas": sum(copies)}
+    proof, more = sets.proof, forced[sets.proof.objective]
     levels = tuple(
-        replace(level, value=level.value + forced, lower_bound=level.lower_bound + forced)
-        if level.objective == proof.objective
-        else level
+        replace(
+            level,
+            value=level.value + forced.get(level.objective, 0),
+            lower_bound=level.lower_bound + forced.get(level.objective, 0),
+        )
         for level in proof.levels
     )
-    return replace(proof, value=proof.value + forced, lower_bound=proof.lower_bound + forced, levels=levels)
+    return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=levels)
 
 
 def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:

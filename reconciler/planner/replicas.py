@@ -39,12 +39,15 @@ def place_replicas(demand: Demand, balance: Balance) -> ReplicaSets:
     least = least_cost(rows, choices, _bytes(demand) if is_known else _copies(demand), kinds)
     objective = "bytes" if is_known else "replicas"
     levels.append(price_level(objective, least.value, demand, least))
-    proof = Proof(objective, least.value, least.bound, _joint_prices(demand, levels), tuple(levels))
-    for cost in _tie_breaks(demand, balance):
+    proof = Proof(objective, least.value, least.bound, _joint_prices(demand, levels))
+    for name, cost in _tie_breaks(demand, balance):
         if not is_open(rows, least.choices):
             break
         least = evened(rows, least.choices, cost) if isinstance(cost, Shares) else least_cost(rows, least.choices, cost)
-    return ReplicaSets(least.placed > 0, proof)
+        if name:
+            value = imbalance(cost, rows, least.placed) if isinstance(cost, Shares) else least.value
+            levels.append(price_level(name, value, demand, least))
+    return ReplicaSets(least.placed > 0, replace(proof, levels=tuple(levels)))
 
 
 def price_level(objective: str, value: int, demand: Demand, solved: Solved) -> PriceLevel:
@@ -80,14 +83,17 @@ def _balanced(demand: Demand, asked: list[Asked]) -> tuple[Rows, Classes, list[P
     return rows, Classes(picked, choices, of_row), levels
 
 
-def _tie_breaks(demand: Demand, balance: Balance) -> Iterator[Cost | Shares]:
-    """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns."""
-    yield _copies(demand) if demand.is_size_known else _bytes(demand)
+def _tie_breaks(demand: Demand, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
+    """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
+
+    What is proved has a name.
+    """
+    yield ("replicas", _copies(demand)) if demand.is_size_known else ("bytes", _bytes(demand))
     if not isinstance(balance.replicas, Even):
-        yield Shares(demand.base, demand.bench.capacity)
-    yield _leaders_kept(demand)
+        yield "evenness", Shares(demand.base, demand.bench.capacity)
+    yield "", _leaders_kept(demand)
     if demand.is_new.any():
-        yield turns(demand.slots, demand.bench)
+        yield "", turns(demand.slots, demand.bench)
 
 
 def _bytes(demand: Demand) -> HeldCost:

@@ -48,6 +48,7 @@ def test_the_demos_plan_is_proved(planned: Program) -> None:
     assert [" ".join(line.split()[:2]) for line in levels] == [
         "replicas balance",
         "bytes 28,991,029,248,",
+        "replicas 14,",
         "leaders balance",
         "leaders changed",
     ]
