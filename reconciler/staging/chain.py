@@ -228,7 +228,8 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
     move = whole if is_whole else _part(whole, current, target, walk.size * len(added))
-    is_handover = not added and not removed and _must_hand_over(walk, leader)
+    unfit = walk.situation.unfit_leaders
+    is_handover = not added and not removed and leader in unfit and target[0] not in unfit
     is_to_elect = target == whole.to_replicas or _must_hand_over(walk, leader)
     elected = target[0] if is_to_elect and target[0] != _leader_after(leader, target) else None
     return Step(

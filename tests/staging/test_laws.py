@@ -2,7 +2,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from helpers.staging_laws import LAWS, Case, make_case
+from helpers.staging_drawn import Case, make_case
+from helpers.staging_laws import LAWS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

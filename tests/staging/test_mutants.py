@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from helpers.staging_cases import run
-from helpers.staging_laws import LAWS, make_case
+from helpers.staging_drawn import make_case
+from helpers.staging_laws import LAWS
 
 from reconciler.model.move import Election
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
@@ -15,7 +16,7 @@ from reconciler.staging import chain, stages
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.log_dirs import BrokerDirs, Dir
 from reconciler.staging.situation import Situation, situation
-from reconciler.staging.step import Step
+from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Load
 
 SEEDS = range(150)
@@ -86,6 +87,14 @@ def _blind_to_the_dead(*args: Any) -> Situation:  # noqa: ANN401 - passed on as 
     return replace(right, alive=frozenset(right.observed.brokers))
 
 
+def _all_alike(*_: object, **__: object) -> int:
+    return Urgency.RULE
+
+
+def _one_batch(elections: list[Election], _: int) -> tuple[tuple[Election, ...], ...]:
+    return (tuple(elections),) if elections else ()
+
+
 MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
     ("leaders of draining brokers are left to go with their data", chain, "_heir", _no_heir),
     ("limits per broker are ignored", Load, "has_room_for", _always),
@@ -93,6 +102,8 @@ MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
     ("the emptiest log dir is taken for the one with the fewest logs", BrokerDirs, "_foretell", _emptiest),
     ("one replica a stage is reckoned to a log dir", BrokerDirs, "_is_one_more_possible", _in_one_order),
     ("of log dirs with as many logs the other is always taken", BrokerDirs, "_is_one_more_possible", _last_of_equals),
+    ("repairs wait for balance", chain, "_urgency", _all_alike),
+    ("elections come all at once", stages, "batched", _one_batch),
     ("elections are forgotten", stages, "_elections", _no_elections),
     ("leaders are elected that lead already", stages, "_elections", _elect_always),
     ("racks are ignored on the way", chain, "_excess", _no_excess),

@@ -106,6 +106,17 @@ def test_leaderships_leave_a_draining_broker_before_any_data_moves() -> None:
     assert found.stages[0].throttle_bytes_per_second is None
 
 
+def test_leaderships_leave_a_broker_in_maintenance_before_anything_is_copied() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 2,3 size 5", "t-2: 1,3 leader 3 size 5")
+    moves = [
+        move("t-0: 1,2 -> 2,1", Reason.LEADERS),
+        move("t-1: 2,3 -> 2,4", size=5),
+        move("t-2: 1,3 -> 3,1", Reason.LEADERS),
+    ]
+    found = staged(observed, moves, states={1: BrokerState.MAINTENANCE})
+    assert outline(found.stages) == ["move t-0", "elect t-0=2", "move t-1 t-2"]
+
+
 def test_reorders_ride_along_with_data() -> None:
     observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 1,3 size 5")
     moves = [move("t-0: 1,2 -> 1,5", size=5), move("t-1: 1,3 -> 3,1", Reason.LEADERS)]
