@@ -11,6 +11,7 @@ Examples:
   reconciler show plan.json
   reconciler show plan.json -o markdown
   reconciler show plan.json -o kafka-json --out kafka-files
+  reconciler show plan.json --explain orders.events-3
   reconciler show plan.json --prove --state snapshot.json
 
 """
@@ -27,17 +28,27 @@ Examples:
     help="In these files, name the log dir foretold for each new replica, not any.",
 )
 @click.option("--prove", "is_proof_asked", is_flag=True, show_envvar=True, help="Check that no plan is better.")
+@click.option("--explain", metavar="TOPIC-PARTITION", show_envvar=True, help="Say why that partition moves as it does.")
 @verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
 @click.pass_context
 def command(
-    context: click.Context, plan_path: str, out: str | None, *, has_log_dirs: bool, is_proof_asked: bool
+    context: click.Context,
+    plan_path: str,
+    out: str | None,
+    explain: str | None,
+    *,
+    has_log_dirs: bool,
+    is_proof_asked: bool,
 ) -> int:
     """Show a saved plan (- for stdin), stage by stage, in any form.
 
     With -o kafka-json, files for kafka-reassign-partitions, its rollback, and kafka-leader-election, one a stage.
-    With --prove, whether its own prices prove, for the desired and the observed state, that no plan is better.
+    With --prove, whether its own prices prove, for the desired and the observed state, that no plan is better. With
+    --explain, why one partition moves: what asks for it, why these brokers, why nothing cheaper; from the plan alone.
     """
     asked = asked_for(context)
+    if explain is not None:
+        return _explain(asked, plan_path, explain, is_alone=out is None and not has_log_dirs and not is_proof_asked)
     if is_proof_asked:
         return _prove(asked, plan_path, has_files=out is not None)
     if (asked.output == KAFKA_JSON) != (out is not None):
@@ -61,6 +72,20 @@ def command(
         write(as_markdown.plan(plan))
     else:
         write(as_text.plan(plan, has_stages=True), asked.color)
+    return Exit.DONE
+
+
+def _explain(asked: Asked, plan_path: str, text: str, *, is_alone: bool) -> int:
+    if not is_alone or asked.output not in {TEXT, JSON}:
+        raise click.UsageError("--explain answers for one partition, as text or -o json; leave all else out.")
+    from reconciler.render import explained, explained_json
+    from reconciler.workflow.show import explanation_of, saved_plan, topic_partition
+
+    key = topic_partition(text)
+    if key is None:
+        raise click.BadParameter(f"{text!r} is no TOPIC-PARTITION, such as orders-3.", param_hint="--explain")
+    found = explanation_of(saved_plan(plan_path), key)
+    write(explained_json.explanation(found) if asked.is_json else explained.explanation(found, root=asked.inputs.root))
     return Exit.DONE
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from reconciler.files.plan_file import plan_text, read_plan
 from reconciler.files.raw import write_atomically
+from reconciler.model.explanation import Explanation
 from reconciler.model.plan import Plan
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_kafka_json
 from reconciler.workflow.supposed import refuse_supposed
 
@@ -19,6 +21,20 @@ def saved_plan(path: str) -> Plan:
 def plan_json(plan: Plan) -> str:
     """Return the plan's file as text."""
     return plan_text(plan)
+
+
+def topic_partition(text: str) -> TopicPartition | None:
+    """Return the partition that a text such as `orders-3` names, None for any other text."""
+    topic, _, number = text.rpartition("-")
+    is_number = number.isascii() and number.isdigit() and len(number) <= len(str(2**31))
+    return TopicPartition(topic, int(number)) if topic and is_number else None
+
+
+def explanation_of(plan: Plan, key: TopicPartition) -> Explanation:
+    """Return why the plan does what it does to that partition; raises InvalidInput for one that it does not know."""
+    from reconciler.planner.explain import explain
+
+    return explain(plan, key)
 
 
 def write_kafka_files(plan: Plan, folder: str, *, has_log_dirs: bool = False) -> tuple[str, ...]:
