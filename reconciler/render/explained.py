@@ -136,7 +136,7 @@ def _alternative(found: Explanation, added: Added, other: Alternative) -> str:
         return f"{broker} {_kept(found, other)} ({holds})"
     match other.verdict:
         case Verdict.AS_GOOD:
-            return f"{broker} is as good, with another partition here then ({holds}): a fixed order decides"
+            return f"{broker} would do as well, trading places with another partition ({holds}): a fixed order decides"
         case Verdict.COSTS_MORE:
             return f"{broker} instead: the plan would copy at least {_extra(found, other)} more ({holds})"
         case Verdict.LESS_EVEN:
@@ -149,7 +149,7 @@ def _kept(found: Explanation, other: Alternative) -> str:
     """Return what would follow if a broker that holds the partition now had kept it."""
     match other.verdict:
         case Verdict.AS_GOOD:
-            return "could keep it, with another partition moved that copies no more: a fixed order decides"
+            return "could keep it, another partition moving instead for no more: a fixed order decides"
         case Verdict.COSTS_MORE:
             return f"keeping it: the plan would copy at least {_extra(found, other)} more"
         case Verdict.LESS_EVEN:

@@ -73,7 +73,7 @@ def test_without_sizes_replicas_are_counted() -> None:
 
 def test_a_broker_that_holds_it_now_could_keep_it() -> None:
     verdicts = {
-        Verdict.AS_GOOD: "could keep it, with another partition moved that copies no more: a fixed order decides",
+        Verdict.AS_GOOD: "could keep it, another partition moving instead for no more: a fixed order decides",
         Verdict.COSTS_MORE: "keeping it: the plan would copy at least 1.0 GiB more",
         Verdict.LESS_EVEN: "keeping it: the counts would be less even",
         Verdict.UNKNOWN: "could keep it too",
