@@ -8,7 +8,7 @@ from reconciler.files.scenario import Scenarios, outcomes_text, read_scenarios
 from reconciler.groups.change import GroupChange
 from reconciler.groups.compare import compare
 from reconciler.groups.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
-from reconciler.groups.registry import ASSIGNORS, assignor_named
+from reconciler.groups.registry import ASSIGNORS
 from reconciler.groups.scenario import Scenario
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignor
@@ -17,6 +17,7 @@ from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.units import counted
+from reconciler.workflow.assignors import assignors_named
 from reconciler.workflow.groups_observed import observed_groups
 from reconciler.workflow.inputs import Inputs
 
@@ -64,7 +65,7 @@ class Question:
 
 def run_scenarios(path: str, names: Sequence[str] = ()) -> Ran:
     """Return what the scenarios of that file come to under these assignors, by default under all that ship."""
-    chosen = _assignors(names)
+    chosen = assignors_named(names)
     read = read_scenarios(path)
     return Ran(read, tuple(_simulated(scenario, chosen) for scenario in read.scenarios))
 
@@ -79,7 +80,7 @@ def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]
 
     Raises InvalidInput for a group that is not there and for a change that cannot be.
     """
-    chosen = _assignors(question.assignors)
+    chosen = assignors_named(question.assignors)
     cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change))
     loads = _loads(question)
     groups = _chosen_groups(cluster, question)
@@ -90,10 +91,6 @@ def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]
 
 def _named_topics(change: GroupChange) -> set[str]:
     return {*change.partitions}.union(*change.added.values(), *change.subscriptions.values())
-
-
-def _assignors(names: Sequence[str]) -> tuple[Assignor, ...]:
-    return tuple(assignor_named(name) for name in dict.fromkeys(names)) or tuple(ASSIGNORS.values())
 
 
 def _simulated(scenario: Scenario, chosen: Sequence[Assignor]) -> Simulated:
