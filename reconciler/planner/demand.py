@@ -307,7 +307,8 @@ def _likeness(slot: Slot) -> object:
 
 def _demand(slot: Slot, bench: Bench) -> tuple[Bools, Ints, Ints, Bools]:
     rules = slot.rules
-    may_hold = (rules.receivable | (rules.keepable & frozenset(slot.replicas))) - frozenset(slot.fixed)
+    may_stay = rules.keepable & frozenset(slot.replicas if slot.need else ())
+    may_hold = (rules.receivable | may_stay) - frozenset(slot.fixed)
     allowed = bench.mask(may_hold)
     fixed_racks = [rules.rack_of.get(replica, NO_RACK) for replica in slot.fixed]
     limits = rules.rack_limits(len(slot.fixed) + slot.need, slot.replicas)

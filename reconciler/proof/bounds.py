@@ -100,17 +100,11 @@ def _balances(
 def _sharing(demands: Demands) -> Bools:
     """Return [topics, brokers]: who may get or keep a replica of a topic, or has one that stays."""
     found = np.array([demands.brokers.mask(allowed.takers) for allowed in demands.allowed], dtype=np.bool_)
-    column = demands.brokers.column
-    rows = zip(demands.rows.topics, demands.rows.now, strict=True)
-    decided = [(each.topic, (*each.now, *each.replicas), each) for each in demands.decided.values()]
-    for topic, now in rows:
-        for broker_id in demands.allowed[topic].holders.intersection(now):
-            found[topic, column[broker_id]] = True
-    for topic, named, each in decided:
-        for broker_id in named:
-            is_staying = broker_id in each.replicas or broker_id in demands.allowed[topic].holders
-            if is_staying and broker_id in column:
-                found[topic, column[broker_id]] = True
+    for topic, now in zip(demands.rows.topics, demands.rows.now, strict=True):
+        found[topic, demands.brokers.columns(demands.allowed[topic].holders.intersection(now))] = True
+    staying = [(each.topic, each.replicas) for each in demands.decided.values()]
+    staying += [(demands.rows.topics[row], kept) for row, kept in demands.rows.kept.items()]
+    _count(found, demands, [(topic, replica) for topic, replicas in staying for replica in replicas])
     return found
 
 
