@@ -183,6 +183,46 @@ def test_an_assignor_that_is_not_known_is_named(reconciler: Program, tmp_path: P
     assert "note: its own assignor, foo, is not known here: name its class" in told
 
 
+OWN = """
+class FirstTakesAll:
+    name = "foo"
+
+    def assign(self, members, topics):
+        first = members[0]
+        return {first.member_id: {name: range(topics[name].partitions) for name in first.subscription}}
+
+
+class GivesTwice:
+    name = "twice"
+
+    def assign(self, members, topics):
+        return {member.member_id: {name: [0] for name in member.subscription} for member in members}
+"""
+
+
+def test_a_class_of_ones_own_stands_beside_the_others(reconciler: Program, tmp_path: Path) -> None:
+    (tmp_path / "my_first_assignor.py").write_text(OWN)
+    state = snapshot(tmp_path / "s.json")
+    own = ("--assignor", "my_first_assignor:FirstTakesAll", "--assignor", "range")
+    joining = ("--add-member", "n", "--group", "mine", "-o", "json")
+    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *own, *joining).out)["groups"]
+    assert [(after["assignor"], after["isGroupsOwn"], counts(after)) for after in told["after"]] == [
+        ("foo", True, [4, 0]),
+        ("range", False, [2, 2]),
+    ]
+    assert any("order of a hash map" in doubt for doubt in told["after"][0]["doubts"])
+    assert told["notes"] == []
+
+
+def test_a_class_that_breaks_the_rules_is_told_so(reconciler: Program, tmp_path: Path) -> None:
+    (tmp_path / "my_second_assignor.py").write_text(OWN)
+    state = snapshot(tmp_path / "s.json")
+    named = ("--assignor", "my_second_assignor:GivesTwice", "--group", "billing")
+    ended = reconciler("groups", "simulate", "--state", str(state), *named)
+    assert (ended.code, ended.out) == (1, "")
+    assert "assignor twice gives orders-0 to app-0 and to app-1" in ended.err
+
+
 def test_markdown_holds_the_same_tables(reconciler: Program, tmp_path: Path) -> None:
     state = snapshot(tmp_path / "s.json")
     arguments = ("--group", "billing", "--assignor", "range", "--partitions", "orders=18", "-o", "markdown")
