@@ -27,12 +27,15 @@ NEW_GROUP = "KR915"
 NOT_IN_FILE = "KR916"
 NOTHING_TO_RESET = "KR917"
 TRIES = 3
+PAUSE_SECONDS = 1.0
 # After these the write may have happened: the group is looked at before anything is repeated.
 UNSURE = frozenset({"COORDINATOR_NOT_AVAILABLE", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR"})
+# A coordinator learns of a new partition a moment later than other brokers may.
+NOT_YET = "UNKNOWN_TOPIC_OR_PARTITION"
 REASONS = {
     "UNKNOWN_MEMBER_ID": "the group has members again",
     "ILLEGAL_GENERATION": "the group has members again",
-    "UNKNOWN_TOPIC_OR_PARTITION": "the partition is gone",
+    NOT_YET: "the partition is gone",
 }
 
 
@@ -143,17 +146,20 @@ def commit(admin: Admin, planned: GroupReset) -> GroupReset:
 
     After an answer that leaves open what happened, the group is looked at, and only what is missing is sent again.
     """
+    again = {*UNSURE, NOT_YET}
     left = {change.topic_partition: change.new for change in planned.changes}
     refused: dict[TopicPartition, str] = {}
     for turn in range(TRIES):
+        if turn:
+            admin.clock.sleep(PAUSE_SECONDS)
         try:
             answers = admin.commit_offsets(planned.group_id, left)
         except OutcomeUnknown as error:
             answers = dict.fromkeys(left, Answer("REQUEST_TIMED_OUT", str(error)))
         except (ClusterUnavailable, MissingRight) as error:
             return replace(planned, refused=refused | dict.fromkeys(left, str(error)))
-        refused |= {key: _reason(told) for key, told in answers.items() if not told.is_ok and told.error not in UNSURE}
-        unsure = {key: told for key, told in answers.items() if told.error in UNSURE}
+        refused |= {key: _reason(told) for key, told in answers.items() if not told.is_ok and told.error not in again}
+        unsure = {key: told for key, told in answers.items() if told.error in again}
         missing = _still_missing(admin, planned.group_id, {key: left[key] for key in unsure}) if unsure else {}
         if not missing:
             break

@@ -241,6 +241,8 @@ def test_groups_of_every_kind_are_observed(three: KafkaCluster, admin: KafkaAdmi
     if modern is not None:
         modern.close()
         assert (found["modern"].state, found["modern"].offsets) == ("Stable", {"grouped": {0: 3, 1: 3}})
+        assert (found["modern"].kind, found["modern"].protocol) == ("consumer", "uniform")
+        assert [member.assignment for member in found["modern"].members] == [{"grouped": (0, 1)}]
 
 
 def consume(consumer: Consumer, count: int) -> None:

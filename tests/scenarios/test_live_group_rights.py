@@ -45,8 +45,8 @@ def admin(three: KafkaCluster) -> Iterator[KafkaAdmin]:
     for name in (OPEN, CLOSED):
         three.produce(name, 0, size=30_000)
     offsets = {TopicPartition(name, number): 0 for name in (OPEN, CLOSED) for number in (0, 1)}
-    for group_id in GROUPS:
-        assert all(answer.is_ok for answer in admin.commit_offsets(group_id, offsets).values())
+    for group_id in GROUPS:  # a coordinator may learn of new topics a moment later than other brokers
+        three.wait_for(lambda: all(told.is_ok for told in admin.commit_offsets(group_id, offsets).values()), group_id)  # noqa: B023 - called at once
     yield admin
     admin.close()
 

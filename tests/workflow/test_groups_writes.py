@@ -104,6 +104,14 @@ def test_members_that_come_back_in_between_keep_their_offsets() -> None:
     assert admin.groups(["billing"])["billing"].committed == IDLE.committed
 
 
+def test_a_coordinator_that_learns_of_a_partition_late_is_asked_again() -> None:
+    fault = Fault("commit_offsets", Moment.BEFORE, lambda: Answer("UNKNOWN_TOPIC_OR_PARTITION"))
+    admin = SimulatedAdmin(cluster(IDLE), fault=fault)
+    (plan,) = planned(admin).groups
+    assert commit(admin, plan).refused == {}
+    assert admin.groups(["billing"])["billing"].committed == dict.fromkeys(KEYS, 50)
+
+
 def test_a_partition_that_is_gone_is_told_and_the_others_are_committed() -> None:
     admin = SimulatedAdmin(cluster(IDLE))
     (plan,) = planned(admin).groups
