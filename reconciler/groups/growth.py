@@ -15,7 +15,7 @@ from reconciler.model.problem import Problem, Severity
 
 READ, COMPACTED, LATEST = "KR831", "KR832", "KR833"
 _MOST_GROUPS = 10
-_KEYS = "if its records have keys, keys map elsewhere"
+_KEYS = "if it is keyed, keys map elsewhere"
 
 
 def growth_warnings(

@@ -47,7 +47,7 @@ def test_a_topic_that_nobody_reads_and_nothing_compacts_needs_no_warning() -> No
 
 def test_what_becomes_of_each_group_is_told() -> None:
     (read, latest) = told(cluster(group("billing", *thirds())))
-    keys = "topic orders: partitions 12 -> 18; if its records have keys, keys map elsewhere"
+    keys = "topic orders: partitions 12 -> 18; if it is keyed, keys map elsewhere"
     assert read == ("KR831", f"{keys}; group billing (range) 4-4-4 -> 6-6-6, 6 partitions change owner")
     assert latest[0] == "KR833"
     assert latest[1].startswith("billing: members with auto.offset.reset=latest miss what is written")
