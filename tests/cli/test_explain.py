@@ -26,8 +26,8 @@ def test_a_move_is_explained_from_the_plans_file_alone(saved: Program) -> None:
         "  why                 replicationFactor 2 -> 3 (desired-state/demo/web.yaml:8)\n"
         "  why broker 6        racks a (broker 4) and b (broker 2) hold all they may; "
         "in rack c it holds 238 now, 246 after, its share being 246\n"
-        "                      broker 3 would do as well, trading places with another partition (holds 237 now, 246 after): "
-        "a fixed order decides\n"
+        "                      broker 3 would do as well, trading places with another partition "
+        "(holds 237 now, 246 after): a fixed order decides\n"
         "  why not less        no plan that keeps the rules and the balance copies less in all; "
         "show --prove checks it\n"
     )
