@@ -12,6 +12,7 @@ from reconciler.files.scenario import read_scenarios
 from reconciler.groups.registry import SERVER_SIDE
 from reconciler.groups.server_order import id_bits, partitions_in_set_order
 from reconciler.groups.server_uniform import ServerUniformAssignor
+from reconciler.groups.scenario import Member, Scenario, Step
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
 
@@ -93,6 +94,14 @@ def test_what_is_not_there_or_claimed_twice_is_given_once() -> None:
         given = UNIFORM.assign(_members(*subscriptions, owned=owned), _topics(a=4, b=2))
         handed = sorted(partition for own in given.values() for partition in own.get("a", ()))
         assert handed == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("is_claim", [True, False])
+def test_the_coordinator_goes_by_what_members_own_not_by_what_they_claim(*, is_claim: bool) -> None:
+    owned: Assignment = {"m0": {"a": (2, 3)}, "m1": {"a": (0, 1)}}
+    members = tuple(Member(name, ("a",), owned=own, generation=1, is_claim=is_claim) for name, own in owned.items())
+    (outcome,) = simulate(Scenario(_topics(a=4), (Step(members),)), UNIFORM)
+    assert (outcome.assignment == owned) is not is_claim
 
 
 def test_topics_without_a_known_id_are_taken_by_name() -> None:
