@@ -54,7 +54,10 @@ class _Back(click.ParamType[timedelta]):
         found = _ISO.fullmatch(str(value))
         if found is not None and any(found.groups()):
             days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-            return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            try:
+                return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            except OverflowError:
+                self.fail(f"{value!r} is longer than any log.", param, ctx)
         return DURATION.convert(value, param, ctx)
 
 
@@ -79,16 +82,30 @@ class _Scope(click.ParamType["TopicScope"]):
 @click.command("reset-offsets", epilog=EXAMPLES + EPILOG)
 @group_arguments
 @click.option("--all-groups", is_flag=True, show_envvar=True, help="Every group that has committed offsets.")
-@click.option("--topic", "scopes", type=_Scope(), metavar="TOPIC[:P,...]", multiple=True, help="Only this; repeatable.")
+@click.option(
+    "--topic",
+    "scopes",
+    type=_Scope(),
+    metavar="TOPIC[:P,...]",
+    multiple=True,
+    show_envvar=True,
+    help="Only this; repeatable.",
+)
 @click.option("--all-topics", is_flag=True, show_envvar=True, help="All that the group has committed.")
-@click.option("--to-earliest", is_flag=True, help="To the first record that is still there.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, help="To what is committed; the latest where nothing is.")
-@click.option("--to-offset", type=int, metavar="N", help="To that offset.")
-@click.option("--to-datetime", type=_Moment(), metavar="TIME", help="To the first record of that time or later.")
-@click.option("--shift-by", type=int, metavar="N", help="So many records on; back where N is below zero.")
-@click.option("--by-duration", type=_Back(), metavar="TIME", help="To that long ago: 90m, 2d, PT1H30M.")
-@click.option("--from-file", metavar="FILE", help="To the offsets of a CSV (- for stdin).")
+@click.option("--to-earliest", is_flag=True, show_envvar=True, help="To the first record that is still there.")
+@click.option("--to-latest", is_flag=True, show_envvar=True, help="Behind the last record.")
+@click.option("--to-current", is_flag=True, show_envvar=True, help="To what is committed; the latest where nothing is.")
+@click.option("--to-offset", type=int, metavar="N", show_envvar=True, help="To that offset.")
+@click.option(
+    "--to-datetime", type=_Moment(), metavar="TIME", show_envvar=True, help="To the first record of that time or later."
+)
+@click.option(
+    "--shift-by", type=int, metavar="N", show_envvar=True, help="So many records on; back where N is below zero."
+)
+@click.option(
+    "--by-duration", type=_Back(), metavar="TIME", show_envvar=True, help="To that long ago: 90m, 2d, PT1H30M."
+)
+@click.option("--from-file", metavar="FILE", show_envvar=True, help="To the offsets of a CSV (- for stdin).")
 @click.option("--export", metavar="FILE", show_envvar=True, help="Write the new offsets as CSV (- for stdout).")
 @click.option("--execute", is_flag=True, show_envvar=True, help="Commit them; without it they are only shown.")
 @verb_options(TEXT, JSON)
@@ -153,7 +170,7 @@ def _target(targets: dict[str, object]) -> "Target | timedelta | FromFile":
         case "to_offset", int(offset):
             target = ToOffset(offset)
         case "to_datetime", datetime() as moment:
-            target = ToTime(int(moment.timestamp() * 1000))
+            target = ToTime((moment - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1))
         case "shift_by", int(records):
             target = ShiftBy(records)
         case "by_duration", timedelta() as back:

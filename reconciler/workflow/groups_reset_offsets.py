@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from reconciler.admin.port import EARLIEST, LATEST, Admin, Answer
 from reconciler.groups.offsets import Log, Target, ToOffsets, TopicScope, ToTime, reset, scope
@@ -203,7 +203,8 @@ def _log(admin: Admin, keys: Collection[TopicPartition], target: Target) -> Log:
     return Log(
         _known(admin.log_offsets(keys, EARLIEST)),
         _known(admin.log_offsets(keys, LATEST)),
-        admin.log_offsets(keys, target.milliseconds) if isinstance(target, ToTime) else {},
+        # Below zero stand Kafka's own marks, such as LATEST; no record is older than zero.
+        admin.log_offsets(keys, max(0, target.milliseconds)) if isinstance(target, ToTime) else {},
     )
 
 
@@ -214,8 +215,8 @@ def _known(offsets: Mapping[TopicPartition, int | None]) -> dict[TopicPartition,
 def _targets(admin: Admin, request: ResetRequest, group_ids: Sequence[str]) -> dict[str, Target]:
     match request.target:
         case timedelta() as back:
-            then = admin.clock.now() - back
-            return dict.fromkeys(group_ids, ToTime(int(then.timestamp() * 1000)))
+            since = admin.clock.now() - datetime.fromtimestamp(0, UTC) - back
+            return dict.fromkeys(group_ids, ToTime(since // timedelta(milliseconds=1)))
         case FromFile(path):
             return _from_file(path, group_ids)
         case target:

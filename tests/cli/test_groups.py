@@ -172,6 +172,11 @@ def test_a_reset_is_shown_and_nothing_is_written(reconciler: Program, cluster: s
         (["--to-datetime", "2026-11-21T14:00:01Z"], 1200),
         (["--by-duration", "90m"], 0),
         (["--by-duration", "P1DT2H"], 0),
+        (["--by-duration", "999999999d"], 0),
+        # One millisecond before 1970 is -1, which is LATEST to Kafka.
+        (["--to-datetime", "1969-12-31T23:59:59.999Z"], 0),
+        (["--to-datetime", "0001-01-01T00:00:00+14:00"], 0),
+        (["--to-offset", "99999999999999999999999999"], 1200),
     ],
 )
 def test_every_target_is_committed_with_execute(reconciler: Program, cluster: str, target: list[str], new: int) -> None:
@@ -245,6 +250,7 @@ def test_a_reset_begins_a_group_that_is_not_there(reconciler: Program, cluster: 
         (["g", "--topic", "t", "--by-duration", "90"], "'90' is no length of time"),
         (["g", "--topic", "t", "--by-duration", "PT"], "'PT' is no length of time"),
         (["g", "--topic", "t", "--by-duration", "P1DT"], "'P1DT' is no length of time"),
+        (["g", "--topic", "t", "--by-duration", "P999999999DT99H"], "is longer than any log"),
         (["g", "--topic", "t", "--to-latest", "--export", "-", "-o", "json"], "export to a file"),
         (["g", "--topic", "t", "--to-latest", "--state", "x.json"], "works on a cluster, not on a snapshot"),
     ],
