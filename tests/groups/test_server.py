@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from reconciler.files.scenario import read_scenarios
 from reconciler.groups.registry import SERVER_SIDE
+from reconciler.groups.scenario import Member, Scenario, Step
 from reconciler.groups.server_order import id_bits, partitions_in_set_order
 from reconciler.groups.server_uniform import ServerUniformAssignor
-from reconciler.groups.scenario import Member, Scenario, Step
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
 
