@@ -1,4 +1,4 @@
-"""The helper that asks Kafka's classes: what it says where they cannot be asked, and that its groups are the same ones."""
+"""The helper that asks Kafka's classes: what it says where they cannot be asked, and that its groups stay the same."""
 
 from pathlib import Path
 
