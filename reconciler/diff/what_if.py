@@ -70,10 +70,10 @@ def with_broker(observed: Cluster, broker_id: int, rack: str | None) -> tuple[Cl
     """
     peer = _peer(observed, rack)
     dirs = () if peer is None else tuple(LogDir(one.path, one.total_bytes, one.total_bytes) for one in peer.log_dirs)
-    disks = f"the disks of broker {peer.id}, empty" if peer is not None and dirs else "disks of unknown size"
+    disks = f"disks like those of broker {peer.id}" if peer is not None and dirs else "disks of unknown size"
     where = f" in rack {rack}" if rack is not None else ""
     new = "" if rack is None or _of_rack(observed, rack) else f"; rack {rack} is new"
-    words = f"broker {broker_id} joins{where} with {disks}{new}"
+    words = f"broker {broker_id} joins{where}, empty, with {disks}{new}"
     return register(observed, Broker(broker_id, rack, log_dirs=dirs)), words
 
 

@@ -30,7 +30,7 @@ def test_text_begins_with_what_is_supposed_assumed_and_at_once_so(demo: Program)
     assert ended.code == 0
     assert ended.out.startswith(
         "What if: add=9@c\n"
-        "  assumed   broker 9 joins in rack c with the disks of broker 3, empty\n"
+        "  assumed   broker 9 joins in rack c, empty, with disks like those of broker 3\n"
         "  at once   nothing becomes under-replicated or unavailable\n"
         "  + wishlists "
     )

@@ -127,14 +127,14 @@ def test_a_new_broker_is_empty_with_the_disks_of_the_smallest_peer_of_its_rack()
     assert after.observed.brokers[9].log_dirs == (LogDir("/small", 100, 100),)
     assert after.observed.brokers[9].rack == "c"
     assert list(after.observed.brokers) == [1, 2, 3, 4, 5, 6, 9]
-    assert after.assumptions == ("broker 9 joins in rack c with the disks of broker 6, empty",)
+    assert after.assumptions == ("broker 9 joins in rack c, empty, with disks like those of broker 6",)
     assert after.desired == DECLARED
     assert after.observed.topics == cluster.topics
 
 
 def test_a_new_rack_is_said_to_be_new() -> None:
     after = suppose(DECLARED, _cluster(), suppositions(["add=9@d"]))
-    assert after.assumptions == ("broker 9 joins in rack d with the disks of broker 1, empty; rack d is new",)
+    assert after.assumptions == ("broker 9 joins in rack d, empty, with disks like those of broker 1; rack d is new",)
 
 
 def test_a_failed_rack_leads_nothing_and_is_in_no_isr_but_as_the_last() -> None:
