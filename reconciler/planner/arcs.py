@@ -37,11 +37,12 @@ def solve_flow(
     """
     parts = _Parts()
     n, racks = rows.low.shape
-    nodes = _Nodes.of(rows, sinks)
+    nodes = _Nodes.of(rows, arcs, sinks)
     row, seat = np.nonzero(arcs)
+    tail = row
     if racks > 1:
-        _add_racks(parts, rows, choices, arcs, nodes)
-    tail = nodes.first_rack + row * racks + rows.rack[seat] if racks > 1 else row
+        _add_racks(parts, rows, choices, nodes)
+        tail = nodes.rack[row, rows.rack[seat]]
     forced = choices.brokers[row, seat] > 0
     one = rows.count[row]
     place = rows.broker(row, seat)
@@ -73,23 +74,35 @@ def solve_flow(
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Each kind's first node: rows, their leading groups, their racks, cells (or brokers), brokers, sink."""
+    """The nodes after the rows: `group` [n] of leading racks, `rack` [n, racks], cells (or brokers), brokers, sink.
 
-    first_group: int
-    first_rack: int
+    A row without leading racks, and a rack that no arc reaches, has the number -1.
+    """
+
+    group: Ints
+    rack: Ints
     first_place: int
     first_broker: int
     sink: int
 
     @classmethod
-    def of(cls, rows: Rows, sinks: Sinks) -> "_Nodes":
+    def of(cls, rows: Rows, arcs: Bools, sinks: Sinks) -> "_Nodes":
         """Return the numbering for these rows; a single rack needs no node."""
         n, racks = rows.low.shape
-        groups, inner = (n, n * racks) if racks > 1 else (0, 0)
-        first_place = n + groups + inner
+        has_group = rows.leading.any(axis=1) & (racks > 1)
+        group = _numbered(has_group, n)
+        is_used = np.stack([arcs[:, rows.rack == rack].any(axis=1) for rack in range(racks)], axis=1) & (racks > 1)
+        first_rack = n + int(has_group.sum())
+        rack = _numbered(is_used.ravel(), first_rack).reshape(is_used.shape)
+        first_place = first_rack + int(is_used.sum())
         cells = int(sinks.cells.at.max(initial=-1)) + 1 if sinks.cells else 0
         first_broker = first_place + cells
-        return cls(n, n + groups, first_place, first_broker, first_broker + rows.brokers)
+        return cls(group, rack, first_place, first_broker, first_broker + rows.brokers)
+
+
+def _numbered(mask: Bools, first: int) -> Ints:
+    """Return numbers from `first` on for what is in the mask, -1 for the rest."""
+    return np.where(mask, first + np.cumsum(mask) - 1, -1)
 
 
 class _Parts:
@@ -114,18 +127,15 @@ class _Parts:
         return Network(tail, head, lower, upper, cost, supply, tuple(self._ends))
 
 
-def _add_racks(parts: _Parts, rows: Rows, choices: Choices, arcs: Bools, nodes: _Nodes) -> None:
-    racks = rows.low.shape[1]
+def _add_racks(parts: _Parts, rows: Rows, choices: Choices, nodes: _Nodes) -> None:
     bounds = bounds_of(rows, choices)
-    is_used = np.stack([arcs[:, rows.rack == rack].any(axis=1) for rack in range(racks)], axis=1)
-    group = np.flatnonzero(rows.leading.any(axis=1))
-    least = rows.count[group] * bounds.least_leading[group]
-    parts.add(group, nodes.first_group + group, least, rows.count[group] * bounds.most_leading[group], 0 * group)
-    row, rack = np.nonzero(is_used)
-    tail = np.where(rows.leading[row, rack], nodes.first_group + row, row)
+    led = np.flatnonzero(nodes.group >= 0)
+    least, most = bounds.least_leading[led], bounds.most_leading[led]
+    parts.add(led, nodes.group[led], rows.count[led] * least, rows.count[led] * most, 0 * led)
+    row, rack = np.nonzero(nodes.rack >= 0)
+    tail = np.where(rows.leading[row, rack], nodes.group[row], row)
     count = rows.count[row]
-    head = nodes.first_rack + row * racks + rack
-    parts.add(tail, head, count * bounds.low[row, rack], count * bounds.high[row, rack], 0 * row)
+    parts.add(tail, nodes.rack[row, rack], count * bounds.low[row, rack], count * bounds.high[row, rack], 0 * row)
 
 
 def _add_pieces(parts: _Parts, pieces: Pieces, first_node: int, heads: Ints, penalty: int) -> None:

@@ -169,7 +169,8 @@ class Demand:
 
     `kind` [slots] is the number of each slot's kind, `replicas` [slots, most replicas] the columns of its present ones
     in order, `fixed` of its fixed ones; -1 for a broker that does not take part, or for none. `size` [slots] is the
-    bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted. `is_new` [slots]: which do not exist yet.
+    bytes of one copy, 0 where unknown or new. `topic` [slots] numbers the slots' `topics`, which are sorted.
+    `is_new` [slots]: which of them do not exist yet.
     `base` [brokers] counts replicas that stay, `led` [brokers] the preferred leaders of partitions that stay;
     `base_of_topic` and `led_of_topic` [topics, brokers] those of the slots' topics alone.
     """

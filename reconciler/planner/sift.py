@@ -220,7 +220,8 @@ def _likely(task: _Task, placed: Counts, arcs: Bools) -> Ints:
     row, place, regret = (np.concatenate(column) for column in zip(*entries, strict=True))
     order = np.lexsort((row, regret, place))
     rank = np.arange(len(order)) - np.searchsorted(place[order], place[order])
-    few = np.where(count > wanted, 2 * (count - wanted) + SPARE_ROWS, 0)
+    spare = -(-SPARE_ROWS * task.rows.brokers // task.places)
+    few = np.where(count > wanted, 2 * (count - wanted) + spare, 0)
     likely = np.unique(row[order[rank < few[place[order]]]])
     arcs[likely] |= task.free[likely] & _nearest(task, wanted - count, likely)
     return likely
