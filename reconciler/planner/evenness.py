@@ -81,14 +81,14 @@ def _cell_shares(demand: Demand, base: Ints, totals: Ints, target: BalanceTarget
     if not isinstance(target, Within):
         return Shares(base.ravel(), capacity, is_cells=True)
     low, high = np.zeros((topics, brokers), dtype=np.int64), np.zeros((topics, brokers), dtype=np.int64)
-    for number, eligible in enumerate(_eligible(demand)):
+    for number, eligible in enumerate(eligible_brokers(demand)):
         some = np.flatnonzero(eligible)
         if len(some):
             low[number, some], high[number, some] = band(int(totals[number]), demand.bench.capacity[some], target)
     return Shares(base.ravel(), capacity, is_cells=True, low=low.ravel(), high=high.ravel())
 
 
-def _eligible(demand: Demand) -> Bools:
+def eligible_brokers(demand: Demand) -> Bools:
     """Return [topics, brokers] which brokers may hold a replica of a topic, or hold one that stays."""
     found: Bools = demand.base_of_topic > 0
     for topic, kind in np.unique(np.stack([demand.topic, demand.kind], axis=1), axis=0):

@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.problem import Problem, Severity
 from reconciler.planner.demand import Bench, Demand
-from reconciler.planner.evenness import band, imbalance
+from reconciler.planner.evenness import band, eligible_brokers, imbalance
 from reconciler.planner.levels import Shares, evened
 from reconciler.planner.rows import Bools, Ints, Rows, classes, free_choices, kinds_of
 
@@ -19,24 +19,44 @@ def tightness_warnings(balance: Balance, demand: Demand, held: Bools, leader: In
     if not demand.slots:
         return
     counts = demand.base + held.sum(axis=0)
-    if not _is_reached(counts, bench, balance.replicas):
+    if not _is_reached(counts, bench.capacity, balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(demand, bench)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
     leading = demand.led + np.bincount(leader, minlength=len(bench.ids))
-    if not _is_reached(leading, bench, balance.leaders):
+    if not _is_reached(leading, bench.capacity, balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
         yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
+    if not isinstance(balance.topics, Off):
+        yield from _uneven_topics(balance, demand, held)
 
 
-def _is_reached(counts: Ints, bench: Bench, target: BalanceTarget) -> bool:
+def _uneven_topics(balance: Balance, demand: Demand, held: Bools) -> Iterator[Problem]:
+    """Yield a warning where topics stay further from their shares over the brokers than asked."""
+    count = demand.base_of_topic.copy()
+    np.add.at(count, demand.topic, held.astype(np.int64))
+    uneven = []
+    for number, eligible in enumerate(eligible_brokers(demand)):
+        counts, capacity = count[number, eligible], demand.bench.capacity[eligible]
+        if not _is_reached(counts, capacity, balance.topics):
+            uneven.append((int(counts.max()), -(-int(counts.sum()) // len(counts)), demand.topics[number]))
+    if uneven:
+        most, share, name = max(uneven, key=lambda each: (each[0] - each[1], each[2]))
+        topics = "1 topic ends" if len(uneven) == 1 else f"{len(uneven)} topics end"
+        message = (
+            f"{topics} less even over the brokers than asked, {name} with {most} replicas on one broker where {share} "
+            "would be its share: racks, brokers named for it, or the balance of all replicas forbid more"
+        )
+        yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
+
+
+def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
     if isinstance(target, Off) or not len(counts):
         return True
     if isinstance(target, Within):
-        low, high = band(int(counts.sum()), bench.capacity, target)
+        low, high = band(int(counts.sum()), capacity, target)
     else:
-        share = int(counts.sum()) * bench.capacity
-        capacity = int(bench.capacity.sum())
-        low, high = share // capacity, -(-share // capacity)
+        share, whole = int(counts.sum()) * capacity, int(capacity.sum())
+        low, high = share // whole, -(-share // whole)
     return bool(((low <= counts) & (counts <= high)).all())
 
 

@@ -20,6 +20,7 @@ from reconciler.model.desired import (
     DesiredTopic,
     Even,
     Off,
+    Placement,
     Within,
 )
 from reconciler.model.topic_partition import TopicPartition
@@ -156,3 +157,13 @@ def test_a_topic_crowded_on_few_brokers_is_spread_and_stays_so() -> None:
         for name in ("x", "y")
     }
     assert not planned(desired, Cluster("c", observed.brokers, topics)).moves
+
+
+def test_a_topic_that_rules_keep_uneven_is_named() -> None:
+    few = tuple(Partition(n, 1, (1,), (1,), sizes=(7,)) for n in range(4))
+    observed = Cluster("c", {b: Broker(b, rack="ab"[b % 2]) for b in (1, 2, 3)}, {"x": Topic("x", few)})
+    placement = Placement(racks_only=frozenset({"a", "b"}), racks_leader=frozenset({"b"}))
+    desired = Desired(
+        DesiredCluster("c", balance=Balance(topics=Even())), {"x": DesiredTopic("x", placement=placement)}
+    )
+    assert [problem.code for problem in planned(desired, observed).warnings] == ["KR805"]
