@@ -56,6 +56,13 @@ def test_range_fills_up_with_what_is_in_no_members_rack() -> None:
     assert given("range", members, of) == {"A": "t0: 0,1", "B": "t0: 2,3"}
 
 
+def test_racks_that_no_replica_shares_with_a_member_have_no_influence_on_range() -> None:
+    racks = (frozenset("x"), frozenset("y"), frozenset("x"))
+    of = {name: SubscribedTopic(name, 3, racks=racks) for name in ("t0", "t1")}
+    members = [Subscriber("A", ("t0", "t1"), rack="a"), Subscriber("B", ("t0", "t1"))]
+    assert given("range", members, of) == {"A": "t0: 0,1  t1: 0,1", "B": "t0: 2  t1: 2"}
+
+
 def test_roundrobin_deals_all_topics_in_one_turn_and_skips_who_does_not_subscribe() -> None:
     members = [Subscriber("C0", ("t0",)), Subscriber("C1", ("t0", "t1")), Subscriber("C2", GROUP)]
     of = topics(t0=1, t1=2, t2=3)

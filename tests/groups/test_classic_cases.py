@@ -1,39 +1,47 @@
-"""The visible cases, which Kafka's own classes computed, under the client-side assignors."""
+"""What Kafka's own classes gave, kept as files: the visible cases, and random groups that reach each branch of ours.
+
+`classic_random.json` holds scenarios of `helpers.group_scenarios`, chosen so that a fault planted anywhere in the
+client-side assignors shows; test_classic_golden.py asks Kafka's classes for the same again.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
-from helpers.classic_groups import CLASSIC, COOPERATIVE, after, rebalances
+from helpers.classic_groups import COOPERATIVE, after, rebalances
 from helpers.group_scenarios import ScenarioForm
 from helpers.java_assignors import ResultForm
 
-from reconciler.groups.registry import assignor_named
+from reconciler.groups.registry import CLIENT_SIDE, assignor_named
 
 
 class CaseForm(ScenarioForm):
     expected: dict[str, list[ResultForm]]
-    insertion_order_sensitive_from_step: dict[str, int]
 
 
-CASES: list[CaseForm] = json.loads((Path(__file__).parent / "assignors.json").read_text("utf-8"))["scenarios"]
+def cases(name: str) -> list[CaseForm]:
+    """Return the cases of a file; nothing in them depends on the order of joining."""
+    found: list[CaseForm] = json.loads((Path(__file__).parent / name).read_text("utf-8"))["scenarios"]
+    return found
 
 
-def results(case: CaseForm, assignor: str) -> list[ResultForm]:
-    """Return what Kafka's class gave, once it is sure that the order of joining had no part in it."""
-    assert assignor not in case["insertion_order_sensitive_from_step"]
-    return case["expected"][assignor]
+CASES = [*cases("assignors.json"), *cases("classic_random.json")]
+BOTH = [
+    pytest.param(case, assignor.name, id=f"{case['id']} {assignor.name}")
+    for case in CASES
+    for assignor in CLIENT_SIDE
+    if assignor.name in case["expected"]
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-@pytest.mark.parametrize("assignor", CLASSIC)
+@pytest.mark.parametrize(("case", "assignor"), BOTH)
 def test_each_rebalance_gives_what_kafkas_class_gave(case: CaseForm, assignor: str) -> None:
-    for rebalance in rebalances(case, assignor, results(case, assignor)):
+    for rebalance in rebalances(case, assignor, case["expected"][assignor]):
         given = assignor_named(assignor).assign(rebalance.members, rebalance.topics)
         assert given == rebalance.expected, rebalance.where
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", cases("assignors.json"), ids=lambda case: case["id"])
 def test_nothing_changes_after_the_last_round(case: CaseForm) -> None:
-    last = list(rebalances(case, COOPERATIVE, results(case, COOPERATIVE)))[-1]
+    last = list(rebalances(case, COOPERATIVE, case["expected"][COOPERATIVE]))[-1]
     assert assignor_named(COOPERATIVE).assign(after(last), last.topics) == last.expected

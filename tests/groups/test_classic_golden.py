@@ -1,10 +1,12 @@
 """Random groups under Kafka's own classes and under ours: partition for partition the same."""
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from helpers.classic_groups import CLASSIC, rebalances
-from helpers.java_assignors import RANDOM_GROUPS, random_groups, why_not
+from helpers.java_assignors import RANDOM_GROUPS, ask, random_groups, why_not
 
 from reconciler.groups.registry import assignor_named
 
@@ -40,3 +42,11 @@ def test_random_groups_get_what_kafkas_classes_give() -> None:
     assert illegal <= RANDOM_GROUPS * len(CLASSIC) // 200
     assert set(compared) == set(CLASSIC)
     assert min(compared.values()) > 2 * RANDOM_GROUPS
+
+
+def test_the_groups_that_are_kept_as_a_file_are_answered_as_kept() -> None:
+    kept = json.loads((Path(__file__).parent / "classic_random.json").read_text("utf-8"))["scenarios"]
+    asked = [{key: value for key, value in case.items() if key != "expected"} for case in kept]
+    for case, answer in zip(kept, ask(asked, {"assignors": list(CLASSIC), "orders": 1}), strict=True):
+        answered = {assignor: answer["expected"][assignor] for assignor in case["expected"]}
+        assert answered == case["expected"], case["id"]
