@@ -35,7 +35,10 @@ def _scarcest_first(partitions: Iterable[int], racks: GroupRacks) -> list[int]:
 
 
 class _Quotas:
-    """Partitions on their way to members; a member is short below `low`, and `larger_left` more may still go above."""
+    """Partitions on their way to members.
+
+    A member is short below `low` and full with so many; `larger_left` full ones may still take one more.
+    """
 
     def __init__(self, group: NumberedGroup, claims: Claims, racks: GroupRacks) -> None:
         self.group = group
@@ -59,11 +62,10 @@ class _Quotas:
                 self.short.append(member)
             elif len(owned) > self.low and self.larger_left:
                 self._keep(member, owned, self.low + 1)
-                self._grew_larger()
+                self.larger_left -= 1
             else:
                 self._keep(member, owned, self.low)
-                if self.larger_left:
-                    self.full.append(member)
+                self.full.append(member)
         self.short.sort()
         self.full.sort()
 
@@ -89,11 +91,6 @@ class _Quotas:
         for partition in owned[len(kept) :]:
             self.given_up[partition] = member
 
-    def _grew_larger(self) -> None:
-        self.larger_left -= 1
-        if not self.larger_left:
-            self.full.clear()
-
     def unowned(self) -> list[int]:
         """Return the partitions that nobody has yet, by topic and number."""
         return [partition for partition, owner in enumerate(self.owners) if owner == NOBODY]
@@ -110,8 +107,7 @@ class _Quotas:
                 self._give(partition, member)
                 if self.counts[member] >= self.low:
                     short.remove(member)
-                    if self.larger_left:
-                        full.add(member)
+                    full.add(member)
                 continue
             member = full.first(racks) if self.larger_left else NOBODY
             if member == NOBODY:
@@ -121,7 +117,7 @@ class _Quotas:
                 full.remove(member)
                 self.larger_left -= 1
         self.short = short.members
-        self.full = list(full.members) if self.larger_left else []
+        self.full = list(full.members)
         return rest
 
     def give_in_turn(self, partitions: Iterable[int]) -> None:
