@@ -7,23 +7,25 @@ from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from typing import NamedTuple
 
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Caps, Load, Weights, Work, caps
 
 # How many steps of a lane are tried before the lane is closed for a stage: keeps packing linear in practice.
 TRIES = 16
 # Up to so many steps every pace is tried and the shortest run kept; beyond, one alone, which is seldom worse.
-MOST_TRIED_AT_EVERY_PACE = 6000
+MOST_TRIED_AT_EVERY_PACE = 3000
 
 Lane = list[int]
 """A heap of the ranks of ready steps with the same added and the same removed brokers."""
 
 
-class Pace(Enum):
-    """How long a stage may be, if it can hold the largest step that is ready.
+class Measure(Enum):
+    """What the length of a stage is made from.
 
     CHUNKS: as long as the busiest broker needs for its largest steps, as many as each stage must take of it.
     INTAKE: the same, but what brokers give out is left aside.
@@ -33,6 +35,25 @@ class Pace(Enum):
     CHUNKS = "chunks"
     INTAKE = "intake"
     EVEN = "even"
+
+
+class Pace(NamedTuple):
+    """How long a stage may be: so many percent of that measure, or as its largest step that is ready needs."""
+
+    measure: Measure
+    percent: int
+
+
+ORDINARY = Pace(Measure.EVEN, 100)
+# Shorter stages leave less idle and longer ones are fewer; which is better depends on the sizes, so all are tried.
+PACES = (
+    ORDINARY,
+    *(Pace(measure, percent) for measure in (Measure.CHUNKS, Measure.INTAKE) for percent in (100, 85, 50)),
+    Pace(Measure.EVEN, 85),
+    Pace(Measure.EVEN, 130),
+)
+# What a stage costs beside copying when packings are compared: throttles on and off, waiting for the last replicas.
+SECONDS_A_STAGE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +71,10 @@ class Packed:
     stages: tuple[PackedStage, ...]
     disk: DiskUse
 
-    @property
-    def rating(self) -> tuple[int, int, int]:
-        """What makes one packing better than another, the less the better: disks overfilled, time, stages."""
-        return self.disk.excess, sum(stage.longest for stage in self.stages), len(self.stages)
+    def rating(self, bytes_a_stage: int) -> tuple[int, int, int]:
+        """Return what makes one packing better than another, the less the better: disks overfilled, time, stages."""
+        taken = sum(stage.longest for stage in self.stages) + bytes_a_stage * len(self.stages)
+        return self.disk.excess, taken, len(self.stages)
 
 
 def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Packed:
@@ -63,9 +84,10 @@ def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) ->
     Leaders that must leave their brokers do so in stages of their own, unless there is something to repair.
     """
     is_small = sum(len(chain) for chain in chains) <= MOST_TRIED_AT_EVERY_PACE
-    paces = tuple(Pace) if is_small else (Pace.EVEN,)
-    tried = [_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces]
-    return min(tried, key=lambda packed: packed.rating)
+    paces = PACES if is_small else (ORDINARY,)
+    bytes_a_stage = SECONDS_A_STAGE * (policy.throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND)
+    tried = (_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces)
+    return min(tried, key=lambda packed: packed.rating(bytes_a_stage))
 
 
 class _Packer:
@@ -158,14 +180,16 @@ class _Packer:
     def _budget(self, lanes: Sequence[Lane], end: int, stages: int) -> int:
         """Return the bytes in a row that the stage may take."""
         largest = max(self._steps[lane[0]].move.bytes for lane in lanes)
-        size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace is Pace.INTAKE)
+        size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace.measure is Measure.INTAKE)
         counts = self._work.serving if is_out else self._work.arriving
         share = -(-counts[broker_id] // stages)
-        if self._pace is Pace.EVEN and share < self._policy.per_broker:
-            return max(largest, -(-size // stages))
+        percent = self._pace.percent
+        if self._pace.measure is Measure.EVEN and share < self._policy.per_broker:
+            return max(largest, -(-size * percent // (stages * 100)))
         waiting = self._waiting.get((broker_id, is_out), ())
         ready = (self._steps[rank] for rank in waiting if self._is_ready[rank] and rank < end)
-        return max(largest, sum(step.move.bytes if is_out else step.load for step in islice(ready, share)))
+        needed = sum(step.move.bytes if is_out else step.load for step in islice(ready, share))
+        return max(largest, needed * percent // 100)
 
     def _rounds(self, lanes: list[Lane], end: int, most: Caps) -> None:
         """Take one step of each lane in turn, so that no pair of brokers uses up what all could share."""
