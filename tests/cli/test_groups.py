@@ -1,12 +1,18 @@
 """The verbs of `groups` on a snapshot and on a simulated cluster: what they print, and how they end."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from helpers.program import Program, all_of, modules_loaded_by
 
+from reconciler.admin.port import Answer
+from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.cli.groups import GROUP_VERBS
+from reconciler.model.topic_partition import TopicPartition
+
+NOT_EMPTY = Answer("NON_EMPTY_GROUP")
 
 HEAVY = {"numpy", "ortools", "pyspark", "kafka", "rich", "yaml", "jsonschema", "deepdiff"}
 
@@ -229,6 +235,31 @@ def test_a_reset_begins_a_group_that_is_not_there(reconciler: Program, cluster: 
     assert reconciler("groups", "reset-offsets", "no", "--all-topics", "--to-latest", cluster).code == 1
 
 
+def test_what_kafka_refuses_stands_beside_what_it_took_and_ends_with_1(
+    reconciler: Program, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_one(
+        _: SimulatedAdmin, __: str, offsets: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, Answer]:
+        denied = Answer("TOPIC_AUTHORIZATION_FAILED", "the right Read is missing")
+        return {key: denied if key.partition == 1 else Answer() for key in offsets}
+
+    monkeypatch.setattr(SimulatedAdmin, "commit_offsets", refuse_one)
+    reset = ("groups", "reset-offsets", "audit", "--topic", "orders", "--to-latest", "--execute", cluster)
+    ended = reconciler(*reset)
+    assert (ended.code, ended.err) == (1, "")
+    assert ended.out == (
+        "group audit: 2 offsets committed, 200 records skipped, 1 partition refused\n"
+        "  topic   effect        partition  committed   new  lag\n"
+        "  orders  200 skipped           0       1000  1200    0\n"
+        "  orders  refused               1          -    40    0\n"
+        "  orders  first commit          2          -     7    0\n"
+        "  refused: the right Read is missing\n"
+    )
+    told = json.loads(reconciler(*reset, "-o", "json").out)
+    assert [each["error"] for each in told["groups"][0]["offsets"]] == [None, "the right Read is missing", None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -279,6 +310,15 @@ def test_deleting_a_group_with_members_is_refused_with_all_the_others(reconciler
     assert ended.code == 3
     assert "group billing is Stable with 1 member: stop the members first. Nothing was deleted. (KR918)" in ended.err
     assert "audit" in reconciler("groups", "list", cluster).out
+
+
+def test_a_group_that_kafka_does_not_delete_is_told_and_ends_with_1(
+    reconciler: Program, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimulatedAdmin, "delete_groups", lambda _, group_ids: dict.fromkeys(group_ids, NOT_EMPTY))
+    ended = reconciler("groups", "delete", "audit", "--execute", cluster)
+    assert (ended.code, ended.err) == (1, "")
+    assert ended.out == "  ! audit  not deleted: the group has members again (NON_EMPTY_GROUP)\n"
 
 
 def test_deleting_needs_a_name_and_a_cluster(reconciler: Program, state: str) -> None:

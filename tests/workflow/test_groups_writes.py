@@ -129,6 +129,12 @@ def test_a_group_with_members_is_refused(state: str) -> None:
     assert f"group billing is {state} with 1 member: stop the members first" in str(refused)
 
 
+def test_members_count_where_a_snapshot_does_not_tell_the_state() -> None:
+    refused = refusal(planned(SimulatedAdmin(cluster(replace(BUSY, state="")))))
+    assert refused is not None
+    assert "group billing is active with 1 member" in str(refused)
+
+
 def test_share_and_streams_groups_are_left_to_their_own_tools() -> None:
     for kind in ("share", "streams"):
         with pytest.raises(InvalidInput, match=f"group billing is a {kind} group"):
