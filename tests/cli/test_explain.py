@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from helpers.program import Program
 
+from reconciler.files.plan_file import write_plan
+from reconciler.model.plan import Plan, Source
+
 
 @pytest.fixture
 def saved(reconciler: Program) -> Program:
@@ -91,10 +94,7 @@ def test_json_says_the_same_with_units_in_its_keys(saved: Program) -> None:
 
 
 def test_an_empty_plan_explains_that_it_changes_nothing(reconciler: Program) -> None:
-    reconciler("init", "--demo")
-    reconciler("plan", "--out", "plan.json")
-    reconciler("apply", "plan.json", "--yes")
-    reconciler("plan", "--out", "plan.json")
+    write_plan(Plan("demo", "id", Source("sha256:0")), "plan.json")
     ended = reconciler("show", "plan.json", "--explain", "clicks-3")
     assert ended.code == 1
     assert "it changes nothing" in ended.err

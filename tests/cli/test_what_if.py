@@ -6,11 +6,23 @@ from pathlib import Path
 import pytest
 from helpers.program import Program
 
+SCENARIO = Path(__file__).resolve().parents[1] / "scenarios" / "lost_rack"
+
 
 @pytest.fixture
 def demo(reconciler: Program) -> Program:
     """Return the program, in a folder with the demo."""
     assert reconciler("init", "--demo").code == 0
+    return reconciler
+
+
+@pytest.fixture
+def shop(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return the program, in a folder with the nine partitions of the scenario `lost_rack`."""
+    for name in ("snapshot.json", "desired-state/shop/cluster.yaml", "desired-state/shop/topics.yaml"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes((SCENARIO / name).read_bytes())
+    monkeypatch.setenv("RECONCILER_STATE", "snapshot.json")
     return reconciler
 
 
@@ -35,40 +47,6 @@ def test_text_begins_with_what_is_supposed_assumed_and_at_once_so(demo: Program)
         "  + wishlists "
     )
     assert "replicas per broker 0-239 -> 164-246" in ended.out
-
-
-def test_a_lost_rack_shows_what_stops_at_once_even_where_no_plan_can_mend_it(demo: Program) -> None:
-    ended = demo("plan", "--what-if", "fail-rack=a")
-    assert ended.code == 1
-    assert ended.out == (
-        "What if: fail-rack=a\n"
-        "  assumed   rack a is down: brokers 1, 4\n"
-        "  at once   475 partitions under-replicated; "
-        "8 partitions refuse producers with acks=all (clicks-0, clicks-2, clicks-3, ...)\n"
-    )
-    assert "cannot be placed" in ended.err
-    assert "\nIt would fit if: replicationFactor is 2, not 3, for catalog.products, " in ended.err
-    assert "(desired-state/demo/classes.yaml:14)" in ended.err
-
-
-def test_without_a_plan_json_still_tells_what_would_be(demo: Program) -> None:
-    ended = demo("plan", "--what-if", "fail-rack=a", "-o", "json")
-    supposed = json.loads(ended.out)["whatIf"]
-    assert supposed["atOnce"]["underReplicated"]["count"] == 475
-    assert supposed["before"]["underReplicated"]["count"] == 0
-    assert "after" not in supposed
-    error = json.loads(ended.err)["error"]
-    assert error["exitCode"] == 1
-    assert {"change": "limits.changedPartitions is 100%", "at": "demo/cluster.yaml:24"} in error["remedies"][0]["edits"]
-
-
-def test_a_lost_rack_that_can_be_mended_says_so(demo: Program) -> None:
-    for file in Path("desired-state/demo").glob("*.yaml"):
-        file.write_text(file.read_text("utf-8").replace("strict", "prefer"), "utf-8")
-    ended = demo("plan", "--what-if", "fail-rack=a")
-    assert "\n  then      every partition has all its replicas in sync\n" in ended.out
-    assert "~ dead broker: 475 partitions leave brokers 1, 4" in ended.out
-    assert ended.out.count("dead broker") == 1
 
 
 def test_markdown_has_a_marker_of_its_own(demo: Program) -> None:
@@ -109,22 +87,6 @@ def test_an_unknown_broker_is_an_error_that_names_those_there_are(demo: Program)
     assert "no broker 77 is registered; known are 1, 2, 3, 4, 5, 6 (KR307)" in ended.err
 
 
-def test_a_broker_that_would_stay_empty_is_told(demo: Program) -> None:
-    demo("plan", "--out", "plan.json")
-    demo("apply", "plan.json", "--yes")
-    file = Path("desired-state/demo/cluster.yaml")
-    file.write_text(file.read_text("utf-8").replace("replicas: even", "replicas: off"), "utf-8")
-    assert "broker 9 joins and stays empty: balance.replicas is off" in demo("plan", "--what-if", "add=9@c").out
-
-
-def test_nothing_to_do_says_so_and_what_is_supposed(demo: Program) -> None:
-    demo("plan", "--out", "plan.json")
-    demo("apply", "plan.json", "--yes")
-    ended = demo("plan", "--what-if", "partitions=clicks:12")
-    assert ended.out.startswith("What if: partitions=clicks:12\n")
-    assert "No changes. 41 topics" in ended.out
-
-
 def test_a_plan_that_is_refused_says_what_would_make_it_fit(demo: Program) -> None:
     file = Path("desired-state/demo/cluster.yaml")
     file.write_text(file.read_text("utf-8").replace("movedBytes: 250GiB", "movedBytes: 20GiB"), "utf-8")
@@ -137,7 +99,68 @@ def test_a_plan_that_is_refused_says_what_would_make_it_fit(demo: Program) -> No
     assert "It would fit if: limits.movedBytes is 27GiB" in demo("show", "plan.json").out
 
 
-def test_a_supposed_plan_that_nothing_helps_says_so(demo: Program) -> None:
-    ended = demo("plan", "--what-if", "drain=5,drain=2")
+def test_a_lost_rack_shows_what_stops_at_once_even_where_no_plan_can_mend_it(shop: Program) -> None:
+    ended = shop("plan", "--what-if", "fail-rack=a")
+    assert ended.code == 1
+    assert ended.out == (
+        "What if: fail-rack=a\n"
+        "  assumed   rack a is down: brokers 1, 4\n"
+        "  at once   7 partitions under-replicated; 1 partition offline (sessions-0)\n"
+    )
+    assert "orders-0 cannot be placed" in ended.err
+    assert (
+        "\nIt would fit if: racks.spread is prefer, not strict, for orders, payments "
+        "(desired-state/shop/cluster.yaml:15)\n"
+    ) in ended.err
+
+
+def test_without_a_plan_json_still_tells_what_would_be(shop: Program) -> None:
+    ended = shop("plan", "--what-if", "fail-rack=a", "-o", "json")
+    supposed = json.loads(ended.out)["whatIf"]
+    assert supposed["atOnce"]["underReplicated"]["count"] == 7
+    assert supposed["before"]["underReplicated"]["count"] == 0
+    assert "after" not in supposed
+    error = json.loads(ended.err)["error"]
+    assert error["exitCode"] == 1
+    assert error["remedies"][2] == {
+        "edits": [{"change": "one more broker joins in rack a", "at": None}],
+        "planned": True,
+    }
+
+
+def test_a_lost_rack_that_can_be_mended_is_one_line_and_says_what_is_left(shop: Program) -> None:
+    _edit("spread: strict", "spread: prefer")
+    ended = shop("plan", "--what-if", "fail-rack=a")
+    assert ended.code == 0
+    assert "\n  then      1 partition under-replicated; 1 partition offline (sessions-0); " in ended.out
+    assert "  ~ dead broker: 7 partitions leave brokers 1, 4  " in ended.out
+    assert ended.out.count("dead broker") == 1
+
+
+def test_a_limit_that_nothing_can_keep_says_so(shop: Program) -> None:
+    _edit("spread: strict", "spread: prefer")
+    snapshot = json.loads(Path("snapshot.json").read_text("utf-8"))
+    for broker in snapshot["brokers"]:
+        (log_dir,) = broker["logDirs"]
+        log_dir["usableBytes"] -= 18 << 30
+        log_dir["totalBytes"] -= 18 << 30
+    Path("snapshot.json").write_text(json.dumps(snapshot), "utf-8")
+    ended = shop("plan", "--what-if", "drain=1,drain=2,drain=3")
     assert ended.code == 3
     assert ended.out.endswith("No single change of the desired state, and no pair, was found that would make it fit.\n")
+
+
+def test_a_broker_that_would_stay_empty_is_told(shop: Program) -> None:
+    _edit("replicas: even", "replicas: off")
+    assert "broker 7 joins and stays empty: balance.replicas is off" in shop("plan", "--what-if", "add=7@c").out
+
+
+def test_nothing_to_do_says_so_and_what_is_supposed(shop: Program) -> None:
+    ended = shop("plan", "--what-if", "partitions=orders:4")
+    assert ended.out.startswith("What if: partitions=orders:4\n")
+    assert "No changes. 3 topics" in ended.out
+
+
+def _edit(old: str, new: str) -> None:
+    file = Path("desired-state/shop/cluster.yaml")
+    file.write_text(file.read_text("utf-8").replace(old, new), "utf-8")

@@ -31,7 +31,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import explain
 from reconciler.workflow.plan import plan_of
 
-SEEDS = 70
+SEEDS = 40
 STRICT = Placement(racks_spread=Spread.STRICT)
 EVEN = Balance(
     replicas=Even(), leaders=Even(), at={"replicas": Location("c.yaml", 3), "leaders": Location("c.yaml", 4)}
@@ -331,7 +331,7 @@ def test_no_alternative_is_better_than_it_is_said_to_be() -> None:
 
 def test_random_plans_hold_every_verdict() -> None:
     verdicts = [one[-1].verdict for one in _judged()]
-    assert {verdict: verdicts.count(verdict) >= 10 for verdict in set(verdicts)} == {
+    assert {verdict: verdicts.count(verdict) >= 8 for verdict in set(verdicts)} == {
         Verdict.LESS_EVEN: True,
         Verdict.COSTS_MORE: True,
         Verdict.AS_GOOD: True,
@@ -366,7 +366,7 @@ def test_what_could_have_moved_instead_is_the_smallest_that_could() -> None:
             assert other.bytes == best[0], (seed, swap)
             assert (other.bytes, str(other.topic_partition)) in set(_candidates(plan, observed, desired, *swap))
             seen += 1
-    assert seen >= 20
+    assert seen >= 15
 
 
 def test_a_frozen_topic_is_not_offered_instead() -> None:
