@@ -142,8 +142,9 @@ def test_a_group_that_was_just_deleted_is_left_out() -> None:
 def test_a_coordinator_that_stays_busy_is_told_not_taken_for_an_empty_group(code: int) -> None:
     known = Coordinators()
     known.code = code
-    with pytest.raises(ClusterUnavailable, match=r"The coordinator of group g answered \w+: it is starting or moving"):
-        groups.all_groups(known.brokers.wire(), [1, 2])
+    for read in (groups.all_groups, groups.groups):
+        with pytest.raises(ClusterUnavailable, match=r"The coordinator of group g answered \w+: it is starting or mov"):
+            read(known.brokers.wire(), [1, 2])
 
 
 def test_a_broker_that_does_not_list_its_groups_is_told() -> None:
@@ -151,6 +152,12 @@ def test_a_broker_that_does_not_list_its_groups_is_told() -> None:
     known.brokers.down.add(2)
     with pytest.raises(ClusterUnavailable, match="broker 2"):
         groups.all_groups(known.brokers.wire(), [1, 2])
+
+
+def test_a_snapshot_is_made_without_the_groups_of_a_broker_that_is_down() -> None:
+    known = Coordinators()
+    known.brokers.down.add(2)
+    assert [group.group_id for group in groups.groups(known.brokers.wire(), [1, 2])] == ["g"]
 
 
 def test_a_named_group_that_may_not_be_seen_is_told_and_an_unknown_one_left_out() -> None:

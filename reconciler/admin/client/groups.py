@@ -3,7 +3,7 @@
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,8 +46,11 @@ class _Listed:
 
 
 def groups(wire: Wire, alive: Collection[int]) -> tuple[Group, ...]:
-    """Return every group that this user may see; those of a broker that does not answer are left out."""
-    return _read(wire, _list(wire, alive)).found
+    """Return every group that this user may see; those of a broker that does not answer are left out.
+
+    Raises ClusterUnavailable where a coordinator stays busy: a group is never shown without the members that it has.
+    """
+    return tuple(_until_told(wire, lambda: _list(wire, alive)).values())
 
 
 def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | None = None) -> dict[str, Group]:
@@ -56,25 +59,26 @@ def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | 
     Raises ClusterUnavailable where a broker does not list its groups or a coordinator stays busy, and MissingRight for
     a group that was named and may not be described.
     """
-    wanted = None if group_ids is None else frozenset(group_ids)
+    if group_ids is None:
+        return _until_told(wire, lambda: _list_of_each(wire, alive))
+    wanted = frozenset(group_ids)
+    found = _until_told(wire, lambda: [each for each in _list_of_each(wire, alive) if each.group_id in wanted])
+    _check_for_hidden_groups(wire, sorted(wanted - found.keys()))
+    return found
+
+
+def _until_told(wire: Wire, listing: Callable[[], Collection[_Listed]]) -> dict[str, Group]:
+    """Return the groups that are listed; one whose coordinator is busy or has moved is listed and asked for again."""
     found: dict[str, Group] = {}
     deadline = time.monotonic() + wire.retry_seconds
     while True:
-        listed = [
-            each
-            for each in _list_of_each(wire, alive)
-            if (wanted is None or each.group_id in wanted) and each.group_id not in found
-        ]
-        read = _read(wire, listed)
+        read = _read(wire, [each for each in listing() if each.group_id not in found])
         found |= {group.group_id: group for group in read.found if group.group_id not in read.elsewhere}
         if not read.elsewhere:
-            break
+            return dict(sorted(found.items()))
         if time.monotonic() + PAUSE_SECONDS > deadline:
             raise _busy(read.elsewhere)
         time.sleep(PAUSE_SECONDS)
-    if wanted is not None:
-        _check_for_hidden_groups(wire, sorted(wanted - found.keys()))
-    return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True)
