@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.files.scenario import read_scenarios
 from reconciler.groups.registry import SERVER_SIDE
 from reconciler.groups.scenario import Member, Scenario, Step
-from reconciler.groups.server_order import id_bits, partitions_in_set_order
+from reconciler.groups.server_order import fullest_first, id_bits, partitions_in_set_order
 from reconciler.groups.server_uniform import ServerUniformAssignor
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
@@ -124,6 +124,18 @@ def test_ids_are_read_as_kafka_writes_them() -> None:
     assert id_bits("_____________________w") == (-1, -1)
     for broken in (None, "", "short", "uI30ui6ypNgL7mA6Yc9gu*", IDS[0] + "AA"):
         assert id_bits(broken) is None
+
+
+def test_of_equally_full_topics_that_with_fewer_subscribers_comes_first() -> None:
+    topics = _topics(a=4, b=2, c=9)
+    assert fullest_first({"a": (0, 1), "b": (0,), "c": (0, 1)}, topics) == ("c", "b", "a")
+
+
+def test_what_a_member_gives_up_comes_in_the_order_of_its_set() -> None:
+    """Of 0, 15, 16 and 32 the bins are 0, 15, 0 and 0: it keeps 0 and 16."""
+    owned: Assignment = {"m0": {"a": (0, 15, 16, 32)}}
+    given = UNIFORM.assign(_members(*["a"] * 17, owned=owned), _topics(a=33))
+    assert given["m0"] == {"a": (0, 16)}
 
 
 def test_a_set_of_few_large_numbers_is_walked_by_its_bins() -> None:

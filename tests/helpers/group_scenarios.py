@@ -88,6 +88,7 @@ KINDS: dict[str, Kind] = {
     "larger-equal": _kind((10, 40), (1, 6), (1, 60), (1, 3), static=0.1),
     "larger-unequal": _kind((8, 20), (2, 6), (1, 30), (1, 3), unequal=True, static=0.1),
     "many-topics": _kind((2, 8), (8, 40), (1, 3), (1, 4), unequal=True),
+    "many-topics-equal": _kind((1, 4), (10, 60), (1, 4), (3, 6)),
 }
 
 
