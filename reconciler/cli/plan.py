@@ -30,23 +30,23 @@ WHAT_IF_HELP = (
 @click.command("plan", epilog=EXAMPLES + EPILOG)
 @click.option("--out", metavar="FILE", show_envvar=True, help="Save the plan there, for show and apply.")
 @click.option("--only", metavar="PATTERN", multiple=True, show_envvar=True, help="Only topics with such names.")
-@click.option("--what-if", "texts", metavar="WHAT,...", multiple=True, show_envvar=True, help=WHAT_IF_HELP)
+@click.option("--what-if", metavar="WHAT,...", multiple=True, show_envvar=True, help=WHAT_IF_HELP)
 @click.option("--detailed-exitcode", is_flag=True, show_envvar=True, help="Exit with 2 where there are changes.")
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
-    context: click.Context, out: str | None, only: tuple[str, ...], texts: tuple[str, ...], *, detailed_exitcode: bool
+    context: click.Context, out: str | None, only: tuple[str, ...], what_if: tuple[str, ...], *, detailed_exitcode: bool
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
     asked = asked_for(context)
     from reconciler.workflow.plan import save_plan
 
-    made = _supposed(asked, only, texts) if texts else _made(asked, only)
+    made = _supposed(asked, only, what_if) if what_if else _made(asked, only)
     if out is not None:
         save_plan(made.plan, out)
     _show(made, asked)
     if out is not None:
-        tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if texts else ''}.")
+        tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if what_if else ''}.")
     if made.plan.violations:
         return Exit.REFUSED
     return Exit.CHANGES if detailed_exitcode and not made.plan.is_empty else Exit.DONE

@@ -74,6 +74,11 @@ def test_it_is_saved_and_shown_but_never_applied(demo: Program) -> None:
     assert Path("desired-state/demo/snapshot.json").read_bytes() == before
 
 
+def test_the_option_has_a_variable(shop: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECONCILER_PLAN_WHAT_IF", "drain=5,drain=2")
+    assert shop("plan").out.startswith("What if: drain=5, drain=2\n")
+
+
 @pytest.mark.parametrize("text", ["drop=5", "drain", ""])
 def test_nonsense_is_wrong_usage(demo: Program, text: str) -> None:
     ended = demo("plan", "--what-if", text)
