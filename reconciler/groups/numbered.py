@@ -15,7 +15,9 @@ NOBODY = -1
 class NumberedGroup:
     """Members in Java's order of their ids, topics in Java's order of their names; a number is a place in them.
 
-    Partition `starts[t] + p` is partition p of topic t. `walk` holds the members as Kafka's hash maps walk them.
+    Only topics that exist and have a subscriber are here, under `topic_numbers` by name. Partition `starts[t] + p` is
+    partition p of topic t, and `topic_of` leads back. `walk` holds the members as Kafka's hash maps walk them, `joined`
+    their ids as they came.
     """
 
     members: tuple[Subscriber, ...]
