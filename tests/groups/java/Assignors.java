@@ -52,9 +52,10 @@ import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignment
  * the next, as clients and the group coordinator do.
  *
  * Each line of stdin is a scenario as JSON; each line of stdout its id, `expected` (assignor -> one entry a step) and
- * `insertion_order_sensitive_from_step` (found by six orders of the members). A scenario with `assignors` runs only
- * those (one that throws is named under `failed`), one with `orders` tries so many orders, one with `timed` (repetitions) is answered by the CPU seconds of the
- * calling thread, for each repetition one figure a step, beside `expected`.
+ * `insertion_order_sensitive_from_step` (found by six orders of the members). An assignor that throws is named under
+ * `failed`. A scenario may hold questions of its own: `assignors` to run only those, `orders` to try so many orders, and
+ * `timed` (repetitions) for `cpuSeconds` beside `expected`: what the calling thread spent in the assignor, one list for
+ * each repetition, one figure a step.
  */
 public final class Assignors {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -260,7 +261,8 @@ public final class Assignors {
                     Optional.ofNullable(member.rack()), Optional.ofNullable(member.instance()),
                     subscribedIds(member, step.topics()), owned));
             }
-            GroupSpecImpl group = new GroupSpecImpl(Collections.unmodifiableMap(members), type(step.members()), inverted);
+            GroupSpecImpl group = new GroupSpecImpl(
+                Collections.unmodifiableMap(members), type(step.members()), inverted);
             SubscribedTopicDescriber describer = new Describer(step.topics().values());
             long start = cpuNanos();
             GroupAssignment given = assignor.assign(group, describer);
@@ -304,7 +306,8 @@ public final class Assignors {
         /** As ModernGroup.subscriptionType: by names, whether the topic exists or not. */
         private static SubscriptionType type(List<Member> members) {
             Map<String, Integer> counts = new HashMap<>();
-            members.forEach(member -> new HashSet<>(member.topics()).forEach(name -> counts.merge(name, 1, Integer::sum)));
+            members.forEach(member ->
+                new HashSet<>(member.topics()).forEach(name -> counts.merge(name, 1, Integer::sum)));
             return counts.values().stream().allMatch(count -> count == members.size())
                 ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
         }
