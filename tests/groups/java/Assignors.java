@@ -53,7 +53,7 @@ import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignment
  *
  * Each line of stdin is a scenario as JSON; each line of stdout its id, `expected` (assignor -> one entry a step) and
  * `insertion_order_sensitive_from_step` (found by six orders of the members). An assignor that throws is named under
- * `failed`. A scenario may hold questions of its own: `assignors` to run only those, `orders` to try so many orders, and
+ * `failed`. A scenario may hold questions too: `assignors` to run only those, `orders` to try so many orders, and
  * `timed` (repetitions) for `cpuSeconds` beside `expected`: what the calling thread spent in the assignor, one list for
  * each repetition, one figure a step.
  */
