@@ -175,5 +175,6 @@ def test_topics_that_the_same_lines_put_into_conflict_share_one_problem() -> Non
         "a-0 cannot be placed: ",
         "other-0 cannot be plac",
     ]
+    assert {problem.at for problem in refusal.value.problems} == {PLACES["replicationFactor"]}
     assert told[0].endswith("or add brokers. The same holds for b, c.")
     assert "The same" not in told[1]

@@ -24,11 +24,13 @@ from reconciler.model.desired import (
 )
 from reconciler.model.explanation import Alternative, Barred, Cause, Counts, Verdict
 from reconciler.model.grounds import OtherMove
-from reconciler.model.move import Reason
-from reconciler.model.plan import Plan
+from reconciler.model.move import Move, Reason
+from reconciler.model.plan import Plan, Restore, Rollback, Source
 from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import explain
+from reconciler.planner.explain_path import steps_of
 from reconciler.workflow.plan import plan_of
 
 SEEDS = 40
@@ -116,6 +118,16 @@ def test_a_copy_comes_from_whoever_leads_by_then() -> None:
     copying = [step for step in found.steps if step.added]
     assert [step.source for step in copying] == [2]
     assert [step.elected for step in found.steps if step.elected is not None] == [2]
+
+
+def test_where_a_leader_gives_its_replica_up_the_first_of_the_new_ones_serves_the_next_copy() -> None:
+    key = _key("t-0")
+    stages = (
+        ReassignStage(1, (Move(key, (1, 2), (3, 2), 5, Reason.DRAINING),)),
+        ReassignStage(2, (Move(key, (3, 2), (3, 4), 5, Reason.DRAINING),)),
+    )
+    plan = Plan("c", "c", Source("d"), stages=stages, rollback=Rollback((Restore(key, (1, 2), 1),)))
+    assert [step.source for step in steps_of(plan, key)] == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,14 @@ def test_what_is_checked_on_a_thinned_cluster_is_true_of_the_whole() -> None:
             assert bool(conflicting(change.make(thin), None)) == bool(whole), (seed, change.edits)
 
 
+def test_partitions_that_keep_a_replica_on_a_cordoned_broker_are_not_like_others() -> None:
+    observed = small_cluster("t-0: 1,3 size 1", "t-1: 1,2 size 1", brokers=(1, 2, 3))
+    brokers = {2: DRAIN[2], 3: DesiredBroker(3, BrokerState.CORDONED)}
+    topic = _topic(placement=Placement(racks_spread=Spread.IGNORE))
+    states = States(Desired(DesiredCluster("c", brokers=brokers), {"t": topic}), observed)
+    assert conflicting(states, None) == conflicting(thinned(states, {"t"}), None) == {"t"}
+
+
 def _violating(limits: Limits, brokers: Mapping[int, DesiredBroker], observed: Cluster) -> list[str]:
     desired = Desired(DesiredCluster("c", brokers=brokers, limits=limits), {"t": _topic(placement=Placement())})
     plan = plan_of(desired, observed)
