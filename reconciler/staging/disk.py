@@ -11,6 +11,8 @@ from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
 
 WHOLE = Fraction(1)
+# How often packing may be stuck before log dirs no longer count: each time costs a stage that does little else.
+MOST_YIELDS = 8
 Created = tuple[TopicPartition, tuple[int, ...]]
 
 
@@ -48,6 +50,7 @@ class DiskUse:
         }
         self.peak = dict(self.held)
         self.filled: dict[int, int] = {}
+        self._yields = 0
         self._watch_dirs(steps, arriving, created)
         self._ceiling = self._ceilings(steps, arriving)
 
@@ -103,14 +106,26 @@ class DiskUse:
             for broker_id in sorted(removed.keys() | {one for step in steps for one in step.added if one in self.dirs}):
                 self.dirs[broker_id].end(removed[broker_id])
 
-    def yield_to(self, step: Step) -> None:
-        """Let a step pass that nothing can make fit: its destinations may hold that much from now on."""
+    def yield_to(self, step: Step, waiting: Iterable[Step]) -> None:
+        """Let a step pass that nothing can make fit: its destinations may hold that much from now on.
+
+        With it those log dirs are given up that are too full for a step that waits and that nothing will leave, as no
+        order can help them; after a few times all are.
+        """
+        self._yields += 1
         for broker_id in step.added:
             if broker_id in self._ceiling:
                 needed = self.held[broker_id] + step.load
                 self._ceiling[broker_id] = max(self._ceiling[broker_id], needed)
             elif broker_id in self.dirs:
                 self.dirs[broker_id].yield_to(step.load)
+        if self._yields > MOST_YIELDS:
+            for dirs in self.dirs.values():
+                dirs.give_up()
+        for other in waiting if self.dirs else ():
+            for broker_id in other.added:
+                if broker_id in self.dirs:
+                    self.dirs[broker_id].give_up(other.load)
 
     def _is_whole(self, broker_id: int) -> bool:
         """Whether the broker is watched as a whole, not dir by dir."""

@@ -55,6 +55,7 @@ class BrokerDirs:
         self._open = [one for one in self.dirs if one.is_open]
         self._arrivals: list[tuple[TopicPartition, int]] = []
         self._loads: list[int] = []
+        self._arriving = 0
 
     @property
     def excess(self) -> int:
@@ -65,10 +66,12 @@ class BrokerDirs:
         """Return the same state, to be changed apart."""
         other = BrokerDirs([copy(one) for one in self.dirs])
         other.foretold = dict(self.foretold)
+        other._arriving = self._arriving
         return other
 
     def watch(self, arriving: int, departing: Iterable[tuple[str, int]]) -> None:
         """Keep each dir within what it may hold, where so many bytes to come could fill it beyond."""
+        self._arriving = arriving
         for path, size in departing:
             self._dir[path].departing += size
         for one in self._open:
@@ -87,26 +90,34 @@ class BrokerDirs:
         worst = 0
         for one in self._open:
             if one.ceiling is not None:
-                most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
-                if most:
-                    worst = max(worst, one.held + self._largest_with(load, most) - one.ceiling)
+                worst = max(worst, self._needed(one, load) - one.ceiling)
         return worst
 
     def begin(self, topic_partition: TopicPartition, load: int) -> None:
         """Take in a new replica of so many bytes, wherever it goes."""
+        self._arriving -= load
         self._arrivals.append((topic_partition, load))
         insort(self._loads, load)
         for one in self._open:
             one.most += self._is_one_more_possible(one, len(self._loads))
 
     def yield_to(self, load: int) -> None:
-        """Let a replica pass that nothing can make fit; a dir that nothing is to leave any more is given up."""
+        """Let a replica pass that nothing can make fit.
+
+        The dir may hold what it needs now, and its share of all that is to come; one that yields again is given up.
+        """
+        share = self._arriving // len(self._open)
         for one in self._open:
-            if one.ceiling is not None:
-                most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
-                needed = one.held + self._largest_with(load, most)
-                if needed > one.ceiling:
-                    one.ceiling = needed if one.departing else None
+            if one.ceiling is not None and (needed := self._needed(one, load)) > one.ceiling:
+                end = one.held - one.departing + share
+                one.ceiling = None if one.ceiling > one.allowed else max(needed, end)
+
+    def give_up(self, load: int | None = None) -> None:
+        """No longer keep those dirs within bounds that nothing will leave and that such a replica overfills, or all."""
+        for one in self._open:
+            is_stuck = load is not None and not one.departing and self._needed(one, load) > (one.ceiling or 0)
+            if load is None or is_stuck:
+                one.ceiling = None
 
     def end(self, removed: Iterable[tuple[str, int]]) -> None:
         """End the stage: its replicas are in, and then these, each with its dir and bytes, are gone."""
@@ -141,6 +152,11 @@ class BrokerDirs:
         logs = one.logs + one.most
         before = sum(max(0, logs - other.logs) for other in self._open if other is not one)
         return before + one.most < arrivals
+
+    def _needed(self, one: Dir, load: int) -> int:
+        """Return the bytes that a dir could hold once a replica of so many comes too, 0 where it cannot go there."""
+        most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
+        return one.held + self._largest_with(load, most) if most else 0
 
     def _largest_with(self, load: int, most: int) -> int:
         """Return the sum of the largest of the stage's replicas and this one, so many in all."""

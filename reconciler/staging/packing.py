@@ -231,7 +231,7 @@ class _Packer:
         lane.remove(rank)
         heapify(lane)
         self._lanes = {key: kept for key, kept in self._lanes.items() if kept}
-        self._disk.yield_to(self._steps[rank])
+        self._disk.yield_to(self._steps[rank], (self._steps[other] for other, _ in waiting))
         self._place(rank)
 
 

@@ -153,6 +153,16 @@ def test_a_dir_that_ends_too_full_is_packed_all_the_same() -> None:
     assert [problem.message.split(" in ")[1][:2] for problem in found.violations] == ["/a", "/b"]
 
 
+def test_dirs_that_cannot_be_helped_do_not_slow_the_run_down() -> None:
+    replicas = [(1, "/d", 10)] * 12 + [(2, "/a", 10), (2, "/b", 10)]
+    moves = [move(f"t-{n}: 1 -> 2", size=10) for n in range(12)]
+    leaving = [move("t-12: 2 -> 1", size=10), move("t-13: 2 -> 1", size=10)]
+    cluster = observed(*replicas, dirs={"/a": (40, 10), "/b": (40, 10)})
+    found = staged(cluster, *moves, *leaving)
+    assert [one.code for one in found.violations] == ["KR413", "KR413"]
+    assert len(found.stages) <= 5
+
+
 def test_a_disk_over_its_limit_that_takes_in_nothing_before_it_is_below_is_no_violation() -> None:
     cluster = observed((2, "/a", 60), (1, "/d", 20), dirs={"/a": (100, 60)})
     found = staged(cluster, move("t-0: 2 -> 1", size=60), move("t-1: 1 -> 2", size=20))
