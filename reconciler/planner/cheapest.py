@@ -25,10 +25,11 @@ class Cheapest:
 
     `rack_price` [n, racks] is the weight at which a seat of that rack is indifferent: cheaper ones are in every
     cheapest set, dearer ones in none. `group_price` [n] is the same for the leading racks together, `price` [n] for
-    the row.
+    the row. `is_only` [n]: whether no other set costs as little.
     """
 
     held: Bools
+    is_only: Bools
     rack_price: Ints
     group_price: Ints
     price: Ints
@@ -153,8 +154,11 @@ def _cheapest_of(rows: Rows, ranked: Ints, index: Ints, options: list[tuple[Ints
     return best
 
 
-def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return prices at which each count is cheapest: of the racks, of the leading racks together, of the row."""
+def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints, Ints]:
+    """Return prices at which each count is cheapest: of the racks, of the leading racks together, of the row.
+
+    The first says where every seat that is not chosen is dearer than its rack's price.
+    """
     never = np.full(count.shape, 2 * FAR)
     padded = np.concatenate([-never[:, :, None], ranked, never[:, :, None]], axis=2)
     last = np.take_along_axis(padded, count[:, :, None], axis=2)[:, :, 0]
@@ -176,4 +180,5 @@ def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Ints,
     price = np.where(low <= high, common, np.where(is_led, other_roof, other_floor))
     group_price = np.where(low <= high, common, np.where(is_led, group_floor, group_roof))
     above = np.where(rows.leading, group_price[:, None], price[:, None])
-    return np.minimum(np.maximum(above, last), following), group_price, price
+    rack_price = np.minimum(np.maximum(above, last), following)
+    return (following > rack_price).all(axis=1), rack_price, group_price, price
