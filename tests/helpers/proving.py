@@ -14,11 +14,16 @@ from reconciler.model.desired import Balance, BalanceTarget, Desired, Even, Off
 from reconciler.model.plan import Plan, PriceLevel, Source
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.place import Placed
 
 
 def provable_plan(desired: Desired, observed: Cluster) -> Plan:
     """Return what the planner decides as a plan of one stage."""
-    placed = planned(desired, observed)
+    return plan_of_placed(desired, observed, planned(desired, observed))
+
+
+def plan_of_placed(desired: Desired, observed: Cluster, placed: Placed) -> Plan:
+    """Return these placements as a plan of one stage."""
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,

@@ -33,7 +33,7 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.check import prove
 
-TINY_SEEDS = [range(start, start + 100) for start in range(0, 400, 100)]
+TINY_SEEDS = [range(start, start + 100) for start in range(0, 300, 100)]
 
 
 def _cases(seeds: range, size: Size) -> Iterator[tuple[int, Desired, Cluster, Plan]]:
@@ -72,7 +72,7 @@ def test_plans_that_count_replicas_because_a_size_is_unknown_are_proved() -> Non
     assert tried > 30
 
 
-@pytest.mark.parametrize("name", ["a", "b", "c", "d"])
+@pytest.mark.parametrize("name", ["a", "b", "c"])
 def test_the_plan_of_a_flat_cluster_is_proved(name: str) -> None:
     desired, observed = CASES[name].build()
     plan = provable_plan(desired, observed)

@@ -1,0 +1,410 @@
+"""Faults planted in the planner, one at a time: the checks that every plan must pass notice each of them.
+
+The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `helpers.scrutiny`. Where
+a piece of source has moved on, its fault says that it is not found: write the fault anew for what stands there now.
+"""
+
+import pytest
+from helpers.faults import Fault, planted
+from helpers.scrutiny import complaint
+
+from reconciler.planner import levels, sift
+
+PLANNER = "reconciler.planner"
+
+
+@pytest.fixture(autouse=True)
+def _every_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make small clusters go the way of large ones: a few arcs at a time, and counts through a narrow window."""
+    monkeypatch.setattr(sift, "FEW_ARCS", 0)
+    monkeypatch.setattr(sift, "SPARE_ROWS", 1)
+    monkeypatch.setattr(sift, "CHUNK", 3)
+    monkeypatch.setattr(levels, "BROKER_WINDOW", 1)
+
+
+def test_without_a_fault_nothing_is_wrong() -> None:
+    assert complaint() is None
+
+
+FAULTS = [
+    # What is to be placed.
+    Fault(
+        "a rack's lower bound is lost",
+        "demand._demand",
+        "low.append(max(0, least - there))",
+        "low.append(0)",
+        "9 brokers, seed 302, topics",
+    ),
+    Fault(
+        "a rack's upper bound is lost",
+        "demand._demand",
+        "high.append(max(0, most - there))",
+        "high.append(slot.need)",
+        "5 brokers, seed 17",
+    ),
+    Fault(
+        "leader racks are forgotten",
+        "demand._demand",
+        "leads = bool(",
+        "leads = False and bool(",
+        "5 brokers, seed 307, topics",
+    ),
+    Fault(
+        "a cordoned broker gets replicas",
+        "demand._demand",
+        "(rules.receivable | may_stay)",
+        "rules.keepable",
+        "5 brokers, seed 12",
+    ),
+    Fault(
+        "a cordoned broker loses replicas",
+        "demand._demand",
+        "(rules.receivable | may_stay)",
+        "rules.receivable",
+        "5 brokers, seed 3",
+    ),
+    Fault(
+        "a broker is dropped",
+        "demand.bench_of",
+        "in sorted(observed.brokers)",
+        "in sorted(observed.brokers)[1:]",
+        "a new topic",
+    ),
+    Fault(
+        "dead brokers take part", "demand.bench_of", "observed.is_alive(broker_id)", "broker_id", "5 brokers, seed 1"
+    ),
+    Fault("draining brokers take part", "demand.bench_of", "not in LEAVING", "is not None", "5 brokers, seed 0"),
+    Fault(
+        "capacities are forgotten",
+        "demand.bench_of",
+        ".capacity for broker_id",
+        ".capacity**0 for broker_id",
+        "5 brokers, seed 4",
+    ),
+    Fault(
+        "racks are mixed up",
+        "demand.bench_of",
+        "racks.index(name) for name in names",
+        "0 for name in names",
+        "a new topic",
+    ),
+    Fault(
+        "replicas that stay are not counted",
+        "demand.demand_of",
+        "for _, replicas in still for replica in replicas",
+        "for _, replicas in still for replica in replicas[1:]",
+        "5 brokers, seed 46",
+    ),
+    Fault(
+        "assigned replicas are not counted",
+        "demand.demand_of",
+        "base += np.bincount(fixed[fixed >= 0], minlength=len(bench.ids))",
+        "pass",
+        "beside assigned ones",
+    ),
+    Fault(
+        "leaders that stay are not counted",
+        "demand.demand_of",
+        "led=bench.tally([replicas[0] for _, replicas in still if replicas])",
+        "led=0 * base",
+        "5 brokers, seed 14",
+    ),
+    Fault(
+        "protected partitions move", "demand._slot", "if rules.is_frozen:", "if False:", "5 brokers, seed 327, topics"
+    ),
+    Fault("an assignment is ignored", "demand._slot", "if explicit is not None:", "if False:", "beside assigned ones"),
+    Fault(
+        "the replication factor stays",
+        "demand._slot",
+        "rules.target_factor(replicas), size)",
+        "len(replicas), size)",
+        "5 brokers, seed 4",
+    ),
+    Fault(
+        "a drained broker keeps undeclared topics",
+        "demand._slot",
+        "state in LEAVING",
+        "state is None",
+        "9 brokers, seed 8",
+    ),
+    # Objectives and their order.
+    Fault(
+        "replicas come before bytes",
+        "replicas.place_replicas",
+        "_bytes(demand) if is_known else _copies(demand)",
+        "_copies(demand) if is_known else _bytes(demand)",
+        "beside assigned ones",
+    ),
+    Fault(
+        "bytes are as many as replicas",
+        "replicas._bytes",
+        "HeldCost(demand.size,",
+        "HeldCost(demand.size**0,",
+        "a new topic",
+    ),
+    Fault(
+        "a present replica costs as much as a new one",
+        "replicas._bytes",
+        "np.zeros_like(demand.replicas)",
+        "np.broadcast_to(demand.size[:, None], demand.replicas.shape)",
+        "beside assigned ones",
+    ),
+    Fault(
+        "copies do not matter",
+        "replicas._copies",
+        "(~demand.is_new).astype(np.int64)",
+        "0 * demand.size",
+        "a new topic",
+    ),
+    Fault(
+        "leaders are not kept", "replicas._leaders_kept", "at[number[may_lead], 0] = -1", "pass", "5 brokers, seed 24"
+    ),
+    Fault(
+        "the better balance does not matter between equals",
+        "replicas._tie_breaks",
+        "if not isinstance(balance.replicas, Even):",
+        "if False:",
+        "5 brokers, seed 27",
+    ),
+    Fault("turns are not taken", "replicas._tie_breaks", "if demand.is_new.any():", "if False:", "a new topic"),
+    Fault(
+        "balance is forgotten",
+        "evenness.asked_of_replicas",
+        "if not isinstance(balance.replicas, Off):",
+        "if False:",
+        "beside assigned ones",
+    ),
+    Fault(
+        "topics are forgotten",
+        "evenness.asked_of_replicas",
+        "if not isinstance(balance.topics, Off):",
+        "if False:",
+        "beside assigned ones",
+    ),
+    Fault(
+        "leaders are forgotten",
+        "evenness.asked_of_leaders",
+        "if not isinstance(balance.leaders, Off):",
+        "if False:",
+        "beside assigned ones",
+    ),
+    Fault(
+        "a band is too wide",
+        "evenness.band",
+        "high.append(max(most, -(-share // whole)))",
+        "high.append(most + 1)",
+        "5 brokers, seed 30",
+    ),
+    Fault(
+        "a band is too narrow",
+        "evenness.band",
+        "low.append(max(0, min(least, share // whole)))",
+        "low.append(least)",
+        "5 brokers, seed 3",
+    ),
+    Fault("capacity weighs the wrong way", "levels.weights", "common // capacity", "capacity", "5 brokers, seed 4"),
+    Fault(
+        "topics weigh replicas that are not theirs",
+        "evenness.asked_of_replicas",
+        "base = demand.base_of_topic",
+        "base = 0 * demand.base_of_topic",
+        "beside assigned ones",
+    ),
+    # Prices.
+    Fault(
+        "a price is wrong",
+        "replicas.price_level",
+        "broker_price = solved.broker_price.tolist()",
+        "broker_price = (solved.broker_price + (solved.broker_price == solved.broker_price.max())).tolist()",
+        "a new topic",
+    ),
+    Fault(
+        "prices have the wrong sign",
+        "replicas.price_level",
+        "broker_price = solved.broker_price.tolist()",
+        "broker_price = (-solved.broker_price).tolist()",
+        "a new topic",
+    ),
+    Fault("prices of topics are lost", "replicas.price_level", "and ids:", "and not ids:", "beside assigned ones"),
+    Fault(
+        "joint prices weigh the balance too little",
+        "replicas._joint_prices",
+        "+ weight * first[",
+        "+ first[",
+        "5 brokers, seed 4",
+    ),
+    Fault(
+        "assigned copies are not in the proof",
+        "place._with_forced",
+        '"bytes": copied',
+        '"bytes": 0',
+        "beside assigned ones",
+    ),
+    Fault(
+        "prices are found from half the arcs",
+        "network._residual_layers",
+        "[*reversed(back), *forth]",
+        "forth",
+        "a new topic",
+    ),
+    Fault(
+        "the value leaves rows out",
+        "sift._solved",
+        "value = _exact_sum(each * placed[number, seat])",
+        "value = _exact_sum((each * placed[number, seat])[1:])",
+        "a new topic",
+    ),
+    # The flow and its sifting.
+    Fault(
+        "counts are fixed too early",
+        "sinks.Pieces.narrowed",
+        "np.where(reduced < 0, self",
+        "np.where(reduced <= 0, self",
+        "a new topic",
+    ),
+    Fault("what is above a band costs nothing", "sinks.outside", "none + 1", "none", "5 brokers, seed 3"),
+    Fault("what is below a band costs nothing", "sinks.outside", "none - 1", "none", "5 brokers, seed 12"),
+    Fault(
+        "a square is off by one",
+        "sinks.rising",
+        "(2 * (base[place] + units) - 1)",
+        "(2 * (base[place] + units) + 1)",
+        "beside assigned ones",
+    ),
+    Fault(
+        "the window is where it began",
+        "levels._least_squares",
+        "if is_inside.all():",
+        "if True:",
+        "5 brokers, seed 307, topics",
+    ),
+    Fault(
+        "decided choices are open again",
+        "sift._solved",
+        "_settle(brokers,",
+        "(lambda *_: None)(brokers,",
+        "a new topic",
+    ),
+    Fault(
+        "decided racks are open again",
+        "sift._solved",
+        "_settle(racks, some, np.sign(above - cheapest.rack_price))",
+        "pass",
+        "a new topic",
+    ),
+    Fault(
+        "the price check is too content",
+        "sift._priced_in",
+        "np.flatnonzero(gain > 0)",
+        "np.flatnonzero(gain > 3)",
+        "a new topic",
+    ),
+    Fault(
+        "the price check does not look",
+        "sift._priced_in",
+        "np.flatnonzero(gain > 0)",
+        "np.flatnonzero(gain < 0)",
+        "a new topic",
+    ),
+    Fault(
+        "a rack gives one too many",
+        "cheapest.bounds_of",
+        "rows.low, rows.high)",
+        "rows.low, rows.high + 1)",
+        "5 brokers, seed 17",
+    ),
+    Fault(
+        "the rack bounds of a flow are lost",
+        "arcs._add_racks",
+        "count * bounds.low[row, rack]",
+        "0 * count",
+        "9 brokers, seed 302, topics",
+    ),
+    # Leaders and lists.
+    Fault(
+        "anybody leads",
+        "leaders._candidates",
+        "is_there & demand.kinds.leadable[kind, column]",
+        "is_there.copy()",
+        "5 brokers, seed 17",
+    ),
+    Fault(
+        "an assignment's leader is any",
+        "leaders._candidates",
+        "(column[explicit] == demand.fixed[explicit, :1])",
+        "True",
+        "beside assigned ones",
+    ),
+    Fault(
+        "leaders change freely",
+        "leaders._changed",
+        "(~demand.is_new).astype(np.int64)",
+        "0 * demand.size",
+        "a new topic",
+    ),
+    Fault(
+        "a leader without data is as good", "leaders._tie_breaks", "yield _fresh(demand)", "pass", "5 brokers, seed 4"
+    ),
+    Fault(
+        "a swapped tie-break",
+        "place._ordered",
+        "(replica < leader, replica)",
+        "(replica < leader, -replica)",
+        "a new topic",
+    ),
+    Fault(
+        "new replicas come first",
+        "place._ordered",
+        "(leader, *kept, *new)",
+        "(leader, *new, *kept)",
+        "5 brokers, seed 4",
+    ),
+    Fault(
+        "kept replicas are turned round",
+        "place._ordered",
+        "in slot.replicas if",
+        "in slot.replicas[::-1] if",
+        "beside assigned ones",
+    ),
+    Fault(
+        "a change of leader alone is lost",
+        "place._target",
+        "(leader == demand.replicas[:, 0]) &",
+        "True &",
+        "beside assigned ones",
+    ),
+    Fault(
+        "a move's bytes are those of one copy",
+        "place._moves",
+        "bytes=added * (slot.size or 0)",
+        "bytes=slot.size or 0",
+        "beside assigned ones",
+    ),
+    Fault(
+        "every broker's turn is the same",
+        "costs.TurnCost._away",
+        "- number - (number",
+        "- 0 * number - (number",
+        "a new topic",
+    ),
+    Fault(
+        "rounds do not shift",
+        "costs.TurnCost._away",
+        "(number // members) * self.shift[column]",
+        "0 * number",
+        "a new topic",
+    ),
+    Fault(
+        "turns begin at the last broker",
+        "turns.turns",
+        "(bench.rack[:column] == rack)",
+        "(bench.rack[column:] == rack)",
+        "a new topic",
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])
+def test_a_fault_is_noticed(fault: Fault) -> None:
+    with planted(fault, PLANNER):
+        assert complaint(fault.shown_by) is not None
