@@ -1,7 +1,7 @@
 """Faults planted in the planner, one at a time: the checks that every plan must pass notice each of them.
 
-The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `helpers.scrutiny`. Where
-a piece of source has moved on, its fault says that it is not found: write the fault anew for what stands there now.
+The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `helpers.scrutiny`.
+Where a piece of source has moved on, its fault says that it is not found: write it anew for what stands there now.
 """
 
 import pytest
