@@ -21,7 +21,6 @@ Examples:
 
 """
 MOST_PARTITIONS = 1_000_000
-PEAK, AVERAGE = "peak", "average"
 
 
 @click.command("simulate", epilog=EXAMPLES + EPILOG)
@@ -36,11 +35,6 @@ PEAK, AVERAGE = "peak", "average"
     help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
     "package.module:Class [default: all six].",
 )  # fmt: skip
-@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: adds what each member reads.")
-@click.option(
-    "--statistic", type=click.Choice([PEAK, AVERAGE]), default=PEAK, show_default=True, show_envvar=True,
-    help="Which of the measured rates.",
-)  # fmt: skip
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
@@ -53,8 +47,6 @@ def command(
     subscribe: tuple[str, ...],
     partitions: tuple[str, ...],
     assignor: tuple[str, ...],
-    loads: str | None,
-    statistic: str,
 ) -> int:
     """Show who would get what after a change, assignor beside assignor. Nothing is changed.
 
@@ -62,7 +54,7 @@ def command(
     """
     asked = asked_for(context)
     if scenario is not None:
-        if group or add_member or remove_member or subscribe or partitions or loads or asked.inputs.state:
+        if group or add_member or remove_member or subscribe or partitions or asked.inputs.state:
             raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
         _simulate_scenarios(asked, scenario, assignor)
         return Exit.DONE
@@ -75,7 +67,7 @@ def command(
         dict(_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe),
         dict(_with_count(text) for text in partitions),
     )
-    _simulate_groups(asked, Question(group, change, assignor, loads, statistic))
+    _simulate_groups(asked, Question(group, change, assignor))
     return Exit.DONE
 
 

@@ -15,7 +15,6 @@ from reconciler.model.assignment import Assignor
 from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.model.problem import InvalidInput, Problem
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.units import counted
 from reconciler.workflow.assignors import assignors_named
 from reconciler.workflow.groups_observed import observed_groups
@@ -59,8 +58,6 @@ class Question:
     group_ids: tuple[str, ...] = ()
     change: GroupChange = field(default_factory=GroupChange)
     assignors: tuple[str, ...] = ()
-    loads: str | None = None
-    statistic: str = "peak"
 
 
 def run_scenarios(path: str, names: Sequence[str] = ()) -> Ran:
@@ -82,11 +79,10 @@ def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]
     """
     chosen = assignors_named(question.assignors)
     cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change))
-    loads = _loads(question)
     groups = _chosen_groups(cluster, question)
     if len(groups) != 1:
         _refuse_member_changes(question.change, len(groups))
-    return tuple(_compared(cluster, group, question.change, chosen, loads) for group in groups)
+    return tuple(_compared(cluster, group, question.change, chosen) for group in groups)
 
 
 def _named_topics(change: GroupChange) -> set[str]:
@@ -113,9 +109,8 @@ def _compared(
     group: Group,
     change: GroupChange,
     chosen: Sequence[Assignor],
-    loads: Mapping[TopicPartition, int] | None,
 ) -> Comparison:
-    compared = compare(cluster, group, change, chosen, loads)
+    compared = compare(cluster, group, change, chosen)
     if compared.own is None or compared.own in {*ASSIGNORS, *(assignor.name for assignor in chosen)}:
         return compared
     note = f"its own assignor, {compared.own}, is not known here: name its class, --assignor package.module:Class"
@@ -179,8 +174,3 @@ def _refuse_member_changes(change: GroupChange, groups: int) -> None:
     if given:
         message = f"{', '.join(given)}: of which of the {groups} groups? Name one with --group"
         raise InvalidInput([Problem(NO_GROUP, message)])
-
-
-def _loads(question: Question) -> Mapping[TopicPartition, int] | None:
-    del question
-    return None
