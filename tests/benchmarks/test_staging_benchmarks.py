@@ -67,7 +67,7 @@ class Row:
     def told(self, name: str, per_broker: int, copies: int) -> str:
         hours, over, forced = self.seconds / 3600, self.over_bound, self.forced / max(1, self.bound)
         times = f"{hours:.1f} | {over:.3f} | {forced:.3f}"
-        cost = f"{self.cpu:.2f} | {self.megabytes:.0f}"
+        cost = f"{self.cpu:.2f} | {self.megabytes:.1f}"
         return f"| {name} | {per_broker} | {copies:,} | {self.stages:,} | {self.elections:,} | {times} | {cost} |"
 
 

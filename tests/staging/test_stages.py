@@ -1,5 +1,6 @@
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -311,6 +312,22 @@ def test_the_bounds_count_bytes_and_what_the_limits_force() -> None:
     assert busiest_broker_seconds(stages, observed, policy) == 9
     assert lower_bound_seconds(stages, observed, policy) == 9 + 5
     assert sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)) == 14
+
+
+def test_two_large_moves_to_one_broker_make_two_stages_long_whatever_the_limits_force() -> None:
+    sizes = [90, 80, 50, 50, 50, 50]
+    brokers = " ".join(f"{number}a" for number in range(1, 20))
+    observed = cluster(brokers, *(f"t-{n}: {1 + n},9 size {size}" for n, size in enumerate(sizes)))
+    destinations = [10, 10, 11, 12, 13, 14]
+    moves = [move(f"t-{n}: {1 + n},9 -> {1 + n},{destinations[n]}", size=size) for n, size in enumerate(sizes)]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=2)
+    stages = staged(observed, moves, policy=policy).stages
+    assert busiest_broker_seconds(stages, observed, policy) == 170
+    assert lower_bound_seconds(stages, observed, policy) == 90 + 80 + 50
+    assert sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)) == 220
+    near = [replace(one, to_replicas=(1 + n, 10 + n)) for n, one in enumerate(moves)]
+    stages = staged(observed, near, policy=policy).stages
+    assert lower_bound_seconds(stages, observed, policy) == 90 + 50 + 50
 
 
 def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:
