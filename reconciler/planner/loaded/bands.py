@@ -1,0 +1,114 @@
+"""The bands: between what each broker must end for each measure, by its capacity, and how far loads are outside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.desired import Balance, BalanceTarget, Even, Within
+from reconciler.planner.loaded.arrays import Bools, Floats, Ints
+from reconciler.planner.loaded.even import even_counts
+from reconciler.planner.loaded.task import DISK, LEADERS, MEASURES, NETWORK_IN, NETWORK_OUT, REPLICAS, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """What is asked for: `asked` [measures]; `low` and `high`, and the fair `share` itself, [measures, brokers]."""
+
+    asked: Bools
+    low: Ints
+    high: Ints
+    share: Floats
+
+    def only(self, *measures: int) -> "Bands":
+        """Return these bands with no others asked for."""
+        asked = np.zeros_like(self.asked)
+        asked[list(measures)] = self.asked[list(measures)]
+        return Bands(asked, self.low, self.high, self.share)
+
+    def narrowed(self, part: int) -> "Bands":
+        """Return the bands of loads narrower by one such part of their width at each end; counts stay as they are."""
+        room = (self.high - self.low) // part
+        room[[REPLICAS, LEADERS]] = 0
+        return Bands(self.asked, self.low + room, self.high - room, self.share)
+
+    def excess(self, loads: Ints) -> Ints:
+        """Return [measures, brokers] by how much loads are above (positive) or below (negative) what is asked for."""
+        found: Ints = np.maximum(loads - self.high, 0) - np.maximum(self.low - loads, 0)
+        found[~self.asked] = 0
+        return found
+
+    def are_kept(self, loads: Ints) -> bool:
+        """Whether no load is outside."""
+        return not self.excess(loads).any()
+
+
+def targets_of(balance: Balance) -> Mapping[int, BalanceTarget]:
+    """Return the target of each measure, by its number."""
+    return {
+        REPLICAS: balance.replicas,
+        LEADERS: balance.leaders,
+        DISK: balance.disk,
+        NETWORK_IN: balance.network_in,
+        NETWORK_OUT: balance.network_out,
+    }
+
+
+def bands_of(task: Task, balance: Balance) -> Bands:
+    """Return the bands of a balance; whole numbers next to a fair share of a count are always inside."""
+    total = task.base.sum(axis=1) + (task.weights.replica * task.need[:, None] + task.weights.leader).sum(axis=0)
+    capacity = [int(weight) for weight in task.bench.capacity]
+    shape = (len(MEASURES), task.brokers)
+    low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    asked = np.zeros(len(MEASURES), dtype=np.bool_)
+    for measure, target in targets_of(balance).items():
+        amount = int(total[measure])
+        high[measure] = amount
+        if isinstance(target, Within):
+            asked[measure] = True
+            is_count = measure in {REPLICAS, LEADERS}
+            for broker, weight in enumerate(capacity):
+                within = _band(amount, weight, sum(capacity), target)
+                if is_count:
+                    within = _next_whole(amount, weight, sum(capacity), within)
+                low[measure, broker], high[measure, broker] = within
+        elif isinstance(target, Even):
+            asked[measure] = True
+            low[measure], high[measure] = _even(task, measure, amount, capacity)
+    share = np.array([[max(1.0, int(amount) * weight / sum(capacity)) for weight in capacity] for amount in total])
+    return Bands(asked, low, high, share)
+
+
+def _band(amount: int, weight: int, capacity: int, target: Within) -> tuple[int, int]:
+    share, numerator, denominator = amount * weight, target.fraction.numerator, target.fraction.denominator
+    least = -(-share * (denominator - numerator) // (capacity * denominator))
+    return max(0, least), share * (denominator + numerator) // (capacity * denominator)
+
+
+def _next_whole(amount: int, weight: int, capacity: int, within: tuple[int, int]) -> tuple[int, int]:
+    share = amount * weight
+    return min(within[0], share // capacity), max(within[1], -(-share // capacity))
+
+
+def _even(task: Task, measure: int, amount: int, capacity: list[int]) -> tuple[Ints, Ints]:
+    """Return floor and ceiling of each fair share or, of replicas, the most even counts where rules force more."""
+    shares = [(amount * weight, sum(capacity)) for weight in capacity]
+    low = np.array([share // whole for share, whole in shares], dtype=np.int64)
+    high = np.array([-(-share // whole) for share, whole in shares], dtype=np.int64)
+    if measure != REPLICAS:
+        return low, high
+    counts = even_counts(task)
+    if bool(((low <= counts) & (counts <= high)).all()):
+        return low, high
+    return _like_peers(task, counts)
+
+
+def _like_peers(task: Task, counts: Ints) -> tuple[Ints, Ints]:
+    """Return bounds in which brokers of one rack and capacity may trade places, where they differ by one at most."""
+    low, high = counts.copy(), counts.copy()
+    for broker in range(task.brokers):
+        rack, capacity = task.bench.rack, task.bench.capacity
+        peers = counts[(rack == rack[broker]) & (capacity == capacity[broker])]
+        if int(peers.max() - peers.min()) <= 1:
+            low[broker], high[broker] = peers.min(), peers.max()
+    return low, high

@@ -1,0 +1,188 @@
+"""At given prices, the cheapest legal ordered placement of each partition: one pass over arrays of whole numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.loaded.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Task
+from reconciler.planner.rows import Bools, Ints
+
+CHUNK = 4096
+FAR = 1 << 58
+"""More than any placement costs; a set that holds a replica it must not, or lacks one that it must, costs as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a choice costs: `prices` [measures, brokers] a unit, `copy` [rows] a new replica, `change` a new leader."""
+
+    prices: Ints
+    copy: Ints
+    change: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A placement of each row: what it costs, its members [rows, brokers] and its leader's column [rows]."""
+
+    cost: Ints
+    members: Bools
+    leader: Ints
+
+
+def cheapest(task: Task, costs: Costs) -> Picked:
+    """Return the cheapest legal placement of every row; the present one where none is cheaper."""
+    shape = task.allowed.shape
+    found = Picked(np.full(shape[0], FAR), np.zeros(shape, dtype=np.bool_), np.zeros(shape[0], dtype=np.int64))
+    for rows in _chunks(task):
+        replica, leader = replica_costs(task, costs, rows), leader_costs(task, costs, rows)
+        _choose(task, rows, found, replica, leader)
+    return found
+
+
+def cost_of(task: Task, costs: Costs, members: Bools, leader: Ints) -> Ints:
+    """Return [rows] what these placements cost."""
+    found = np.zeros(len(task.need), dtype=np.int64)
+    for rows in _chunks(task):
+        replicas = np.where(members[rows], replica_costs(task, costs, rows), 0).sum(axis=1)
+        found[rows] = replicas + leader_costs(task, costs, rows)[np.arange(len(rows)), leader[rows]]
+    return found
+
+
+def replica_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
+    """Return [rows, brokers]: what a replica costs there."""
+    prices, weight = costs.prices, task.weights.replica[rows]
+    cost: Ints = np.where(task.held[rows] | task.is_new[rows, None], 0, costs.copy[rows, None])
+    cost += prices[REPLICAS]
+    for measure in (DISK, NETWORK_IN):
+        if prices[measure].any():
+            cost += weight[:, measure, None] * prices[measure]
+    return cost
+
+
+def leader_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
+    """Return [rows, brokers]: what leading costs there, beyond holding a replica."""
+    prices = costs.prices
+    cost = np.where(task.is_new[rows, None], 0, np.full((len(rows), task.brokers), costs.change))
+    there = np.flatnonzero(task.leader[rows] >= 0)
+    cost[there, task.leader[rows][there]] = 0
+    cost += prices[LEADERS]
+    if prices[NETWORK_OUT].any():
+        cost += task.weights.leader[rows, NETWORK_OUT, None] * prices[NETWORK_OUT]
+    return cost
+
+
+def _chunks(task: Task) -> Iterator[Ints]:
+    """Yield rows that share need and rack limits, not too many at a time."""
+    for kind in task.kinds:
+        for start in range(0, len(kind), CHUNK):
+            yield kind[start : start + CHUNK]
+
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """Some rows, who may hold (`inside`) and lead them, and what that costs, [rows, brokers]."""
+
+    rows: Ints
+    inside: Bools
+    leading: Bools
+    replica: Ints
+    leader: Ints
+
+
+def _choose(task: Task, rows: Ints, found: Picked, replica: Ints, leader: Ints) -> None:
+    """Write the cheapest placement of these rows to `found`."""
+    priced = _Priced(rows, task.allowed[rows], task.leading[rows], replica, leader)
+    best = _best(task, priced)
+    others = np.flatnonzero(task.may_lead_second[rows])
+    if len(others):
+        without = priced.inside[others] & ~priced.leading[others]
+        second = task.leading_at_need[rows[others]] & without
+        worth = _best(task, _Priced(rows[others], without, second, replica[others], leader[others]))
+        is_better = worth.cost < best.cost[others]
+        better = others[is_better]
+        best.cost[better], best.leader[better] = worth.cost[is_better], worth.leader[is_better]
+        best.members[better] = worth.members[is_better]
+    _stay_where_equal(task, priced, best)
+    found.cost[rows], found.members[rows], found.leader[rows] = best.cost, best.members, best.leader
+
+
+def _best(task: Task, priced: _Priced) -> Picked:
+    rows = priced.rows
+    forced = task.forced[rows]
+    ranked = np.where(priced.inside, priced.replica, FAR)
+    if forced.any():
+        ranked = np.where(forced, priced.replica - FAR, ranked)
+    members, removable = _cheapest_set(task, rows, ranked)
+    base = np.where(members, ranked, 0).sum(axis=1) + FAR * forced.sum(axis=1)
+    entry = np.where(members, 0, ranked - removable)
+    entry = np.where(priced.leading, entry + priced.leader, FAR)
+    lead = entry.argmin(axis=1)
+    at = np.arange(len(rows))
+    cost = base + entry[at, lead]
+    for place in np.flatnonzero(~members[at, lead]).tolist():
+        _swap_in(task, int(rows[place]), members[place], ranked[place], int(lead[place]))
+    return Picked(cost, members, lead)
+
+
+def _cheapest_set(task: Task, rows: Ints, ranked: Ints) -> tuple[Bools, Ints]:
+    """Return the cheapest sets, and [rows, brokers] the dearest member that each other broker could take the place of.
+
+    The legal sets are the bases of a matroid: in each rack its fewest cheapest, then the cheapest of all up to each
+    rack's most; and the cheapest base with a given broker differs from the cheapest of all by one exchange.
+    """
+    members = np.zeros(ranked.shape, dtype=np.bool_)
+    removable = np.full(ranked.shape, -4 * FAR)
+    low, high, need = task.low[rows[0]], task.high[rows[0]], int(task.need[rows[0]])
+    at = np.arange(len(rows))
+    if int(low.sum()) == need and int(low.max(initial=0)) <= 1:
+        for rack in np.flatnonzero(low):
+            columns = task.columns[rack]
+            chosen = ranked[:, columns].argmin(axis=1)
+            members[at, columns[chosen]] = True
+            removable[:, columns] = ranked[at, columns[chosen]][:, None]
+        return members, removable
+    return _greedy(task, ranked, low, high, need)
+
+
+def _greedy(task: Task, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
+    place = np.zeros(ranked.shape, dtype=np.int64)
+    for columns in task.columns:
+        order = ranked[:, columns].argsort(axis=1, kind="stable")
+        np.put_along_axis(place, columns[order], np.arange(len(columns))[None, :], axis=1)
+    members = place < low[task.bench.rack]
+    optional = ~members & (place < high[task.bench.rack])
+    left = need - int(low.sum())
+    if left > 0:
+        order = np.where(optional, ranked, 2 * FAR).argsort(axis=1, kind="stable")
+        np.put_along_axis(members, order[:, :left], values=True, axis=1)
+    optional &= members
+    chosen = np.where(members, ranked, -4 * FAR)
+    spare = np.where(optional, ranked, -4 * FAR).max(axis=1)
+    removable = np.empty_like(ranked)
+    for rack, columns in enumerate(task.columns):
+        own = chosen[:, columns].max(axis=1, initial=-4 * FAR)
+        has_room = members[:, columns].sum(axis=1) < high[rack]
+        removable[:, columns] = np.where(has_room, np.maximum(own, spare), own)[:, None]
+    return members, removable
+
+
+def _swap_in(task: Task, row: int, members: Bools, ranked: Ints, leader: int) -> None:
+    """Let the leader of one row take the place of the dearest member that may go."""
+    rack, low, high = task.bench.rack, task.low[row], task.high[row]
+    count = np.bincount(rack[members], minlength=len(low))
+    may_go = (count > low) & (count[rack[leader]] < high[rack[leader]])
+    may_go[rack[leader]] = True
+    candidates = np.flatnonzero(members & may_go[rack])
+    leaving = candidates[ranked[candidates].argmax()]
+    members[leaving], members[leader] = False, True
+
+
+def _stay_where_equal(task: Task, priced: _Priced, best: Picked) -> None:
+    rows = priced.rows
+    held, present = task.held[rows], task.leader[rows]
+    now = np.where(held, priced.replica, 0).sum(axis=1)
+    now += priced.leader[np.arange(len(rows)), present]
+    same = task.stays[rows] & (now <= best.cost)
+    best.cost[same], best.members[same], best.leader[same] = now[same], held[same], present[same]
