@@ -42,13 +42,15 @@ class Rate:
     """Bytes a second, of the sum in each time bucket: its mean, 95th percentile and maximum over the buckets.
 
     `peak` is its value in the cluster's busiest bucket. Each is None where nothing is known; percentile and maximum
-    also where the loads of partitions were read, from which they do not follow.
+    also where the loads of partitions were read, from which they do not follow. `coverage`: of the samples that should
+    be there, the share that is (0 to 1), over the replicas for what comes in and over the leaders for what goes out.
     """
 
     average: float | None = None
     p95: float | None = None
     maximum: float | None = None
     peak: float | None = None
+    coverage: float | None = None
 
     def of(self, statistic: RateStatistic) -> float | None:
         """Return that figure."""
@@ -69,11 +71,10 @@ class Load:
 
     `leaders`: partitions that it leads now, `preferred_leaders`: whose first replica it holds. `bytes_in`: what all its
     replicas take in. `bytes_out`: what consumers take from its leaders, and what the followers of these fetch.
-    `size_bytes` is the sum of the known sizes, None where none is; `unknown_sizes` and `unknown_rates` count replicas
-    without. `coverage`: seen over expected samples of its replicas, 0 to 1, None without rates. `free_bytes` of
-    `total_bytes` on its disks, and `days_until_full` at `growth_bytes_per_day`, are None where they are not known, the
-    days also where nothing grows. `leader_imbalance` is Kafka's own ratio: of the partitions that prefer this broker,
-    the share that it does not lead (0 to 1; None where none prefers it).
+    `size_bytes` is the sum of the known sizes, None where none is; `unknown_sizes` counts replicas without one. What is
+    free of `total_bytes` on its disks, and `days_until_full` at `growth_bytes_per_day`, are None where they are not
+    known, the days also where nothing grows. `leader_imbalance` is Kafka's own ratio: of the partitions that prefer
+    this broker, the share that it does not lead (0 to 1; None where none prefers it).
     """
 
     replicas: int = 0
@@ -88,8 +89,6 @@ class Load:
     days_until_full: float | None = None
     leader_imbalance: float | None = None
     unknown_sizes: int = 0
-    unknown_rates: int = 0
-    coverage: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
