@@ -195,14 +195,19 @@ def _proof(fields: Fields) -> Proof:
 
 
 def _level(fields: Fields) -> PriceLevel:
-    topics = fields.member("topicPrices") if "topicPrices" in fields.value else None
     return PriceLevel(
         objective=fields.text("objective"),
         value=_price(fields, "value"),
         lower_bound=_price(fields, "lowerBound"),
         prices=_by_number(fields.member("prices"), _price),
-        topic_prices={topic: _by_number(topics.member(topic), _price) for topic in topics.value} if topics else {},
+        topic_prices=_prices_by_name(fields.member("topicPrices")),
+        load_prices=_prices_by_name(fields.member("loadPrices")),
+        shift=fields.optional_integer("shift", 1) or 0,
     )
+
+
+def _prices_by_name(fields: Fields) -> dict[str, dict[int, int]]:
+    return {name: _by_number(fields.member(name), _price) for name in fields.value}
 
 
 def _price(fields: Fields, key: str) -> int:

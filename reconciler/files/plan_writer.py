@@ -156,6 +156,10 @@ def _level(level: PriceLevel) -> dict[str, Any]:
     }
     if level.topic_prices:
         fields["topicPrices"] = {topic: _by_broker(prices) for topic, prices in level.topic_prices.items()}
+    if level.load_prices:
+        fields["loadPrices"] = {load: _by_broker(prices) for load, prices in level.load_prices.items()}
+    if level.shift:
+        fields["shift"] = level.shift
     return fields
 
 

@@ -27,6 +27,8 @@ class PriceLevel:
 
     `prices` maps a broker to what one more replica there costs, `topic_prices` the same for one topic's replicas, both
     in the objective's unit and for this objective alone: decision 0007 says how a lower bound follows from them.
+    `load_prices` maps a measured load (`disk`, `networkIn`, `networkOut`) and a broker to the same for one unit of that
+    load. Where there are any, all prices are in 2^-`shift` of the unit, and the bound may be below the value.
     """
 
     objective: str
@@ -34,6 +36,8 @@ class PriceLevel:
     lower_bound: int
     prices: Mapping[int, int] = field(default_factory=dict)
     topic_prices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    load_prices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def whole_plan() -> Plan:
 
 _LEVELS = (
     PriceLevel("replicas balance", 7, 7, {1: 3, 2: -4}, {"orders": {1: 1, 2: 0}}),
-    PriceLevel("bytes", 100, 99, {1: 1 << 70}),
+    PriceLevel("bytes", 100, 99, {1: 1 << 70}, {}, {"disk": {1: -3, 2: 0}}, 20),
 )
 
 
@@ -184,6 +184,8 @@ WRONG: list[tuple[str, object, str, str]] = [
     (f"{S}/moves/0", [], f"{S}/moves/0", "must be an object"),
     ("/proof/levels", [{**_LEVEL, "prices": {"1": True}}], "/proof/levels/0/prices/1", "must be a whole number"),
     ("/proof/levels", [{**_LEVEL, "topicPrices": {"t": 5}}], "/proof/levels/0/topicPrices/t", "must be an object"),
+    ("/proof/levels", [{**_LEVEL, "loadPrices": {"disk": {"1": "x"}}}], "/proof/levels/0/loadPrices/disk/1", "whole"),
+    ("/proof/levels", [{**_LEVEL, "shift": 0}], "/proof/levels/0/shift", "at least 1"),
     ("/proof/levels", [{**_LEVEL, "value": 1.5}], "/proof/levels/0/value", "must be a whole number"),
     ("/proof/levels", [_LEVEL, {"objective": "x"}], "/proof/levels/1/value", "must be a whole number"),
     ("/proof/prices", {"x": 1}, "/proof/prices", "must have whole numbers as keys"),
