@@ -1,0 +1,100 @@
+"""The one place where a Spark session is made, with the settings that all jobs rely on."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from reconciler.balance.java import require_java
+from reconciler.model.problem import ReconcilerError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+NO_SPARK = "KR020"
+NOT_STARTED = "KR023"
+_LOOPBACK = "127.0.0.1"
+# spark-submit, and an environment that names a Spark of its own, bring their master with them.
+_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
+
+
+@contextmanager
+def spark_session(
+    master: str | None = None, *, driver_memory: str | None = None, has_progress: bool = False
+) -> Iterator["SparkSession"]:
+    """Yield a session; end it afterwards, unless it was there before.
+
+    Without a `master` it is the one that spark-submit or the environment's Spark names, else local[*]. `has_progress`:
+    Spark draws its bar on stderr. Raises ReconcilerError, in one sentence, where Spark or Java is missing or too old,
+    or Spark does not start.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyspark":
+            raise
+        raise ReconcilerError(
+            "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
+        ) from None
+    if SparkSession.getActiveSession() is not None:
+        yield SparkSession.builder.getOrCreate()
+        return
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        require_java(os.environ)
+    session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def settings(
+    master: str | None,
+    environ: Mapping[str, str],
+    *,
+    driver_memory: str | None = None,
+    has_progress: bool = False,
+) -> dict[str, str]:
+    """Return Spark's settings; `spark.master` is left out where something outside has set it.
+
+    Loopback addresses are for local masters only: the executors of a cluster have to reach the driver.
+    """
+    master = master or (None if _is_master_given(environ) else LOCAL)
+    chosen = {
+        "spark.app.name": "reconciler",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(has_progress).lower(),
+        "spark.log.level": "ERROR",
+        # Samples are sorted once by partition and time; everything after it aggregates in that order.
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
+    }
+    if driver_memory:
+        chosen["spark.driver.memory"] = driver_memory
+    if master:
+        chosen["spark.master"] = master
+    if master and master.startswith("local"):
+        chosen |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+    return chosen
+
+
+def _is_master_given(environ: Mapping[str, str]) -> bool:
+    return any(environ.get(name) for name in _MASTER_IS_GIVEN_BY) or "--master" in environ.get(
+        "PYSPARK_SUBMIT_ARGS", ""
+    )
+
+
+def _started(chosen: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        where = chosen.get("spark.master", "the given master")
+        reason = str(error).partition("\n")[0]
+        raise ReconcilerError(f"Spark did not start on {where}: {reason}", code=NOT_STARTED) from error

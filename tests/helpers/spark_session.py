@@ -1,0 +1,35 @@
+"""One Spark session for the whole test run: a test that takes `spark` is marked so, and shares it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIXTURE = "spark"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that takes the session, before what has no mark is called quick."""
+    for item in items:
+        if FIXTURE in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """Return the session, on two local cores; the program's own verbs find and use it, and leave it alive."""
+    from pyspark.sql import SparkSession
+
+    from reconciler.balance.session import settings
+
+    builder = SparkSession.builder
+    chosen = settings("local[2]", {}, driver_memory="1g") | {"spark.sql.shuffle.partitions": "2"}
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
