@@ -24,8 +24,14 @@ class Verdict:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no plan is better."""
+        """Whether the plan's own bound is true; without a gap no plan is better."""
         return self.wrong is None
+
+    @property
+    def gap_percent(self) -> float:
+        """How far what is copied is above what the prices prove; 0.0 but for plans that balance measured loads."""
+        bound = next((level.lower_bound for level in self.levels if level.objective == self.objective), 0)
+        return round(100 * (self.copied - bound) / self.copied, 4) if self.copied else 0.0
 
     @property
     def copied(self) -> int:

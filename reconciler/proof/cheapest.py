@@ -21,12 +21,15 @@ _CHUNK = 1 << 14
 class Objective:
     """What a replica costs in one objective: `copy` [rows] where it is copied, and the price of its broker.
 
-    `prices` are [brokers]; `topic_prices`, where there are any, [topics, brokers] and come on top.
+    `prices` are [brokers]; `topic_prices`, where there are any, [topics, brokers] and come on top; so do `load_prices`
+    [loads, brokers], each times what the row carries of that load, `carried` [loads, rows].
     """
 
     copy: Ints
     prices: Ints
     topic_prices: Ints | None = None
+    load_prices: Ints | None = None
+    carried: Ints | None = None
 
 
 class NoLegalSet(Exception):
@@ -94,7 +97,7 @@ class _Table:
             high=high,
             leading=np.array([[name in (each.leader_racks or ()) for name in brokers.racks] for each in kinds]),
             group=group.reshape(-1),
-            ranked=_ranked(objectives, pairs, takers, brokers.rack, useful=high.max(axis=0) + now.shape[1]),
+            ranked=_ranked(objectives, pairs, takers, brokers.rack, useful=_useful(objectives, high) + now.shape[1]),
         )
 
     def cheapest(self, rows: Ints) -> Iterator[int]:
@@ -121,7 +124,18 @@ def _key(objective: Objective, rows: Ints, topic: Ints, broker: Ints, is_copy: B
     key: Ints = objective.prices[broker] + objective.copy[rows][:, None] * is_copy
     if objective.topic_prices is not None:
         key += objective.topic_prices[topic[rows][:, None], broker]
+    if objective.load_prices is not None and objective.carried is not None:
+        for prices, carried in zip(objective.load_prices, objective.carried, strict=True):
+            key += carried[rows][:, None] * prices[broker]
     return key
+
+
+def _useful(objectives: Sequence[Objective], high: Ints) -> Ints:
+    """Return how many takers of each rack a partition could have use for; any, where each ranks them by its loads."""
+    if any(each.load_prices is not None for each in objectives):
+        return np.full(high.shape[1], np.iinfo(np.int32).max)
+    most: Ints = high.max(axis=0)
+    return most
 
 
 def _ranked(objectives: Sequence[Objective], pairs: Ints, takers: Bools, rack: Ints, *, useful: Ints) -> Ints:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Plan, PriceLevel, Proof
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.verdict import Verdict
 from reconciler.proof.bounds import (
     BYTES,
@@ -24,6 +25,7 @@ from reconciler.proof.bounds import (
 )
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.joint import level_of, refuse_other_joint_prices
+from reconciler.proof.loaded import Carried, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 from reconciler.proof.wrong import Disproved
 
@@ -31,8 +33,13 @@ _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
 _OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
 
 
-def prove(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
+def prove(
+    plan: Plan, desired: Desired, observed: Cluster, carried: Mapping[TopicPartition, Carried] | None = None
+) -> Verdict:
     """Return whether the plan is the best there is for that desired and observed state, by its own prices alone.
+
+    Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound, which may leave a
+    gap. `carried` are the loads; without them each replica is as large as the snapshot says, and takes nothing in.
 
     Everything is computed anew from the three: the rules, the state that the moves reach, values and lower bounds.
     Nothing of the plan is believed but its prices, which may be any numbers: wrong ones only give a lower bound.
@@ -40,8 +47,12 @@ def prove(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
     try:
         demands = demands_of(desired, observed, plan.source.only)
         end = reached(plan, demands, observed)
-        levels = tuple(_checked(plan, demands, desired, end))
-        _refuse_other_summary(plan.proof, levels, demands)
+        levels: tuple[PriceLevel, ...]
+        if is_loaded(desired.cluster.balance):
+            levels = (_bounded(plan, demands, desired, end, carried or _snapshot_sizes(observed)),)
+        else:
+            levels = tuple(_checked(plan, demands, desired, end))
+            _refuse_other_summary(plan.proof, levels, demands)
         _refuse_other_shares(plan, demands, end)
     except Disproved as wrong:
         return Verdict(str(wrong))
@@ -76,6 +87,32 @@ def _checked(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> It
     levels = [level for level in plan.proof.levels if level.objective in of_leaders]
     bounds = leader_bounds(demands, led, leader_measured, levels, end)
     yield from _proved(levels, leader_measured, bounds)
+
+
+def _bounded(
+    plan: Plan, demands: Demands, desired: Desired, end: Reached, carried: Mapping[TopicPartition, Carried]
+) -> PriceLevel:
+    """Return what is copied and its bound; raise Disproved where the plan says otherwise, or its prices prove less."""
+    first, proof, balance = _first_cost(demands), plan.proof, desired.cluster.balance
+    measure = replica_measures(demands, balance, end)[1][first]
+    level = level_of(proof.levels, first)
+    if level is None:
+        raise Disproved(f"the proof has no prices for {first}")
+    wrong = next((value for value in (proof.value, level.value) if value != measure.value), None)
+    if wrong is not None:
+        raise Disproved(f"{first}: the proof says {wrong}, but the plan copies {measure.value}")
+    if proof.objective != first:
+        raise Disproved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
+    if proof.lower_bound != level.lower_bound:
+        raise Disproved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
+    bound = measure.constant + loaded_bound(demands, end, balance, level, copy=measure.copy, carried=carried)
+    if level.lower_bound > max(0, bound):
+        raise Disproved(f"{first}: the prices prove no less than {bound}, and the proof says {level.lower_bound}")
+    return level
+
+
+def _snapshot_sizes(observed: Cluster) -> Mapping[TopicPartition, Carried]:
+    return {key: Carried(partition.bytes_to_copy or 0, 0) for key, partition in observed.partitions()}
 
 
 def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], required: Collection[str]) -> None:

@@ -21,16 +21,28 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         yield f"Proved: {_least(verdict)}{_tightest(verdict)}."
         width = max((len(level.objective) for level in verdict.levels), default=0)
         for level in verdict.levels:
-            yield f"  {level.objective.ljust(width)}  {number(level.value)}, and no less by the plan's prices"
+            bound = "no less" if level.lower_bound == level.value else f"no less than {number(level.lower_bound)}"
+            yield f"  {level.objective.ljust(width)}  {number(level.value)}, and {bound} by the plan's prices"
     yield from verdict.notes
 
 
 def _least(verdict: Verdict) -> str:
+    if verdict.gap_percent:
+        bound = next(level.lower_bound for level in verdict.levels if level.objective == verdict.objective)
+        least, copied = (_amount(verdict, value) for value in (bound, verdict.copied))
+        return (
+            f"no plan within the bands copies fewer than {least}, by the plan's prices; "
+            f"this one copies {copied}, {verdict.gap_percent:.2f}% above the least that is proved"
+        )
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"
     places = "partition's cheapest place" if verdict.copied_partitions == 1 else "partitions' cheapest places"
-    copied = size(verdict.copied) if verdict.objective == BYTES else f"{number(verdict.copied)} replicas"
+    copied = _amount(verdict, verdict.copied)
     return f"no plan copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
+
+
+def _amount(verdict: Verdict, count: int) -> str:
+    return size(count) if verdict.objective == BYTES else f"{number(count)} replicas"
 
 
 def _tightest(verdict: Verdict) -> str:
@@ -46,6 +58,7 @@ def json(verdict: Verdict) -> str:
             "wrong": verdict.wrong,
             "objective": verdict.objective,
             "value": verdict.copied if verdict.is_proved else None,
+            "gapPercent": verdict.gap_percent if verdict.is_proved else None,
             "copiedPartitions": verdict.copied_partitions if verdict.is_proved else None,
             "levels": [
                 {"objective": level.objective, "value": level.value, "lowerBound": level.lower_bound}

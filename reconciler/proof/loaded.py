@@ -1,0 +1,152 @@
+"""The lower bound where measured loads are kept within bands: it holds for every plan within them, with a gap or not.
+
+Prices are per broker, and per unit of each load there. A plan pays for each partition at least its cheapest legal set,
+and gets back at most what the band's end pays that is worth more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from reconciler.model.desired import Balance, BalanceTarget, Even, Off, Within
+from reconciler.model.plan import PriceLevel
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.proof.arrays import SAFE, Ints
+from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets
+from reconciler.proof.demands import NOBODY, Demands
+from reconciler.proof.reached import Reached
+from reconciler.proof.wrong import Disproved
+
+DISK, NETWORK_IN, NETWORK_OUT = "disk", "networkIn", "networkOut"
+OF_SETS = (DISK, NETWORK_IN)
+"""The loads that follow from who holds a replica; network out follows from who leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one replica of a partition carries: bytes on disk, and bytes a second that it takes in."""
+
+    disk: int
+    network_in: int
+
+
+def is_loaded(balance: Balance) -> bool:
+    """Whether a measured load is to be balanced."""
+    return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
+
+
+def loaded_bound(
+    demands: Demands,
+    end: Reached,
+    balance: Balance,
+    level: PriceLevel,
+    *,
+    copy: Ints,
+    carried: Mapping[TopicPartition, Carried],
+) -> int:
+    """Return the least that any plan within the bands copies, `copy` [rows] for a replica, by the level's prices.
+
+    Where this plan is outside a band itself, the band is taken as wide as the plan is. What explicit assignments copy
+    is not in it.
+    """
+    weights = _weights(demands, carried, level)
+    prices = _prices(demands, level)
+    if int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
+        raise Disproved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
+    _refuse_too_large(level, weights, prices)
+    objective = Objective(copy << level.shift, prices[0], None, prices[1:], weights[1:])
+    try:
+        (bound,) = cheapest_sets(demands, [objective])
+    except NoLegalSet as none:
+        raise Disproved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
+    targets = (balance.replicas, balance.disk, balance.network_in)
+    settled, final = _loads(demands, end, carried, weights)
+    for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
+        low, high = _band(target, demands.brokers.capacity, final[measure], is_count=measure == 0)
+        for one, there, least, most in zip(price, settled[measure], low, high, strict=True):
+            bound += one * there - max(one * least, one * most)
+    return -(-bound >> level.shift)
+
+
+def _weights(demands: Demands, carried: Mapping[TopicPartition, Carried], level: PriceLevel) -> Ints:
+    """Return [measures, rows]: one replica, its bytes on disk, its bytes in."""
+    missing = next((key for key in demands.rows.keys if key not in carried), None)
+    if missing is not None:
+        raise Disproved(f"{level.objective}: nothing is known of the load of {missing}")
+    rows = [carried[key] for key in demands.rows.keys]
+    return np.array(
+        [[1] * len(rows), [one.disk for one in rows], [one.network_in for one in rows]], dtype=np.int64
+    ).reshape(3, len(rows))
+
+
+def _prices(demands: Demands, level: PriceLevel) -> Ints:
+    """Return [measures, brokers]: of one replica, of a byte on disk, of a byte in."""
+    column = demands.brokers.column
+    prices = np.zeros((1 + len(OF_SETS), len(column)), dtype=np.int64)
+    unknown = sorted(level.load_prices.keys() - {*OF_SETS, NETWORK_OUT})
+    if unknown:
+        raise Disproved(f"{level.objective}: there are prices of {unknown[0]}, which is no load")
+    for number, given in enumerate([level.prices, *(level.load_prices.get(name, {}) for name in OF_SETS)]):
+        for broker_id, price in given.items():
+            if broker_id not in column:
+                raise Disproved(
+                    f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
+                )
+            if abs(price) >= SAFE:
+                raise Disproved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
+            prices[number, column[broker_id]] = price
+    return prices
+
+
+def _refuse_too_large(level: PriceLevel, weights: Ints, prices: Ints) -> None:
+    """Raise Disproved where a price times a load may not fit 64 bits."""
+    for weight, price in zip(weights, prices, strict=True):
+        if int(np.abs(weight).max(initial=0)) * int(np.abs(price).max(initial=0)) >= SAFE:
+            raise Disproved(f"{level.objective}: a price times what a partition carries is beyond any cost")
+
+
+def _loads(
+    demands: Demands, end: Reached, carried: Mapping[TopicPartition, Carried], weights: Ints
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Return, [measures][brokers], what brokers carry whatever the plan, and what they carry in the end."""
+    column = demands.brokers.column
+    settled = [[0] * len(column) for _ in range(3)]
+    lists = [(key, each.replicas) for key, each in demands.decided.items()]
+    lists += [(demands.rows.keys[row], kept) for row, kept in demands.rows.kept.items()]
+    for key, replicas in lists:
+        one = carried.get(key)
+        for broker_id in replicas:
+            if broker_id in column:
+                for measure, load in enumerate((1, one.disk if one else 0, one.network_in if one else 0)):
+                    settled[measure][column[broker_id]] += load
+    final = [list(loads) for loads in settled]
+    rows, places = np.nonzero(end.table != NOBODY)
+    for row, broker in zip(rows.tolist(), end.table[rows, places].tolist(), strict=True):
+        for measure in range(3):
+            final[measure][broker] += int(weights[measure, row])
+    for row, kept in demands.rows.kept.items():
+        for broker in demands.brokers.columns(kept):
+            for measure in range(3):
+                final[measure][broker] -= int(weights[measure, row])
+    return settled, final
+
+
+def _band(
+    target: BalanceTarget, capacity: Sequence[int], reached: Sequence[int], *, is_count: bool
+) -> tuple[list[int], list[int]]:
+    """Return the least and the most of each broker, what is reached included; whole numbers next to a count's share."""
+    total = sum(reached)
+    if isinstance(target, Off):
+        return [0] * len(capacity), [total] * len(capacity)
+    fraction = target.fraction if isinstance(target, Within) else Fraction(0)
+    low, high = [], []
+    for weight, there in zip(capacity, reached, strict=True):
+        share = Fraction(total * weight, sum(capacity))
+        least, most = -(-(share * (1 - fraction)) // 1), share * (1 + fraction) // 1
+        if is_count or isinstance(target, Even):
+            least, most = min(least, share // 1), max(most, -(-share // 1))
+        low.append(min(max(0, least), there))
+        high.append(max(most, there))
+    return low, high
