@@ -7,10 +7,11 @@ import click
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.terminal import tell, write
+from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
     from reconciler.model.what_if import WhatIf
-    from reconciler.workflow.plan import Planned
+    from reconciler.workflow.plan import LoadsAt, Planned
 
 EXAMPLES = """\b
 Examples:
@@ -26,22 +27,35 @@ WHAT_IF_HELP = (
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
 )
 
+STATISTICS = click.Choice([statistic.value for statistic in Statistic])
+STATISTIC_HELP = "Which rate counts: that of the cluster's busiest time, or the mean."
+
 
 @click.command("plan", epilog=EXAMPLES + EPILOG)
 @click.option("--out", metavar="FILE", show_envvar=True, help="Save the plan there, for show and apply.")
 @click.option("--only", metavar="PATTERN", multiple=True, show_envvar=True, help="Only topics with such names.")
 @click.option("--what-if", metavar="WHAT,...", multiple=True, show_envvar=True, help=WHAT_IF_HELP)
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads, for a balance of disks and network.")
+@click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
 @click.option("--detailed-exitcode", is_flag=True, show_envvar=True, help="Exit with 2 where there are changes.")
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
-    context: click.Context, out: str | None, only: tuple[str, ...], what_if: tuple[str, ...], *, detailed_exitcode: bool
+    context: click.Context,
+    out: str | None,
+    only: tuple[str, ...],
+    what_if: tuple[str, ...],
+    *,
+    loads: str | None,
+    statistic: str,
+    detailed_exitcode: bool,
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
     asked = asked_for(context)
-    from reconciler.workflow.plan import save_plan
+    from reconciler.workflow.plan import LoadsAt, save_plan
 
-    made = _supposed(asked, only, what_if) if what_if else _made(asked, only)
+    at = LoadsAt(loads, Statistic(statistic)) if loads is not None else None
+    made = _supposed(asked, only, what_if, at) if what_if else _made(asked, only, at)
     if out is not None:
         save_plan(made.plan, out)
     _show(made, asked)
@@ -52,15 +66,15 @@ def command(
     return Exit.CHANGES if detailed_exitcode and not made.plan.is_empty else Exit.DONE
 
 
-def _made(asked: Asked, only: tuple[str, ...]) -> "Planned":
+def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
     from reconciler.cli.progress import reading
     from reconciler.workflow.plan import make_plan
 
     with reading() as progress:
-        return make_plan(asked.inputs, only=only, progress=progress)
+        return make_plan(asked.inputs, only=only, loads=loads, progress=progress)
 
 
-def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...]) -> "Planned":
+def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
     from reconciler.cli.progress import reading
     from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions
@@ -70,7 +84,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...]) -> "P
     except NotASupposition as error:
         raise click.BadParameter(str(error), param_hint="--what-if") from None
     with reading() as progress:
-        outcome = plan_if(asked.inputs, supposed, only=only, progress=progress)
+        outcome = plan_if(asked.inputs, supposed, only=only, loads=loads, progress=progress)
     if isinstance(outcome, Unplannable):
         _show_supposed(outcome.what_if, asked)
         raise outcome.refusal

@@ -8,15 +8,17 @@ import numpy as np
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.desired import Balance, BrokerState, Desired
 from reconciler.model.grounds import Grounds
+from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof
-from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import PlacementInfeasible, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
-from reconciler.planner.demand import Bench, Demand, Slot, bench_of, demand_of, slots_of
+from reconciler.planner.demand import Bench, Demand, Slot, Still, bench_of, demand_of, slots_of
 from reconciler.planner.leaders import Leaders, place_leaders
+from reconciler.planner.loaded.measured import has_loads, measured, refuse_without_loads
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
@@ -46,20 +48,28 @@ def plan_placement(
     rules: Mapping[str, TopicRules],
     changes: Changes,
     only: Collection[str] | None = None,
+    *,
+    loads: Loads | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
-    With `only`, just these topics move; the others count where they are. Raises PlacementInfeasible, with a smallest
+    With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
+    balance of disks and network. Raises PlacementInfeasible, with a smallest
     set of rules in conflict for each topic, where no placement keeps them all.
     """
     balance = desired.cluster.balance
-    _refuse_unknown_balance(balance)
+    refuse_without_loads(balance, loads)
     slots, still = slots_of(desired, observed, rules, changes, only)
     _refuse_conflicts(desired, observed, rules, _selected(changes, only), slots)
     demand = demand_of(slots, still, bench_of(desired, observed))
-    sets = place_replicas(demand, balance)
-    held = sets.held | demand.mask(demand.fixed)
-    leaders = place_leaders(demand, held, balance)
+    if has_loads(balance):
+        sets, leaders, tightness = _placed_with_loads(demand, still, observed, balance, loads)
+        held = sets.held | demand.mask(demand.fixed)
+    else:
+        sets = place_replicas(demand, balance)
+        held = sets.held | demand.mask(demand.fixed)
+        leaders = place_leaders(demand, held, balance)
+        tightness = tuple(tightness_warnings(balance, demand, sets.held, leaders.column))
     target = _target(demand, held, leaders.column)
     before, after = shares(observed, target, _deleted(changes))
     moves = tuple(_moves(slots, target, changes.broken_rules, desired))
@@ -71,7 +81,7 @@ def plan_placement(
         warnings=(
             *_size_warnings(slots),
             *_reassigning_warnings(observed),
-            *tightness_warnings(balance, demand, sets.held, leaders.column),
+            *tightness,
         ),
         balance_before=before,
         balance_after=after,
@@ -87,19 +97,18 @@ def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[Broken
     return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
 
 
-def _refuse_unknown_balance(balance: Balance) -> None:
-    asked = (
-        ("disk", balance.disk),
-        ("networkIn", balance.network_in),
-        ("networkOut", balance.network_out),
-    )
-    problems = [
-        Problem("KR304", f"balance.{name} cannot be planned by this version: turn it off", balance.at.get(name))
-        for name, target in asked
-        if not isinstance(target, Off)
-    ]
-    if problems:
-        raise InvalidInput(problems)
+def _placed_with_loads(
+    demand: Demand, still: Still, observed: Cluster, balance: Balance, loads: Loads | None
+) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
+    """Return sets and leaders with which disks and network are balanced too, and what to tell of it."""
+    from reconciler.planner.loaded.outcome import outcome_of
+    from reconciler.planner.loaded.place import place_loaded
+
+    sizes = [(key, found.bytes_to_copy) for key, _ in still if (found := observed.partition(key)) is not None]
+    carried = measured(demand.slots, sizes, balance, loads)
+    loaded = place_loaded(demand.slots, still, demand.bench, balance, carried.of)
+    outcome = outcome_of(loaded, demand, balance)
+    return ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader), (*carried.warnings, *outcome.warnings)
 
 
 def _refuse_conflicts(

@@ -11,11 +11,12 @@ from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
-from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
 from reconciler.workflow.sources import desired_state, observed_state
@@ -31,28 +32,44 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadsAt:
+    """The folder that measured loads are read from, and which figure of a rate counts."""
+
+    folder: str
+    statistic: Statistic = Statistic.PEAK
+
+
+@dataclass(frozen=True, slots=True)
 class Planner:
     """All that a plan depends on beside the two states."""
 
     commit: str | None = None
     only: tuple[str, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    loads: Loads | None = None
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan of these states."""
-        return plan_of(desired, observed, commit=self.commit, only=self.only, warnings=self.warnings)
+        return plan_of(desired, observed, commit=self.commit, only=self.only, warnings=self.warnings, loads=self.loads)
 
     def names(self, desired: Desired, observed: Cluster) -> frozenset[str] | None:
         """Return the topics that the plan is confined to, None for all."""
         return _matching(desired, observed, self.only) if self.only else None
 
 
-def planner_of(inputs: Inputs, only: Sequence[str] = ()) -> Planner:
+def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None) -> Planner:
     """Return how the caller wants plans to be made."""
-    return Planner(source_commit(Path(inputs.root)), tuple(only))
+    read = None
+    if loads is not None:
+        from reconciler.files.loads import read_loads
+
+        read = read_loads(loads.folder, cluster_name(inputs), loads.statistic)
+    return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read)
 
 
-def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> Planned:
+def make_plan(
+    inputs: Inputs, *, only: Sequence[str] = (), loads: LoadsAt | None = None, progress: ProgressHook | None = None
+) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
     Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict; where the
@@ -60,7 +77,7 @@ def make_plan(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHoo
     """
     desired = desired_state(inputs)
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
-    plan = plan_or_remedies(replace(planner_of(inputs, only), warnings=unread), desired, observed)
+    plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=unread), desired, observed)
     partitions = sum(len(topic.partitions) for topic in observed.topics.values())
     return Planned(plan, len(observed.topics), partitions)
 
@@ -72,6 +89,7 @@ def plan_of(
     commit: str | None = None,
     only: Sequence[str] = (),
     warnings: Sequence[Problem] = (),
+    loads: Loads | None = None,
 ) -> Plan:
     """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
     from reconciler.files.plan_file import with_id
@@ -83,7 +101,7 @@ def plan_of(
     names = _matching(desired, observed, only) if only else None
     rules = topic_rules(desired, observed)
     changes = _of_topics(compare(desired, observed, rules), names)
-    placed = plan_placement(desired, observed, rules, changes, names)
+    placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
     staged = stage_moves(
         placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
     )

@@ -15,7 +15,7 @@ from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.plan import Planned, Planner, planner_of
+from reconciler.workflow.plan import LoadsAt, Planned, Planner, planner_of
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
 
@@ -31,7 +31,12 @@ class Unplannable:
 
 
 def plan_if(
-    inputs: Inputs, supposed: Sequence[Supposition], *, only: Sequence[str] = (), progress: ProgressHook | None = None
+    inputs: Inputs,
+    supposed: Sequence[Supposition],
+    *,
+    only: Sequence[str] = (),
+    loads: LoadsAt | None = None,
+    progress: ProgressHook | None = None,
 ) -> Planned | Unplannable:
     """Return what follows if all of this were so; nothing is changed, and the plan says that it is never applied.
 
@@ -42,7 +47,7 @@ def plan_if(
     at = suppose(desired, observed, supposed)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
-    planner = replace(planner_of(inputs, only), warnings=unread)
+    planner = replace(planner_of(inputs, only, loads), warnings=unread)
     return outcome_of(replace(at, observed=readable), supposed, what_if, planner)
 
 

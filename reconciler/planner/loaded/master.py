@@ -18,7 +18,7 @@ PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
 class NoSolution(ReconcilerError):
     """The linear program was given up by its solver; with slack in every row it always has a solution."""
 
-    code = "KR306"
+    code = "KR340"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ def place_loaded(
             break
         found = Placement(task, again.members, again.leader)
     if bands.excess(found.loads)[list(OF_SETS)].any():
-        bound = 0  # Bands that cannot be kept prove nothing about a placement that does not keep them.
+        # Bands that cannot be kept prove nothing of a placement that does not keep them: what must be copied remains.
+        prices = np.zeros_like(prices)
+        bound = _bound(task, bands, prices, shift, is_size_known=is_size_known)
     return Loaded(task, bands, found.members, found.leader, found.loads, bound, prices, shift)
 
 

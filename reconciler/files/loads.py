@@ -1,0 +1,147 @@
+"""Measured loads of partitions: a folder of Parquet, as `loads` writes it, read without Spark."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from reconciler.model.loads import Loads, PartitionLoad, Statistic
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
+from reconciler.model.topic_partition import TopicPartition
+
+MOST_PROBLEMS = 20
+_SUFFIX = {Statistic.PEAK: "peak", Statistic.AVERAGE: "avg"}
+
+
+class LoadsUnreadable(ReconcilerError):
+    """The folder of measured loads cannot be read, or holds nothing of this cluster."""
+
+    code = "KR150"
+
+
+def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK) -> Loads:
+    """Return the loads of that cluster's partitions; rates in whole bytes a second, rounded half up.
+
+    Raises LoadsUnreadable for a folder without them, InvalidInput with every row that means nothing: twice the same
+    partition, a load that is negative or not a number.
+    """
+    table = _table(folder, cluster, statistic)
+    columns: dict[str, Sequence[Any]] = {name: table.column(name).to_pylist() for name in table.column_names}
+    if not columns["topic"]:
+        raise LoadsUnreadable(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}", code="KR153")
+    problems: list[Problem] = []
+    found: dict[TopicPartition, PartitionLoad] = {}
+    for key, load in _rows(folder, columns, statistic, problems):
+        if key in found:
+            problems.append(Problem("KR154", f"--loads {folder}: {key} of cluster {cluster} stands there twice"))
+        found[key] = load
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        tail = [Problem("KR155", f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
+        raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
+    return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
+    """Return the columns that count, of this cluster alone."""
+    dataset = _dataset(folder)
+    import pyarrow as pa
+    from pyarrow import compute
+
+    wanted = _wanted(statistic)
+    missing = [name for name in ("cluster", *wanted) if name not in dataset.schema.names]
+    if missing:
+        has = ", ".join(dataset.schema.names)
+        message = (
+            f"--loads {folder} lacks the columns {', '.join(missing)} (it has {has}): write it with: reconciler loads"
+        )
+        raise LoadsUnreadable(message, code="KR152")
+    wrong = list(_wrong_types(dataset.schema, wanted))
+    if wrong:
+        raise LoadsUnreadable(f"--loads {folder}: " + "; ".join(wrong), code="KR152")
+    try:
+        return dataset.to_table(columns=wanted, filter=compute.field("cluster") == cluster)
+    except (pa.ArrowException, OSError) as error:
+        raise LoadsUnreadable(f"--loads {folder} cannot be read: {_one_line(error)}") from None
+
+
+def _dataset(folder: str) -> Any:
+    try:
+        import pyarrow as pa
+        from pyarrow import dataset
+    except ImportError:
+        raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
+    if not Path(folder).exists():
+        raise LoadsUnreadable(f"--loads {folder}: there is no such folder; write one with: reconciler loads")
+    try:
+        found = dataset.dataset(folder, format="parquet", partitioning="hive")
+    except (pa.ArrowException, OSError) as error:
+        raise LoadsUnreadable(f"--loads {folder} cannot be read as Parquet: {_one_line(error)}") from None
+    if not found.files:
+        raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; write one with: reconciler loads")
+    return found
+
+
+def _wanted(statistic: Statistic) -> list[str]:
+    suffix = _SUFFIX[statistic]
+    return ["topic", "partition", f"bytes_in_{suffix}", f"bytes_out_{suffix}", "size_bytes"]
+
+
+def _wrong_types(schema: Any, wanted: Sequence[str]) -> Iterator[str]:
+    from pyarrow import types
+
+    def is_text(kind: Any) -> bool:
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+
+    def is_number(kind: Any) -> bool:
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
+
+    for name in ("cluster", *wanted):
+        kind = schema.field(name).type
+        if name in {"cluster", "topic"} and not is_text(kind):
+            yield f"column {name} must be text, not {kind}"
+        elif name == "partition" and not types.is_integer(kind):
+            yield f"column {name} must be whole numbers, not {kind}"
+        elif name not in {"cluster", "topic"} and not is_number(kind):
+            yield f"column {name} must be numbers, not {kind}"
+
+
+def _clusters(folder: str) -> str:
+    """Return which clusters the folder has rows of, in words."""
+    names = sorted(set(_dataset(folder).to_table(columns=["cluster"]).column("cluster").to_pylist()) - {None})
+    return f"it has {', '.join(map(str, names[:10]))}" if names else "it is empty"
+
+
+def _rows(
+    folder: str, columns: Mapping[str, Sequence[Any]], statistic: Statistic, problems: list[Problem]
+) -> Iterator[tuple[TopicPartition, PartitionLoad]]:
+    suffix = _SUFFIX[statistic]
+    names = (f"bytes_in_{suffix}", f"bytes_out_{suffix}", "size_bytes")
+    for row, (topic, partition) in enumerate(zip(columns["topic"], columns["partition"], strict=True)):
+        if topic is None or partition is None or partition < 0:
+            problems.append(
+                Problem("KR155", f"--loads {folder}: a row has no topic or no partition: {topic}-{partition}")
+            )
+            continue
+        values = {name: columns[name][row] for name in names}
+        wrong = [f"{name} is {value}" for name, value in values.items() if value is not None and not _is_amount(value)]
+        if wrong:
+            message = (
+                f"--loads {folder}: {topic}-{partition}: {', '.join(wrong)}; a load is a number of bytes, 0 or more"
+            )
+            problems.append(Problem("KR155", message))
+            continue
+        yield TopicPartition(topic, partition), PartitionLoad(*(_whole(values[name]) for name in names))
+
+
+def _is_amount(value: float) -> bool:
+    return isfinite(value) and 0 <= value < 2**62
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value + 0.5) if isinstance(value, float) else int(value)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
