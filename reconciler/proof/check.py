@@ -25,7 +25,7 @@ from reconciler.proof.bounds import (
 )
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.joint import level_of, refuse_other_joint_prices
-from reconciler.proof.loaded import Carried, is_loaded, loaded_bound
+from reconciler.proof.loaded import NETWORK_IN, Carried, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 from reconciler.proof.wrong import Disproved
 
@@ -49,6 +49,7 @@ def prove(
         end = reached(plan, demands, observed)
         levels: tuple[PriceLevel, ...]
         if is_loaded(desired.cluster.balance):
+            _refuse_unknown_loads(plan.proof, carried)
             levels = (_bounded(plan, demands, desired, end, carried or _snapshot_sizes(observed)),)
         else:
             levels = tuple(_checked(plan, demands, desired, end))
@@ -109,6 +110,12 @@ def _bounded(
     if level.lower_bound > max(0, bound):
         raise Disproved(f"{first}: the prices prove no less than {bound}, and the proof says {level.lower_bound}")
     return level
+
+
+def _refuse_unknown_loads(proof: Proof, carried: Mapping[TopicPartition, Carried] | None) -> None:
+    is_priced = any(level.load_prices.get(NETWORK_IN) for level in proof.levels)
+    if is_priced and carried is None:
+        raise Disproved(f"there are prices of {NETWORK_IN}, which only the loads tell that the plan was made with")
 
 
 def _snapshot_sizes(observed: Cluster) -> Mapping[TopicPartition, Carried]:

@@ -1,7 +1,8 @@
 """`show --prove`: a saved plan, checked against the desired and the observed state by code apart from the planner."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.model.cluster import Cluster
@@ -12,6 +13,10 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.verdict import Verdict
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
+
+if TYPE_CHECKING:
+    from reconciler.model.topic_partition import TopicPartition
+    from reconciler.proof.loaded import Carried
 
 OTHER_FILES = "KR505"
 OTHER_CLUSTER = "KR506"
@@ -34,8 +39,13 @@ def prove_plan(inputs: Inputs, plan: Plan, *, progress: ProgressHook | None = No
     return verdict_on(plan, desired, observed)
 
 
-def verdict_on(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
-    """Return whether the plan is proved for these states; a function of its arguments alone."""
+def verdict_on(
+    plan: Plan, desired: Desired, observed: Cluster, carried: "Mapping[TopicPartition, Carried] | None" = None
+) -> Verdict:
+    """Return whether the plan is proved for these states; a function of its arguments alone.
+
+    `carried` are the measured loads that the plan was made with, if any.
+    """
     from reconciler.proof.check import prove
 
     if observed.cluster_id != plan.cluster_id:
@@ -45,7 +55,7 @@ def verdict_on(plan: Plan, desired: Desired, observed: Cluster) -> Verdict:
     if not is_same:
         _refuse_moved_on(plan, observed)
     desired, observed = _supposed(plan, desired, observed)
-    verdict = prove(plan, desired, observed)
+    verdict = prove(plan, desired, observed, carried)
     return verdict if is_same else replace(verdict, notes=(_seen_at(plan, observed),))
 
 

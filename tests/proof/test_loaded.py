@@ -154,6 +154,7 @@ def test_a_bound_is_accepted_up_to_what_the_prices_prove() -> None:
         (_with(replace(LEVEL, load_prices={"disk": {1: 1 << 59}})), "a price times what a partition carries"),
         (_with(replace(LEVEL, shift=60)), "prices in 2^-60 of the unit are beyond any cost"),
         (replace(MOVED, proof=Proof("bytes", 40, 9)), "the proof has no prices for bytes"),
+        (_with(replace(LEVEL, load_prices={"networkIn": {1: 1}})), "which only the loads tell"),
     ],
 )
 def test_a_bound_that_was_tampered_with_is_refused(plan: Plan, wrong: str) -> None:
