@@ -108,6 +108,7 @@ class _Search:
         self._only = only
         self._make_plan = make_plan
         self._effort = effort
+        self._thin: States | None = None
 
     def verified(self, combos: Iterator[Sequence[Change]]) -> tuple[Remedy, ...]:
         """Return the first MOST of these that fit, each of other kinds of change."""
@@ -164,11 +165,18 @@ class _Search:
     def _fitting(self, combo: Sequence[Change]) -> Remedy | None:
         states = _applied(self._states, combo)
         if not self._may_plan():
-            return None if conflicting(states, self._only) else Remedy(_edits(combo), is_planned=False)
+            return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
         plan = self._plan(states)
         if plan is None or not plan.violations:
             return Remedy(_edits(combo)) if plan is not None else None
         return next(iter(self.with_raised_limits(states, plan, _edits(combo))), None)
+
+    def _is_conflict(self, combo: Sequence[Change]) -> bool:
+        """Whether the rules of any topic cannot be kept with these changes."""
+        if self._thin is None:
+            known = {*self._states.observed.topics, *self._states.desired.topics}
+            self._thin = thinned(self._states, known if self._only is None else self._only)
+        return bool(conflicting(_applied(self._thin, combo), self._only))
 
     def _may_plan(self) -> bool:
         return self._effort.plans > 0 and self._effort.partitions >= partition_count(self._states.observed)
