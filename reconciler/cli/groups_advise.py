@@ -10,9 +10,11 @@ from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.terminal import write
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate
+from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
     from reconciler.groups.advice import Wanted
+    from reconciler.workflow.groups_loads import LoadsFolder
 
 Value = TypeVar("Value", int, Fraction)
 
@@ -20,13 +22,14 @@ EXAMPLES = """\b
 Examples:
   reconciler groups advise --target 100MiB/s --producer 10MiB/s --consumer 20MiB/s --headroom 30%
   reconciler groups advise --topic orders --target 100MiB/s --producer 10MiB/s
-  reconciler groups advise --topic orders --state snapshot.json --consumers 24 -o json
+  reconciler groups advise --topic orders --loads loads --headroom 50%
 
 """
 MOST_PARTITIONS = 1_000_000
 MOST_BROKERS = 10_000
 MOST_REPLICAS = 1_000
 MOST_HEADROOM = 100
+STATISTICS = click.Choice([statistic.value for statistic in Statistic])
 
 
 class Figure(click.ParamType[Value], Generic[Value]):
@@ -75,6 +78,11 @@ SHARE = Figure[Fraction]("percentage", parse_percent, "30%", least=0)
 )  # fmt: skip
 @click.option("--batch-size", type=SIZE, metavar="SIZE", show_envvar=True, help="The producers' batch.size [16KiB].")
 @click.option("--segment-size", type=SIZE, metavar="SIZE", show_envvar=True, help="segment.bytes [the topic's, 1GiB].")
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: rates that are not given come from it.")
+@click.option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+    help="Which of the measured rates counts.",
+)  # fmt: skip
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
@@ -90,6 +98,8 @@ def command(
     replication_factor: int | None,
     batch_size: int | None,
     segment_size: int | None,
+    loads: str | None,
+    statistic: str,
 ) -> int:
     """Say how many partitions a topic needs, and what they cost: max(target / producer, target / consumer).
 
@@ -98,19 +108,20 @@ def command(
     asked = asked_for(context)
     if headroom is not None and headroom > MOST_HEADROOM:
         raise click.UsageError(f"--headroom {float(headroom):.0%} is more than {MOST_HEADROOM:.0%}: is it meant so?")
-    if topic is None and (asked.inputs.state or asked.inputs.is_client_given):
-        raise click.UsageError("--state and a cluster tell of a topic that exists: name it with --topic.")
+    if topic is None and (loads or asked.inputs.state or asked.inputs.is_client_given):
+        raise click.UsageError("--state, --loads and a cluster tell of a topic that exists: name it with --topic.")
     from reconciler.groups.advice import Wanted
+    from reconciler.workflow.groups_loads import LoadsFolder
 
     wanted = Wanted(
         target, producer, consumer, headroom or Fraction(0), consumers, brokers, replication_factor, batch_size,
         segment_size,
     )  # fmt: skip
-    _show(asked, topic, wanted)
+    _show(asked, topic, wanted, None if loads is None else LoadsFolder(loads, Statistic(statistic)))
     return Exit.DONE
 
 
-def _show(asked: Asked, topic: str | None, wanted: "Wanted") -> None:
+def _show(asked: Asked, topic: str | None, wanted: "Wanted", loads: "LoadsFolder | None") -> None:
     from reconciler.cli.progress import reading
     from reconciler.render import as_advice
     from reconciler.workflow.groups_advise import advise_by_figures, advise_topic
@@ -119,7 +130,7 @@ def _show(asked: Asked, topic: str | None, wanted: "Wanted") -> None:
         advice = advise_by_figures(wanted)
     else:
         with reading() as progress:
-            advice = advise_topic(asked.inputs, topic, wanted, progress=progress)
+            advice = advise_topic(asked.inputs, topic, wanted, loads=loads, progress=progress)
     if asked.is_json:
         write(as_advice.as_json(advice))
     elif asked.output == MARKDOWN:

@@ -8,6 +8,7 @@ import click
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.terminal import tell, write
+from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
     from reconciler.workflow.groups_simulate import Question, Simulated
@@ -21,6 +22,7 @@ Examples:
 
 """
 MOST_PARTITIONS = 1_000_000
+STATISTICS = click.Choice([statistic.value for statistic in Statistic])
 
 
 @click.command("simulate", epilog=EXAMPLES + EPILOG)
@@ -35,6 +37,11 @@ MOST_PARTITIONS = 1_000_000
     help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
     "package.module:Class [default: all six].",
 )  # fmt: skip
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: adds what each member reads.")
+@click.option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+    help="Which of the measured rates counts.",
+)  # fmt: skip
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
@@ -47,6 +54,8 @@ def command(
     subscribe: tuple[str, ...],
     partitions: tuple[str, ...],
     assignor: tuple[str, ...],
+    loads: str | None,
+    statistic: str,
 ) -> int:
     """Show who would get what after a change, assignor beside assignor. Nothing is changed.
 
@@ -54,12 +63,15 @@ def command(
     """
     asked = asked_for(context)
     if scenario is not None:
-        if group or add_member or remove_member or subscribe or partitions or asked.inputs.state:
+        if group or add_member or remove_member or subscribe or partitions or loads or asked.inputs.state:
             raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
         _simulate_scenarios(asked, scenario, assignor)
         return Exit.DONE
     from reconciler.groups.change import GroupChange
+    from reconciler.workflow.groups_loads import LoadsFolder
     from reconciler.workflow.groups_simulate import Question
+
+    at = None if loads is None else LoadsFolder(loads, Statistic(statistic))
 
     change = GroupChange(
         dict(_with_topics("--add-member", text, ":", is_needed=False) for text in add_member),
@@ -67,7 +79,7 @@ def command(
         dict(_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe),
         dict(_with_count(text) for text in partitions),
     )
-    _simulate_groups(asked, Question(group, change, assignor))
+    _simulate_groups(asked, Question(group, change, assignor, at))
     return Exit.DONE
 
 

@@ -15,12 +15,14 @@ class Measured:
     """What a topic's partitions have been measured to carry, in bytes per second.
 
     `target` is its rate as a whole in the cluster's busiest time; `producer` and `consumer` are the highest rates that
-    one partition has shown, the second for one group: lower bounds of what a partition bears.
+    one partition has shown, the second for one group: lower bounds of what a partition bears. `unknown` partitions of
+    the topic have no measured rate.
     """
 
     target: int | None = None
     producer: int | None = None
     consumer: int | None = None
+    unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def advise(wanted: Wanted, existing: Existing | None = None, measured: Measured 
         float(wanted.headroom * 100),
         deployment.replication_factor,
         costs(deployment, existing),
-        tuple(_notes(existing, needs, partitions, has_brokers=brokers is not None)),
+        (*_measure_notes(needs, known), *_notes(existing, partitions, has_brokers=brokers is not None)),
         brokers,
         -(-partitions // brokers) * brokers if brokers else None,
         existing,
@@ -100,12 +102,17 @@ def _deployment(wanted: Wanted, existing: Existing | None, partitions: int) -> D
     )
 
 
-def _notes(existing: Existing | None, needs: Sequence[Need], partitions: int, *, has_brokers: bool) -> Iterator[str]:
+def _measure_notes(needs: Sequence[Need], measured: Measured) -> Iterator[str]:
+    if measured.unknown:
+        yield f"partitions of the topic without a measured rate: {measured.unknown}; it may carry more"
     if any(need.is_measured for need in needs):
         yield (
             "a measured rate is what one partition has carried, not what it can: load a topic of one partition to find "
             "the limit, and fewer partitions may do"
         )
+
+
+def _notes(existing: Existing | None, partitions: int, *, has_brokers: bool) -> Iterator[str]:
     if not has_brokers:
         yield "give --brokers for what each broker bears"
     if existing is None:

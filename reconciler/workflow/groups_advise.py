@@ -8,6 +8,7 @@ from reconciler.groups.live import present_members
 from reconciler.model.advice import Advice, Existing
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.problem import InvalidInput, Problem
+from reconciler.workflow.groups_loads import LoadsFolder, loads_of, measured_topic
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin, desired_state, observed_state
 
@@ -21,7 +22,9 @@ def advise_by_figures(wanted: Wanted) -> Advice:
     return advise(wanted)
 
 
-def advise_topic(inputs: Inputs, name: str, wanted: Wanted, *, progress: ProgressHook | None = None) -> Advice:
+def advise_topic(
+    inputs: Inputs, name: str, wanted: Wanted, *, loads: LoadsFolder | None = None, progress: ProgressHook | None = None
+) -> Advice:
     """Return the advice for a topic of the cluster or snapshot, beside what exists; InvalidInput for an unknown one."""
     cluster = _observed(inputs, progress)
     topic = cluster.topics.get(name)
@@ -29,8 +32,8 @@ def advise_topic(inputs: Inputs, name: str, wanted: Wanted, *, progress: Progres
         near = get_close_matches(name, cluster.topics, n=1)
         hint = f"did you mean {near[0]}?" if near else "check the name"
         raise InvalidInput([Problem(NO_TOPIC, f"there is no topic {name}: {hint}")])
-    measured = Measured()
     existing = existing_topic(cluster, topic)
+    measured = Measured() if loads is None else measured_topic(loads_of(inputs, loads), existing)
     if not existing.groups:
         _refuse_too_little(wanted, measured)
     return advise(wanted, existing, measured)

@@ -15,8 +15,10 @@ from reconciler.model.assignment import Assignor
 from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.units import counted
 from reconciler.workflow.assignors import assignors_named
+from reconciler.workflow.groups_loads import LoadsFolder, loads_of, read_by_one_group
 from reconciler.workflow.groups_observed import observed_groups
 from reconciler.workflow.inputs import Inputs
 
@@ -58,6 +60,7 @@ class Question:
     group_ids: tuple[str, ...] = ()
     change: GroupChange = field(default_factory=GroupChange)
     assignors: tuple[str, ...] = ()
+    loads: LoadsFolder | None = None
 
 
 def run_scenarios(path: str, names: Sequence[str] = ()) -> Ran:
@@ -80,9 +83,10 @@ def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]
     chosen = assignors_named(question.assignors)
     cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change))
     groups = _chosen_groups(cluster, question)
+    loads = read_by_one_group(loads_of(inputs, question.loads)) if question.loads is not None else None
     if len(groups) != 1:
         _refuse_member_changes(question.change, len(groups))
-    return tuple(_compared(cluster, group, question.change, chosen) for group in groups)
+    return tuple(_compared(cluster, group, question.change, chosen, loads) for group in groups)
 
 
 def _named_topics(change: GroupChange) -> set[str]:
@@ -109,8 +113,9 @@ def _compared(
     group: Group,
     change: GroupChange,
     chosen: Sequence[Assignor],
+    loads: Mapping[TopicPartition, int] | None,
 ) -> Comparison:
-    compared = compare(cluster, group, change, chosen)
+    compared = compare(cluster, group, change, chosen, loads)
     if compared.own is None or compared.own in {*ASSIGNORS, *(assignor.name for assignor in chosen)}:
         return compared
     note = f"its own assignor, {compared.own}, is not known here: name its class, --assignor package.module:Class"

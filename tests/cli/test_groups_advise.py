@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.loads_folder import write_loads
 from helpers.program import Program
 
 TARGET = ("--target", "100MB/s", "--producer", "10MB/s", "--consumer", "20MB/s")
@@ -63,6 +64,21 @@ def test_members_alone_are_a_need(reconciler: Program, tmp_path: Path) -> None:
     state = snapshot(tmp_path / "s.json")
     told = reconciler("groups", "advise", "--topic", "orders", "--state", state)
     assert told.out.startswith("orders needs 1 partition; 4 exist: enough.\n")
+
+
+def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Program, tmp_path: Path) -> None:
+    state = snapshot(tmp_path / "s.json")
+    rates = {("orders", 0): (8_000_000, 30), ("orders", 1): (4_000_000, 40), ("orders", 2): (2_000_000, 9)}
+    loads = write_loads(tmp_path / "loads", "prod", rates)
+    given = ("--topic", "orders", "--state", state, "--cluster", "prod", "--loads", loads, "-o", "json")
+    told = json.loads(reconciler("groups", "advise", *given, "--consumer", "1MB/s", "--headroom", "50%").out)
+    assert told["targetBytesPerSecond"] == 14_000_000
+    needs = [(need["what"], need["partitions"], need["isMeasured"]) for need in told["needs"]]
+    assert needs == [("producers", 3, True), ("consumers", 21, False), ("members of group billing", 1, False)]
+    assert told["notes"][0] == "partitions of the topic without a measured rate: 1; it may carry more"
+    assert "a measured rate is what one partition has carried" in told["notes"][1]
+    average = json.loads(reconciler("groups", "advise", *given, "--statistic", "average").out)
+    assert average["targetBytesPerSecond"] == 7_000_000
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.loads_folder import write_loads
 from helpers.program import Program
 
 CASES = json.loads((Path(__file__).parents[1] / "groups" / "assignors.json").read_text("utf-8"))["scenarios"]
@@ -181,6 +182,29 @@ def test_an_assignor_that_is_not_known_is_named(reconciler: Program, tmp_path: P
     state = snapshot(tmp_path / "s.json")
     told = reconciler("groups", "simulate", "--state", str(state), "--group", "mine").out
     assert "note: its own assignor, foo, is not known here: name its class" in told
+
+
+def test_measured_loads_show_what_each_member_reads(reconciler: Program, tmp_path: Path) -> None:
+    state = snapshot(tmp_path / "s.json")
+    rates = {("orders", number): (1 << 20 if number else 7 << 20, 0) for number in range(11)}
+    loads = write_loads(tmp_path / "loads", "prod", rates)
+    given = ("--state", str(state), "--loads", loads, "--cluster", "prod", "--group", "billing", "--assignor", "range")
+    (told,) = json.loads(reconciler("groups", "simulate", *given, "-o", "json").out)["groups"]
+    assert told["now"]["bytesPerSecondPerMember"] == {"app-0": 10 << 20, "app-1": 4 << 20, "app-2": 3 << 20}
+    assert told["now"]["bytesMostOverMean"] == round(10 * 3 / 17, 4)
+    assert told["notes"] == ["1 of 12 partitions have no measured load and count as 0"]
+    text = reconciler("groups", "simulate", *given, "--statistic", "average").out
+    assert "1.5MiB/s to 5MiB/s" in text
+    assert ["app-0", "4,", "5MiB/s", "4,", "5MiB/s"] in [line.split() for line in text.split("\n")]
+
+
+def test_measured_loads_are_of_a_named_cluster(reconciler: Program, tmp_path: Path) -> None:
+    state = snapshot(tmp_path / "s.json")
+    loads = write_loads(tmp_path / "loads", "prod", {("orders", 0): (1, 1)})
+    nameless = reconciler("groups", "simulate", "--state", str(state), "--loads", loads)
+    assert (nameless.code, "name this one with --cluster" in nameless.err) == (64, True)
+    other = reconciler("groups", "simulate", "--state", str(state), "--loads", loads, "--cluster", "test")
+    assert (other.code, "has no row of cluster test" in other.err) == (1, True)
 
 
 OWN = """
