@@ -1,8 +1,10 @@
 import json
+from dataclasses import replace
 
 from helpers.sample_plan import sample_plan
 
-from reconciler.model.move import Election
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_kafka_json
 
@@ -26,6 +28,19 @@ def test_log_dirs_are_named_where_asked_and_only_those_of_new_replicas() -> None
     unasked = as_kafka_json.plan_files(sample_plan())
     assert "/d2" not in "".join(unasked.values())
     assert {name for name in asked if asked[name] != unasked[name]} == {"stage-03-reassign.json"}
+
+
+def test_the_log_dir_of_a_replica_is_named_once_where_it_is_copied() -> None:
+    key = TopicPartition("t", 0)
+    first, second = (Move(key, (1, 2), (1, 6), 5, Reason.BALANCE), Move(key, (1, 6), (3, 6), 5, Reason.BALANCE))
+    plan = replace(
+        sample_plan(),
+        stages=(ReassignStage(1, (first,)), ReassignStage(2, (second,))),
+        foretold_log_dirs={key: {3: "/d1", 6: "/d2"}},
+    )
+    files = as_kafka_json.plan_files(plan, has_log_dirs=True)
+    assert '"log_dirs":["any","/d2"]' in files["stage-01-reassign.json"]
+    assert '"log_dirs":["/d1","any"]' in files["stage-02-reassign.json"]
 
 
 def test_an_election_file_has_no_version_and_is_sorted() -> None:

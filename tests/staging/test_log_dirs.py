@@ -99,6 +99,14 @@ def test_replicas_of_which_the_wrong_one_could_overfill_a_dir_do_not_come_togeth
     assert apart.foretold_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/a"}}
 
 
+def test_a_large_replica_does_not_come_together_with_a_small_one_of_a_more_urgent_move() -> None:
+    cluster = observed((1, "/d", 30), (1, "/d", 10), (2, "/b", 30), dirs={"/a": (100, 0), "/b": (100, 30)})
+    found = staged(cluster, move("t-0: 1 -> 2", size=30), move("t-1: 1 -> 2", Reason.RACKS, size=10))
+    assert order(found) == [[1], [0]]
+    assert found.log_dirs[2][1] == LogDirUse("/b", 60, 100)
+    assert codes(found) == ["KR413"]
+
+
 def test_a_dir_that_only_another_order_of_arrival_would_overfill_is_a_warning() -> None:
     sizes = [30, 5, 30, 5]
     cluster = observed(*((1, "/d", size) for size in sizes), dirs={"/a": (200, 0), "/b": (100, 0)})

@@ -1,0 +1,32 @@
+"""The small flat benchmark clusters: their stages come as close to the bound as they did when measured."""
+
+from dataclasses import replace
+
+import pytest
+from helpers.flat_clusters import CASES
+from helpers.planning import planned
+
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
+from reconciler.model.desired import MovePolicy
+from reconciler.model.stage import ReassignStage
+from reconciler.staging.bound import busiest_broker_seconds
+from reconciler.staging.stages import stage_moves
+
+
+@pytest.mark.parametrize(
+    ("name", "per_broker", "over_bound", "most"),
+    [("a", 10, 1.03, 35), ("a", 100, 1.01, 12), ("b", 10, 1.01, 28), ("b", 100, 1.01, 6), ("c", 10, 1.01, 3)],
+)
+def test_the_time_of_the_run_is_close_to_its_busiest_brokers(
+    name: str, per_broker: int, over_bound: float, most: int
+) -> None:
+    desired, observed = CASES[name].build()
+    rules = topic_rules(desired, observed)
+    elections, moves = compare(desired, observed, rules).elections, planned(desired, observed).moves
+    policy = MovePolicy(throttle_bytes_per_second=50 * 2**20, per_broker=per_broker)
+    wanted = replace(desired, cluster=replace(desired.cluster, moves=policy))
+    found = stage_moves(moves, (), elections, observed=observed, desired=wanted, rules=rules).stages
+    seconds = [stage.estimated_seconds for stage in found if isinstance(stage, ReassignStage)]
+    assert sum(seconds) <= over_bound * busiest_broker_seconds(found, observed, policy)
+    assert len(seconds) <= most + sum(estimate == 0 for estimate in seconds)
