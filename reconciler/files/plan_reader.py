@@ -222,7 +222,13 @@ def _shares(fields: Fields) -> dict[int, BrokerShare]:
 
 
 def _share(fields: Fields) -> BrokerShare:
-    return BrokerShare(fields.integer("replicas"), fields.integer("leaders"), fields.optional_integer("bytes"))
+    return BrokerShare(
+        fields.integer("replicas"),
+        fields.integer("leaders"),
+        fields.optional_integer("bytes"),
+        fields.optional_integer("bytesInPerSecond"),
+        fields.optional_integer("bytesOutPerSecond"),
+    )
 
 
 def _by_number(fields: Fields, read: Callable[[Fields, str], T]) -> dict[int, T]:

@@ -164,10 +164,13 @@ def _level(level: PriceLevel) -> dict[str, Any]:
 
 
 def _shares(shares: Mapping[int, BrokerShare]) -> dict[str, Any]:
-    return {
-        str(broker): {"replicas": share.replicas, "leaders": share.leaders, "bytes": share.bytes}
-        for broker, share in shares.items()
-    }
+    return {str(broker): _share(share) for broker, share in shares.items()}
+
+
+def _share(share: BrokerShare) -> dict[str, Any]:
+    rates = {"bytesInPerSecond": share.bytes_in_per_second, "bytesOutPerSecond": share.bytes_out_per_second}
+    known = {name: value for name, value in rates.items() if value is not None}
+    return {"replicas": share.replicas, "leaders": share.leaders, "bytes": share.bytes, **known}
 
 
 def _by_broker(values: Mapping[int, int]) -> dict[str, int]:

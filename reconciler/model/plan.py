@@ -61,11 +61,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class BrokerShare:
-    """What one broker holds: replicas, preferred leaders and, where every size is known, bytes."""
+    """What one broker holds: replicas, preferred leaders and, where every size is known, bytes.
+
+    With measured loads also the bytes a second that it takes in and sends out, followers' traffic counted.
+    """
 
     replicas: int
     leaders: int
     bytes: int | None = None
+    bytes_in_per_second: int | None = None
+    bytes_out_per_second: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.demand import Bench, Demand, Slot, Still, bench_of, demand_of, slots_of
 from reconciler.planner.leaders import Leaders, place_leaders
-from reconciler.planner.loaded.measured import has_loads, measured, refuse_without_loads
+from reconciler.planner.loaded.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.loaded.rates import with_rates
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
@@ -63,7 +64,12 @@ def plan_placement(
     _refuse_conflicts(desired, observed, rules, _selected(changes, only), slots)
     demand = demand_of(slots, still, bench_of(desired, observed))
     if has_loads(balance):
-        sets, leaders, tightness = _placed_with_loads(demand, still, observed, balance, loads)
+        from reconciler.planner.loaded.outcome import placed_with_loads
+
+        carried = _carried(demand, still, observed, balance, loads)
+        outcome = placed_with_loads(demand, still, balance, carried)
+        sets, leaders = ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader)
+        tightness = (*carried.warnings, *outcome.warnings)
         held = sets.held | demand.mask(demand.fixed)
     else:
         sets = place_replicas(demand, balance)
@@ -72,6 +78,8 @@ def plan_placement(
         tightness = tuple(tightness_warnings(balance, demand, sets.held, leaders.column))
     target = _target(demand, held, leaders.column)
     before, after = shares(observed, target, _deleted(changes))
+    if has_loads(balance) and loads is not None:
+        before, after = with_rates(before, after, observed, target, carried.of)
     moves = tuple(_moves(slots, target, changes.broken_rules, desired))
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     return Placed(
@@ -97,18 +105,9 @@ def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[Broken
     return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
 
 
-def _placed_with_loads(
-    demand: Demand, still: Still, observed: Cluster, balance: Balance, loads: Loads | None
-) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
-    """Return sets and leaders with which disks and network are balanced too, and what to tell of it."""
-    from reconciler.planner.loaded.outcome import outcome_of
-    from reconciler.planner.loaded.place import place_loaded
-
+def _carried(demand: Demand, still: Still, observed: Cluster, balance: Balance, loads: Loads | None) -> Measured:
     sizes = [(key, found.bytes_to_copy) for key, _ in still if (found := observed.partition(key)) is not None]
-    carried = measured(demand.slots, sizes, balance, loads)
-    loaded = place_loaded(demand.slots, still, demand.bench, balance, carried.of)
-    outcome = outcome_of(loaded, demand, balance)
-    return ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader), (*carried.warnings, *outcome.warnings)
+    return measured(demand.slots, sizes, balance, loads)
 
 
 def _refuse_conflicts(

@@ -32,6 +32,10 @@ class Bands:
         room[[REPLICAS, LEADERS]] = 0
         return Bands(self.asked, self.low + room, self.high - room, self.share)
 
+    def as_wide_as(self, loads: Ints) -> "Bands":
+        """Return the bands, wider where these loads [measures, brokers] are outside."""
+        return Bands(self.asked, np.minimum(self.low, loads), np.maximum(self.high, loads), self.share)
+
     def excess(self, loads: Ints) -> Ints:
         """Return [measures, brokers] by how much loads are above (positive) or below (negative) what is asked for."""
         found: Ints = np.maximum(loads - self.high, 0) - np.maximum(self.low - loads, 0)

@@ -8,9 +8,10 @@ import numpy as np
 from reconciler.model.desired import Balance
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.demand import Demand
+from reconciler.planner.demand import Demand, Still
 from reconciler.planner.loaded.arrays import Bools, Ints
-from reconciler.planner.loaded.place import OF_SETS, Loaded
+from reconciler.planner.loaded.measured import Measured
+from reconciler.planner.loaded.place import OF_SETS, Loaded, place_loaded
 from reconciler.planner.loaded.task import DISK, LEADERS, MEASURES, NETWORK_IN, NETWORK_OUT, REPLICAS
 
 _RATES = (NETWORK_IN, NETWORK_OUT)
@@ -24,6 +25,12 @@ class Outcome:
     leader: Ints
     proof: Proof
     warnings: tuple[Problem, ...]
+
+
+def placed_with_loads(demand: Demand, still: Still, balance: Balance, carried: Measured) -> Outcome:
+    """Return where every slot goes, with disks and network balanced too."""
+    loaded = place_loaded(demand.slots, still, demand.bench, balance, carried.of)
+    return outcome_of(loaded, demand, balance)
 
 
 def outcome_of(loaded: Loaded, demand: Demand, balance: Balance) -> Outcome:

@@ -18,6 +18,8 @@ from reconciler.planner.loaded.task import DISK, LEADERS, NETWORK_IN, NETWORK_OU
 OF_SETS = (REPLICAS, DISK, NETWORK_IN)
 OF_LEADERS = (LEADERS, NETWORK_OUT)
 SAME_AGAIN = 6
+FINER = 20
+"""Where copies are counted, one of them is 2^20 of the cost's unit, so that sizes can decide between equals."""
 NARROWER = 4000
 """The bands are narrowed by one such part of their width while whole placements are looked for."""
 
@@ -64,17 +66,14 @@ def place_loaded(
         loads = task.loads(task.held, task.leader)
         return Loaded(task, bands, task.held, task.leader, loads, 0, np.zeros_like(loads), 0)
     found, prices, shift = _placed(task, bands, is_size_known=is_size_known)
-    bound = _bound(task, bands, prices, shift, is_size_known=is_size_known)
     for _ in range(SAME_AGAIN):
         again, *_ = _placed(_reached(task, found), bands, is_size_known=is_size_known)
         if (again.members == found.members).all() and (again.leader == found.leader).all():
             break
         found = Placement(task, again.members, again.leader)
-    if bands.excess(found.loads)[list(OF_SETS)].any():
-        # Bands that cannot be kept prove nothing of a placement that does not keep them: what must be copied remains.
-        prices = np.zeros_like(prices)
-        bound = _bound(task, bands, prices, shift, is_size_known=is_size_known)
-    return Loaded(task, bands, found.members, found.leader, found.loads, bound, prices, shift)
+    proven, prices = _bound(task, bands.as_wide_as(found.loads), prices, shift, is_size_known=is_size_known)
+    told = shift if is_size_known else shift + FINER
+    return Loaded(task, bands, found.members, found.leader, found.loads, proven, prices, told)
 
 
 def _reached(task: Task, found: Placement) -> Task:
@@ -88,20 +87,17 @@ def _goal(task: Task, *, is_size_known: bool) -> Goal:
     mean = int(task.size.mean())
     if is_size_known:
         return Goal(task.size + mean // 10_000 + 1, mean // 100_000 + 1)
-    return Goal(1_000_000 + 1000 * task.size // max(1, int(task.size.max())), 10)
+    return Goal((1 << FINER) + 1000 * task.size // max(1, int(task.size.max())), 10)
 
 
-def _bound(task: Task, bands: Bands, prices: Ints, shift: int, *, is_size_known: bool) -> int:
-    """Return what these prices prove of the objective alone, rounded up to whole bytes or copies."""
-    copy = task.size if is_size_known else np.full_like(task.size, 1_000_000)
-    unit = 1 if is_size_known else 1_000_000
+def _bound(task: Task, bands: Bands, prices: Ints, shift: int, *, is_size_known: bool) -> tuple[int, Ints]:
+    """Return what these prices prove of bytes or copies alone, rounded up; or none where none prove more."""
+    copy = task.size if is_size_known else np.full_like(task.size, 1 << FINER)
     goal = Goal(np.where(task.is_new, 0, copy), 0)
-    none = np.zeros_like(prices)
-    set_bands = bands.only(*OF_SETS)
-    best = max(
-        lower_bound(task, set_bands, goal.costs(prices, shift)), lower_bound(task, set_bands, goal.costs(none, shift))
-    )
-    return max(0, -(-best // (unit << shift)))
+    wanted = bands.only(*OF_SETS)
+    bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in (np.zeros_like(prices), prices)]
+    best, chosen = max(bounds, key=lambda found: found[0])
+    return max(0, -(-best >> (shift if is_size_known else shift + FINER))), chosen
 
 
 def _placed(task: Task, bands: Bands, *, is_size_known: bool) -> tuple[Placement, Ints, int]:

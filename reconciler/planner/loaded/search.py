@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.planner.loaded.arrays import Bools, Floats, Ints
 from reconciler.planner.loaded.bands import Bands
 from reconciler.planner.loaded.relax import Goal, Relaxed
-from reconciler.planner.loaded.task import MEASURES, Task
+from reconciler.planner.loaded.task import LEADER_MEASURES, MEASURES, Task
 
 STEPS = 4000
 SWEEPS = 20
@@ -99,7 +99,7 @@ def _put_best(placement: Placement, bands: Bands, relaxed: Relaxed, row: int, nu
 
 
 def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool, bool]) -> None:
-    """Make single exchanges, each the cheapest for what it brings closer to the bands, until none brings any closer.
+    """Make single exchanges, each the cheapest for how much closer it brings the bands, until none brings any closer.
 
     `kinds`: whether replicas may go to other brokers, and whether leaders may change places.
     """
@@ -114,13 +114,46 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool,
         cost = _dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            stuck.add(where)
+            if kinds[1] and _swap_leaders(placement, bands, *where):
+                stuck.clear()
+            else:
+                stuck.add(where)
             continue
         floor = max(1.0, float(goal.copy.mean()) + goal.change) * 1e-3
         score = (cost[useful] + floor) / -change[useful]
         best = int(useful[score.argmin()])
         placement.exchange(int(found.row[best]), int(found.leaving[best]), int(found.arriving[best]))
         stuck.clear()
+
+
+def _swap_leaders(placement: Placement, bands: Bands, measure: int, broker: int) -> bool:
+    """Let this broker and another trade the lead of two partitions that both hold; false where no pair is closer."""
+    task = placement.task
+    if not task.weights.leader[:, measure].any():
+        return False
+    best: tuple[float, int, int, int] | None = None
+    may = placement.members & task.leading
+    given = np.flatnonzero(placement.leader == broker)
+    for other in range(task.brokers):
+        out, into = given[may[given, other]], np.flatnonzero((placement.leader == other) & may[:, broker])
+        if other == broker or not len(out) or not len(into):
+            continue
+        away, back = (each.ravel() for each in np.meshgrid(out, into, indexing="ij"))
+        change = np.zeros(len(away))
+        for one in LEADER_MEASURES:
+            if bands.asked[one]:
+                moved = task.weights.leader[back, one] - task.weights.leader[away, one]
+                change += _step(placement, bands, one, np.full(len(away), broker), moved)
+                change += _step(placement, bands, one, np.full(len(away), other), -moved)
+        pair = int(change.argmin())
+        if change[pair] < -HARDLY and (best is None or change[pair] < best[0]):
+            best = (float(change[pair]), int(away[pair]), int(back[pair]), other)
+    if best is None:
+        return False
+    _, away_row, back_row, other = best
+    placement.exchange(away_row, other, other)
+    placement.exchange(back_row, broker, broker)
+    return True
 
 
 def spare(placement: Placement, bands: Bands, goal: Goal, *, copies: bool = True) -> None:
