@@ -15,7 +15,7 @@ class Verdict(StrEnum):
     LESS_EVEN = "lessEven"
     COSTS_MORE = "costsMore"
     AS_GOOD = "asGood"
-    UNKNOWN = "unknown"
+    LOADS = "loads"
 
 
 class Cause(StrEnum):
@@ -36,11 +36,16 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A broker's replicas, or preferred leaders, now and once the plan has run; `share`: its fair share then."""
+    """A broker's replicas, or preferred leaders, now and once the plan has run; `share`: its fair share then.
+
+    `bytes_before` and `bytes_after` are told where the plan balances loads, and are known.
+    """
 
     before: int
     after: int
     share: float | None = None
+    bytes_before: int | None = None
+    bytes_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,20 +86,21 @@ def _judged(view: View, taker: int, other: int) -> Alternative:
     levels = view.plan.proof.levels
     for level in levels:
         of_topic = level.topic_prices.get(view.key.topic, {})
-        if not {taker, other} <= level.prices.keys():
-            return Alternative(other, Verdict.UNKNOWN, counts)
+        is_exact = level.value == level.lower_bound and not level.load_prices and not level.shift
+        if not is_exact or not {taker, other} <= level.prices.keys():
+            return Alternative(other, Verdict.LOADS, counts)
         more = level.prices[other] + of_topic.get(other, 0) - level.prices[taker] - of_topic.get(taker, 0)
         is_last = level.objective in BY_COPIES
         if is_last and other in view.before:
             more -= _copy(view, level.objective)
         if more < 0:
-            return Alternative(other, Verdict.UNKNOWN, counts)
+            return Alternative(other, Verdict.LOADS, counts)
         if more:
             verdict = Verdict.COSTS_MORE if is_last else Verdict.LESS_EVEN
             return Alternative(other, verdict, counts, more if is_last else 0)
         if is_last:
             return Alternative(other, Verdict.AS_GOOD, counts)
-    return Alternative(other, Verdict.UNKNOWN, counts)
+    return Alternative(other, Verdict.LOADS, counts)
 
 
 def _copy(view: View, objective: str) -> int:
@@ -110,7 +111,7 @@ def _copy(view: View, objective: str) -> int:
     return moved // max(1, len(view.added))
 
 
-_RANK = {Verdict.AS_GOOD: 0, Verdict.COSTS_MORE: 1, Verdict.LESS_EVEN: 2, Verdict.UNKNOWN: 3}
+_RANK = {Verdict.AS_GOOD: 0, Verdict.COSTS_MORE: 1, Verdict.LESS_EVEN: 2, Verdict.LOADS: 3}
 
 
 def _nearness(one: Alternative) -> tuple[int, int, int, int]:

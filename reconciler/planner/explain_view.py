@@ -89,7 +89,11 @@ def counts_of(view: View, broker_id: int) -> Counts:
     """Return the broker's replicas, and its share of those on the brokers that stay."""
     before, after = view.plan.balance_before, view.plan.balance_after
     held = [share.replicas if (share := found.get(broker_id)) else 0 for found in (before, after)]
-    return Counts(held[0], held[1], _share(view.plan, broker_id, sum(one.replicas for one in after.values())))
+    fair = _share(view.plan, broker_id, sum(one.replicas for one in after.values()))
+    if not any(level.load_prices for level in view.plan.proof.levels):
+        return Counts(held[0], held[1], fair)
+    size = [share.bytes if (share := found.get(broker_id)) else None for found in (before, after)]
+    return Counts(held[0], held[1], fair, size[0], size[1])
 
 
 def leader_counts_of(view: View, broker_id: int) -> Counts:

@@ -141,8 +141,8 @@ def _alternative(found: Explanation, added: Added, other: Alternative) -> str:
             return f"{broker} instead: the plan would copy at least {_extra(found, other)} more ({holds})"
         case Verdict.LESS_EVEN:
             return f"{broker} instead: the counts would be less even ({holds})"
-        case Verdict.UNKNOWN:
-            return f"{broker} could take it too ({holds})"
+        case Verdict.LOADS:
+            return f"{broker} could take it too ({holds}): all loads together decide, not this move alone"
 
 
 def _kept(found: Explanation, other: Alternative) -> str:
@@ -154,8 +154,8 @@ def _kept(found: Explanation, other: Alternative) -> str:
             return f"keeping it: the plan would copy at least {_extra(found, other)} more"
         case Verdict.LESS_EVEN:
             return "keeping it: the counts would be less even"
-        case Verdict.UNKNOWN:
-            return "could keep it too"
+        case Verdict.LOADS:
+            return "could keep it, all loads together deciding otherwise"
 
 
 def _extra(found: Explanation, other: Alternative) -> str:
@@ -182,6 +182,8 @@ def _leader(leader: NewLeader) -> str:
 def _counts(counts: Counts, *, is_share_told: bool = True) -> str:
     told = f"{number(counts.before)} now"
     told += f", {number(counts.after)} after" if counts.after != counts.before else " and after"
+    if counts.bytes_before is not None and counts.bytes_after is not None:
+        told += f", {size(counts.bytes_before)} now, {size(counts.bytes_after)} after"
     share = "" if counts.share is None or not is_share_told else f", its share being {counts.share:,g}"
     return f"{told}{share}"
 

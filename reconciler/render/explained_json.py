@@ -89,4 +89,7 @@ def _leader(leader: NewLeader) -> dict[str, object]:
 
 
 def _counts(counts: Counts) -> dict[str, object]:
-    return {"before": counts.before, "after": counts.after, "share": counts.share}
+    told: dict[str, object] = {"before": counts.before, "after": counts.after, "share": counts.share}
+    if counts.bytes_after is None:
+        return told
+    return {**told, "bytesBefore": counts.bytes_before, "bytesAfter": counts.bytes_after}

@@ -250,6 +250,26 @@ def test_a_plan_without_grounds_says_that_it_explains_nothing() -> None:
         explain(empty, _key("t-0"))
 
 
+def test_where_loads_are_balanced_no_price_is_read_as_bytes_and_the_disks_are_told() -> None:
+    observed = small_cluster("clicks-0: 1,2 size 100", "other-0: 3 size 5", "other-1: 3 size 5")
+    clicks = DesiredTopic("clicks", replication_factor=3, placement=STRICT)
+    plan = _plan(observed, clicks, DesiredTopic("other"), balance=EVEN)
+    loaded = {"load_prices": {"disk": {3: 7, 6: -7}}, "shift": 20}
+    (added,) = explain(_with_bytes_level(plan, **loaded), _key("clicks-0")).added
+    assert added.alternatives == (Alternative(3, Verdict.LOADS, Counts(2, 1, 0.8, 10, 5)),)
+    assert added.counts == Counts(0, 1, 0.8, 0, 100)
+    (of_gap,) = explain(_with_bytes_level(plan, lower_bound=0), _key("clicks-0")).added
+    assert [one.verdict for one in of_gap.alternatives] == [Verdict.LOADS]
+
+
+def _with_bytes_level(plan: Plan, **fields: object) -> Plan:
+    levels = tuple(
+        replace(level, **fields) if level.objective == "bytes" else level  # type: ignore[arg-type]
+        for level in plan.proof.levels
+    )
+    return replace(plan, proof=replace(plan.proof, levels=levels))
+
+
 def _random_case(seed: int) -> tuple[Desired, Cluster]:
     """Return a cluster of topics with one partition each, so that a choice can be forced by an assignment."""
     random = Random(seed)

@@ -35,7 +35,7 @@ ADDED = Added(
         Alternative(3, Verdict.AS_GOOD, Counts(81, 82, 1099.5)),
         Alternative(7, Verdict.COSTS_MORE, Counts(5, 5, 2199.0), 2 * GIB),
         Alternative(8, Verdict.LESS_EVEN, Counts(90, 91, 1099.5)),
-        Alternative(9, Verdict.UNKNOWN, Counts(9, 8)),
+        Alternative(9, Verdict.LOADS, Counts(9, 8, None, 3 * GIB, 4 * GIB)),
     ),
     others=1200,
     barred=(Barred(10, "cordoned"), Barred(11, "not alive")),
@@ -76,7 +76,7 @@ def test_a_broker_that_holds_it_now_could_keep_it() -> None:
         Verdict.AS_GOOD: "could keep it, another partition moving instead for no more: a fixed order decides",
         Verdict.COSTS_MORE: "keeping it: the plan would copy at least 1.0 GiB more",
         Verdict.LESS_EVEN: "keeping it: the counts would be less even",
-        Verdict.UNKNOWN: "could keep it too",
+        Verdict.LOADS: "could keep it, all loads together deciding otherwise",
     }
     for verdict, words in verdicts.items():
         added = replace(ADDED, alternatives=(Alternative(2, verdict, Counts(9, 8), GIB),))
