@@ -4,7 +4,9 @@ import click
 
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
 from reconciler.cli.terminal import tell, write
+from reconciler.model.loads import Statistic
 
 EXAMPLES = """\b
 Examples:
@@ -28,6 +30,8 @@ Examples:
     help="In these files, name the log dir foretold for each new replica, not any.",
 )
 @click.option("--prove", "is_proof_asked", is_flag=True, show_envvar=True, help="Check that no plan is better.")
+@click.option("--loads", metavar="DIR", show_envvar=True, help="With --prove: the loads that the plan was made with.")
+@click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
 @click.option("--explain", metavar="TOPIC-PARTITION", show_envvar=True, help="Say why that partition moves as it does.")
 @verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
 @click.pass_context
@@ -39,6 +43,8 @@ def command(
     *,
     has_log_dirs: bool,
     is_proof_asked: bool,
+    loads: str | None,
+    statistic: str,
 ) -> int:
     """Show a saved plan (- for stdin), stage by stage, in any form.
 
@@ -50,11 +56,8 @@ def command(
     if explain is not None:
         return _explain(asked, plan_path, explain, is_alone=out is None and not has_log_dirs and not is_proof_asked)
     if is_proof_asked:
-        return _prove(asked, plan_path, has_files=out is not None)
-    if (asked.output == KAFKA_JSON) != (out is not None):
-        raise click.UsageError("-o kafka-json writes several files: it needs --out DIR, and --out needs it.")
-    if has_log_dirs and out is None:
-        raise click.UsageError("--log-dirs is for the files of -o kafka-json.")
+        return _prove(asked, plan_path, loads, Statistic(statistic), has_files=out is not None)
+    _refuse_misuse(asked, out, loads, has_log_dirs=has_log_dirs)
     from reconciler.render import as_markdown, as_text
     from reconciler.workflow.show import plan_json, saved_plan, write_kafka_files
 
@@ -75,6 +78,15 @@ def command(
     return Exit.DONE
 
 
+def _refuse_misuse(asked: Asked, out: str | None, loads: str | None, *, has_log_dirs: bool) -> None:
+    if loads is not None:
+        raise click.UsageError("--loads is for --prove: the plan itself holds all that is shown of it.")
+    if (asked.output == KAFKA_JSON) != (out is not None):
+        raise click.UsageError("-o kafka-json writes several files: it needs --out DIR, and --out needs it.")
+    if has_log_dirs and out is None:
+        raise click.UsageError("--log-dirs is for the files of -o kafka-json.")
+
+
 def _explain(asked: Asked, plan_path: str, text: str, *, is_alone: bool) -> int:
     if not is_alone or asked.output not in {TEXT, JSON}:
         raise click.UsageError("--explain answers for one partition, as text or -o json; leave all else out.")
@@ -89,18 +101,20 @@ def _explain(asked: Asked, plan_path: str, text: str, *, is_alone: bool) -> int:
     return Exit.DONE
 
 
-def _prove(asked: Asked, plan_path: str, *, has_files: bool) -> int:
+def _prove(asked: Asked, plan_path: str, loads: str | None, statistic: Statistic, *, has_files: bool) -> int:
     if has_files or asked.output not in {TEXT, JSON}:
         raise click.UsageError("--prove gives a verdict, as text or -o json; leave --out and other forms out.")
     if plan_path == "-" and asked.inputs.state == "-":
         raise click.UsageError("stdin holds one file: name the plan or the snapshot.")
     from reconciler.cli.progress import reading
     from reconciler.render import as_proof
+    from reconciler.workflow.plan import LoadsAt
     from reconciler.workflow.prove import prove_plan
     from reconciler.workflow.show import saved_plan
 
     plan = saved_plan(plan_path)
+    at = LoadsAt(loads, statistic) if loads is not None else None
     with reading() as progress:
-        verdict = prove_plan(asked.inputs, plan, progress=progress)
+        verdict = prove_plan(asked.inputs, plan, loads=at, progress=progress)
     write(as_proof.json(verdict) if asked.is_json else as_proof.text(verdict))
     return Exit.DONE if verdict.is_proved else Exit.ERROR

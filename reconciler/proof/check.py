@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan, PriceLevel, Proof
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.verdict import Verdict
@@ -25,7 +26,7 @@ from reconciler.proof.bounds import (
 )
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.joint import level_of, refuse_other_joint_prices
-from reconciler.proof.loaded import NETWORK_IN, Carried, is_loaded, loaded_bound
+from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 from reconciler.proof.wrong import Disproved
 
@@ -33,13 +34,11 @@ _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
 _OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
 
 
-def prove(
-    plan: Plan, desired: Desired, observed: Cluster, carried: Mapping[TopicPartition, Carried] | None = None
-) -> Verdict:
+def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
     """Return whether the plan is the best there is for that desired and observed state, by its own prices alone.
 
     Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound, which may leave a
-    gap. `carried` are the loads; without them each replica is as large as the snapshot says, and takes nothing in.
+    gap. `loads` are those that the plan was made with, if any.
 
     Everything is computed anew from the three: the rules, the state that the moves reach, values and lower bounds.
     Nothing of the plan is believed but its prices, which may be any numbers: wrong ones only give a lower bound.
@@ -49,8 +48,8 @@ def prove(
         end = reached(plan, demands, observed)
         levels: tuple[PriceLevel, ...]
         if is_loaded(desired.cluster.balance):
-            _refuse_unknown_loads(plan.proof, carried)
-            levels = (_bounded(plan, demands, desired, end, carried or _snapshot_sizes(observed)),)
+            _refuse_unknown_loads(plan.proof, loads)
+            levels = (_bounded(plan, demands, desired, end, carried_of(demands, loads)),)
         else:
             levels = tuple(_checked(plan, demands, desired, end))
             _refuse_other_summary(plan.proof, levels, demands)
@@ -106,20 +105,19 @@ def _bounded(
         raise Disproved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if proof.lower_bound != level.lower_bound:
         raise Disproved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
-    bound = measure.constant + loaded_bound(demands, end, balance, level, copy=measure.copy, carried=carried)
+    unpriced = replace(level, prices={}, load_prices={})
+    bound = measure.constant + max(
+        loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, unpriced)
+    )
     if level.lower_bound > max(0, bound):
         raise Disproved(f"{first}: the prices prove no less than {bound}, and the proof says {level.lower_bound}")
     return level
 
 
-def _refuse_unknown_loads(proof: Proof, carried: Mapping[TopicPartition, Carried] | None) -> None:
+def _refuse_unknown_loads(proof: Proof, loads: Loads | None) -> None:
     is_priced = any(level.load_prices.get(NETWORK_IN) for level in proof.levels)
-    if is_priced and carried is None:
+    if is_priced and loads is None:
         raise Disproved(f"there are prices of {NETWORK_IN}, which only the loads tell that the plan was made with")
-
-
-def _snapshot_sizes(observed: Cluster) -> Mapping[TopicPartition, Carried]:
-    return {key: Carried(partition.bytes_to_copy or 0, 0) for key, partition in observed.partitions()}
 
 
 def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], required: Collection[str]) -> None:

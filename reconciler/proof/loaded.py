@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Even, Off, Within
+from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.arrays import SAFE, Ints
@@ -32,6 +33,46 @@ class Carried:
     network_in: int
 
 
+def carried_of(demands: Demands, loads: Loads | None) -> Mapping[TopicPartition, Carried]:
+    """Return what a replica of each partition carries: as measured, else its size in the snapshot.
+
+    What is unknown, and what is yet to be created, counts as the mean of its topic's known partitions, rounded up; as
+    that of all where the topic has none.
+    """
+    sizes = dict(zip(demands.rows.keys, demands.rows.sizes, strict=True))
+    sizes |= {key: each.size for key, each in demands.decided.items()}
+    if loads is None:
+        return _columns(sorted(sizes), sizes, dict.fromkeys(sizes, 0))
+    disk: dict[TopicPartition, int | None] = {}
+    taken: dict[TopicPartition, int | None] = {}
+    for key, size in sizes.items():
+        load = loads.of.get(key, PartitionLoad())
+        disk[key] = load.size_bytes if load.size_bytes is not None else (size or None)
+        taken[key] = load.bytes_in
+    return _columns(sorted(sizes), disk, taken)
+
+
+def _columns(
+    keys: Sequence[TopicPartition],
+    disk: Mapping[TopicPartition, int | None],
+    taken: Mapping[TopicPartition, int | None],
+) -> Mapping[TopicPartition, Carried]:
+    pairs = zip(_filled(keys, disk), _filled(keys, taken), strict=True)
+    return {key: Carried(*pair) for key, pair in zip(keys, pairs, strict=True)}
+
+
+def _filled(keys: Sequence[TopicPartition], known: Mapping[TopicPartition, int | None]) -> list[int]:
+    of_topic: dict[str, list[int]] = {}
+    for key in keys:
+        value = known[key]
+        if value is not None:
+            of_topic.setdefault(key.topic, []).append(value)
+    mean = {topic: -(-sum(values) // len(values)) for topic, values in of_topic.items()}
+    every = [value for values in of_topic.values() for value in values]
+    overall = -(-sum(every) // len(every)) if every else 0
+    return [mean.get(key.topic, overall) if (value := known[key]) is None else value for key in keys]
+
+
 def is_loaded(balance: Balance) -> bool:
     """Whether a measured load is to be balanced."""
     return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
@@ -48,8 +89,8 @@ def loaded_bound(
 ) -> int:
     """Return the least that any plan within the bands copies, `copy` [rows] for a replica, by the level's prices.
 
-    Where this plan is outside a band itself, the band is taken as wide as the plan is. What explicit assignments copy
-    is not in it.
+    Where this plan is outside a band itself, the band is taken as wide as the plan is; where counts cannot all be next
+    to their fair share, plans with counts as even as this one's are meant. What explicit assignments copy is not in it.
     """
     weights = _weights(demands, carried, level)
     prices = _prices(demands, level)
@@ -65,6 +106,8 @@ def loaded_bound(
     settled, final = _loads(demands, end, carried, weights)
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
         low, high = _band(target, demands.brokers.capacity, final[measure], is_count=measure == 0)
+        if measure == 0 and isinstance(target, Even):
+            low, high = _even(demands, low, high, final[measure])
         for one, there, least, most in zip(price, settled[measure], low, high, strict=True):
             bound += one * there - max(one * least, one * most)
     return -(-bound >> level.shift)
@@ -150,3 +193,19 @@ def _band(
         low.append(min(max(0, least), there))
         high.append(max(most, there))
     return low, high
+
+
+def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the counts next to the fair share or, where one is not, those reached; like brokers may trade places."""
+    brokers = demands.brokers
+    total, capacity = sum(reached), sum(brokers.capacity)
+    shares = [Fraction(total * weight, capacity) for weight in brokers.capacity]
+    if all(share // 1 <= there <= -(-share // 1) for share, there in zip(shares, reached, strict=True)):
+        return low, high
+    likes = list(zip(brokers.rack.tolist(), brokers.capacity, strict=True))
+    least, most = list(reached), list(reached)
+    for column, like in enumerate(likes):
+        peers = [there for there, other in zip(reached, likes, strict=True) if other == like]
+        if max(peers) - min(peers) <= 1:
+            least[column], most[column] = min(peers), max(peers)
+    return least, most

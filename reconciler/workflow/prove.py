@@ -1,33 +1,32 @@
 """`show --prove`: a saved plan, checked against the desired and the observed state by code apart from the planner."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan
 from reconciler.model.problem import StalePlan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.verdict import Verdict
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.plan import LoadsAt, planner_of
 from reconciler.workflow.sources import desired_state, observed_state
-
-if TYPE_CHECKING:
-    from reconciler.model.topic_partition import TopicPartition
-    from reconciler.proof.loaded import Carried
 
 OTHER_FILES = "KR505"
 OTHER_CLUSTER = "KR506"
 MOVED_ON = "KR507"
 
 
-def prove_plan(inputs: Inputs, plan: Plan, *, progress: ProgressHook | None = None) -> Verdict:
+def prove_plan(
+    inputs: Inputs, plan: Plan, *, loads: LoadsAt | None = None, progress: ProgressHook | None = None
+) -> Verdict:
     """Return whether no plan is better than this one, for the files and the cluster, or snapshot, that are named.
 
-    The cluster is by default the plan's. Raises StalePlan where files, cluster or the partitions that the plan moves
-    are no longer those that it was made from.
+    The cluster is by default the plan's; `loads` are those that it was made with. Raises StalePlan where files, cluster
+    or the partitions that the plan moves are no longer those that it was made from.
     """
     inputs = replace(inputs, cluster=inputs.cluster or plan.cluster_name)
     desired = desired_state(inputs)
@@ -36,16 +35,12 @@ def prove_plan(inputs: Inputs, plan: Plan, *, progress: ProgressHook | None = No
         message = f"{inputs.root}/{inputs.cluster} is not what the plan was made from ({made})"
         raise StalePlan(f"{message}: check that out, or plan again", code=OTHER_FILES)
     observed = observed_state(inputs, desired, progress)
-    return verdict_on(plan, desired, observed)
+    measured = planner_of(inputs, loads=loads).loads if loads is not None else None
+    return verdict_on(plan, desired, observed, measured)
 
 
-def verdict_on(
-    plan: Plan, desired: Desired, observed: Cluster, carried: "Mapping[TopicPartition, Carried] | None" = None
-) -> Verdict:
-    """Return whether the plan is proved for these states; a function of its arguments alone.
-
-    `carried` are the measured loads that the plan was made with, if any.
-    """
+def verdict_on(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
+    """Return whether the plan is proved for these states; a function of its arguments alone."""
     from reconciler.proof.check import prove
 
     if observed.cluster_id != plan.cluster_id:
@@ -55,7 +50,7 @@ def verdict_on(
     if not is_same:
         _refuse_moved_on(plan, observed)
     desired, observed = _supposed(plan, desired, observed)
-    verdict = prove(plan, desired, observed, carried)
+    verdict = prove(plan, desired, observed, loads)
     return verdict if is_same else replace(verdict, notes=(_seen_at(plan, observed),))
 
 

@@ -104,6 +104,26 @@ def test_a_plan_of_a_supposed_state_is_proved_for_that(planned: Program) -> None
     assert ended.out.startswith("Proved: no plan copies fewer than ")
 
 
+def test_a_plan_that_balances_disks_has_a_bound_and_a_gap(planned: Program) -> None:
+    file = Path("desired-state/demo/cluster.yaml")
+    text = file.read_text("utf-8")
+    assert "  balance:\n" in text
+    file.write_text(text.replace("  balance:\n", "  balance:\n    disk: {within: 20%}\n"), encoding="utf-8")
+    planned("plan", "--out", "disks.json")
+    ended = planned("show", "disks.json", "--prove")
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.out.startswith("Proved: no plan ")
+    found = json.loads(planned("show", "disks.json", "--prove", "-o", "json").out)
+    assert [level["objective"] for level in found["levels"]] == ["bytes"]
+    assert found["gapPercent"] >= 0
+
+
+def test_loads_are_for_the_proof_alone(planned: Program) -> None:
+    ended = planned("show", "plan.json", "--loads", "loads")
+    assert ended.code == 64
+    assert "--loads is for --prove" in ended.err
+
+
 def test_other_files_make_the_plan_stale(planned: Program) -> None:
     with Path("desired-state/demo/web.yaml").open("a", encoding="utf-8") as file:
         file.write("# changed since\n")

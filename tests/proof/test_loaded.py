@@ -8,15 +8,19 @@ from random import Random
 
 import numpy as np
 import pytest
+from helpers.loads_clusters import LoadsCase
 from helpers.oracle import Problem, is_feasible, legal_sets, problem_of, reached_replicas
-from helpers.proving import provable_plan
+from helpers.proving import plan_of_placed, provable_plan
 from helpers.random_clusters import random_cluster
 
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Within
 from reconciler.model.plan import Plan, PriceLevel, Proof
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.place import plan_placement
 from reconciler.proof.check import prove
 from reconciler.proof.demands import demands_of
 from reconciler.proof.loaded import Carried, loaded_bound
@@ -177,3 +181,33 @@ def test_no_prices_prove_more_than_the_best_plan_within_the_bands_copies() -> No
         prices = {b: random.randint(-30, 30) for b in (1, 2, 3)}
         level = replace(LEVEL, load_prices={"disk": prices}, lower_bound=best + 1)
         assert not prove(_with(level), DESIRED, OBSERVED).is_proved
+
+
+@pytest.mark.parametrize("is_measured", [True, False], ids=["all measures", "disk from the snapshot"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        LoadsCase("joining", brokers=6, racks=3, topics=8, partitions=6, joining=3),
+        LoadsCase("drifted", brokers=9, racks=3, topics=10, partitions=6, is_drifted=True),
+        LoadsCase("leaving", brokers=9, racks=3, topics=10, partitions=6, leaving=(8,)),
+    ],
+    ids=lambda case: case.name,
+)
+def test_the_planners_own_bound_is_proved_and_one_byte_more_is_not(case: LoadsCase, *, is_measured: bool) -> None:
+    desired, observed, measured = case.build()
+    loads = measured if is_measured else None
+    if not is_measured:
+        balance = Balance(disk=desired.cluster.balance.disk)
+        desired = replace(desired, cluster=replace(desired.cluster, balance=balance))
+    rules = topic_rules(desired, observed)
+    placed = plan_placement(desired, observed, rules, compare(desired, observed, rules), loads=loads)
+    plan = plan_of_placed(desired, observed, placed)
+    verdict = prove(plan, desired, observed, loads)
+    assert verdict.wrong is None
+    assert verdict.gap_percent == plan.proof.gap_percent
+    (level,) = plan.proof.levels
+    assert level.lower_bound > 0
+    bound = level.lower_bound + 1
+    raised = replace(level, lower_bound=bound)
+    plan = replace(plan, proof=replace(plan.proof, lower_bound=bound, levels=(raised,)))
+    assert not prove(plan, desired, observed, loads).is_proved
