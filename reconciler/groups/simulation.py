@@ -84,20 +84,42 @@ def _rounds(
     held: Mapping[Identity, _Held],
     generation: int,
 ) -> tuple[Assignment, ...]:
-    """Return each rebalance of one step, up to the one after which nothing changes."""
+    """Return each rebalance of one step, up to the one after which nothing changes.
+
+    An assignor may hand out differently for ever what everybody owns already. Kafka does not ask it again once nobody
+    has to let anything go (KIP-429), so the first such rebalance is then the last.
+    """
     rounds = [_rebalance(assignor, members, topics, held)]
+    is_quiet = [_is_quiet(members, held, rounds[0])]
     while is_cooperative(assignor):
         held = _held_after(members, rounds[-1], generation + len(rounds))
         following = _rebalance(assignor, members, topics, held)
         if following == rounds[-1]:
             break
         rounds.append(following)
+        is_quiet.append(_is_quiet(members, held, following))
         if len(rounds) > MAX_ROUNDS:
-            raise AssignorFailed(
-                f"assignor {assignor.name} does not come to rest: partitions still change hands after {MAX_ROUNDS} "
-                "rebalances; it must return the same assignment once every member owns what it was given"
-            )
+            return tuple(rounds[: _first_quiet(assignor, is_quiet) + 1])
     return tuple(rounds)
+
+
+def _is_quiet(members: Sequence[Member], held: Mapping[Identity, _Held], given: Assignment) -> bool:
+    """Whether no member has to let go of a partition that it holds."""
+    return not any(
+        set(partitions).difference(given[member.member_id].get(topic, ()))
+        for member in members
+        for topic, partitions in held[member.identity].owned.items()
+        if topic in member.subscription
+    )
+
+
+def _first_quiet(assignor: Assignor, is_quiet: Sequence[bool]) -> int:
+    if True not in is_quiet:
+        raise AssignorFailed(
+            f"assignor {assignor.name} does not come to rest: partitions still change hands after {MAX_ROUNDS} "
+            "rebalances; it must return the same assignment once every member owns what it was given"
+        )
+    return is_quiet.index(True)
 
 
 def _held_after(members: Sequence[Member], assignment: Assignment, generation: int) -> dict[Identity, _Held]:

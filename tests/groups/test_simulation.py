@@ -123,16 +123,25 @@ def test_a_cooperative_member_lets_go_what_it_no_longer_reads() -> None:
     assert assignor.calls[2][0].owned == {"u": (0,)}
 
 
-def test_a_group_that_never_comes_to_rest_is_refused() -> None:
-    class Restless(Fixed):
-        def assign(self, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
-            super().assign(members, topics)
-            return {"ab"[len(self.calls) % 2]: {"t": (0,)}}
+class Restless(Fixed):
+    """Hands the one partition to the other member each time it is asked."""
 
+    def assign(self, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
+        super().assign(members, topics)
+        return {"ab"[len(self.calls) % 2]: {"t": (0,)}}
+
+
+def test_kafka_does_not_ask_again_once_nobody_has_to_let_anything_go() -> None:
+    restless = Restless([{}], name="restless", is_cooperative=True)
+    (outcome,) = simulate(Scenario(topics(t=1), (Step(members("a", "b")),)), restless)
+    assert [dict(given) for given in outcome.rounds] == [{"a": {}, "b": {"t": (0,)}}]
+
+
+def test_a_group_whose_members_let_go_for_ever_is_refused() -> None:
+    restless = Restless([{}], name="restless", is_cooperative=True)
+    steps = (Step(members("a", "b")), Step(members("a", "b")))
     with pytest.raises(AssignorFailed, match="does not come to rest: partitions still change hands after 50"):
-        simulate(
-            Scenario(topics(t=1), (Step(members("a", "b")),)), Restless([{}], name="restless", is_cooperative=True)
-        )
+        simulate(Scenario(topics(t=1), steps), restless)
 
 
 def test_a_group_without_members_owns_nothing() -> None:
