@@ -2,28 +2,27 @@ import random
 from collections.abc import Callable
 
 import pytest
-from helpers.staging_drawn import Case, make_case
+from helpers.staging_drawn import Case, known_case
 from helpers.staging_laws import LAWS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reconciler.model.cluster import Cluster
 
-cases = st.integers(0, 10**9).map(make_case)
-law = settings(derandomize=True, max_examples=120, deadline=None)
+SEEDS = range(300)
 
 
 @pytest.mark.parametrize("kept", LAWS, ids=lambda kept: kept.__name__)
-@law
-@given(case=cases)
-def test_every_staging_keeps_the_law(kept: Callable[[Case], None], case: Case) -> None:
-    kept(case)
+def test_every_staging_keeps_the_law(kept: Callable[[Case], None]) -> None:
+    for seed in SEEDS:
+        try:
+            kept(known_case(seed))
+        except AssertionError as error:
+            error.add_note(f"make_case({seed})")
+            raise
 
 
-@law
-@given(cases, st.integers(0, 10**6))
-def test_the_order_of_the_input_does_not_show(case: Case, seed: int) -> None:
-    draw = random.Random(seed)
+@pytest.mark.parametrize("seed", [*SEEDS[:100:10], *SEEDS[200::5]])
+def test_the_order_of_the_input_does_not_show(seed: int) -> None:
+    case, draw = known_case(seed), random.Random(seed)
     brokers = list(case.observed.brokers.items())
     moves, elections = list(case.moves), list(case.elections)
     for shuffled in (brokers, moves, elections):
