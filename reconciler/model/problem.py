@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
+"""The violations of `limits`, for those that find them and those that look for a way out."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:

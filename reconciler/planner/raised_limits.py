@@ -8,12 +8,11 @@ from math import ceil
 from reconciler.model.desired import Limits
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Edit
+from reconciler.model.problem import CHANGED_PARTITIONS, DISK_USE, MOVED_BYTES, Edit
 from reconciler.model.stage import ReassignStage
 from reconciler.planner.remedy_changes import States, partition_count
 
 FULL = 100
-CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 _UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import Desired, Limits
 from reconciler.model.move import Election, Move
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import CHANGED_PARTITIONS, DISK_USE, MOVED_BYTES, Location, Problem, Severity
 from reconciler.staging.disk import DiskUse, capacity
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.situation import Situation
@@ -80,7 +80,7 @@ def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits
         f"the plan changes {changed} of {total} partitions and limits.changedPartitions is {shown}:"
         " raise it, or plan fewer topics at once with --only"
     )
-    return Problem("KR411", message, limits.at.get("changedPartitions"), Severity.VIOLATION)
+    return Problem(CHANGED_PARTITIONS, message, limits.at.get("changedPartitions"), Severity.VIOLATION)
 
 
 def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
@@ -91,13 +91,13 @@ def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
         f"the plan copies {size_text(copied)} ({copied} bytes) and limits.movedBytes is"
         f" {size_text(limits.moved_bytes)}: raise it, or plan fewer topics at once with --only"
     )
-    return Problem("KR412", message, limits.at.get("movedBytes"), Severity.VIOLATION)
+    return Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
 
 
 def _overfull(disk: DiskUse, destinations: Sequence[int], observed: Cluster, limits: Limits) -> Iterator[Problem]:
     """Yield a problem for each disk that, while it takes something in, holds more than it may."""
     is_limited = limits.disk_use is not None
-    code, severity = ("KR413", Severity.VIOLATION) if is_limited else ("KR816", Severity.WARNING)
+    code, severity = (DISK_USE, Severity.VIOLATION) if is_limited else ("KR816", Severity.WARNING)
     for broker_id in destinations:
         for place, held, allowed, total in _disks(disk, observed.brokers[broker_id]):
             if held > allowed:
