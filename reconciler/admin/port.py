@@ -8,6 +8,7 @@ from typing import Protocol
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Topic
+from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -84,6 +85,9 @@ class Admin(Protocol):
 
     def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
         """Return the whole observed state: brokers, configs, topics, sizes, end offsets and, if asked, groups."""
+
+    def sample(self) -> ClusterSample:
+        """Return what every log dir holds, and leaders and end offsets; a missing right or answer is `untold`."""
 
     def cluster_id(self) -> str:
         """Return the id of the cluster that answers."""

@@ -11,6 +11,7 @@ from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
@@ -88,6 +89,22 @@ class SimulatedAdmin:
         if progress is not None:
             progress("topics", len(seen.topics), len(seen.topics))
         return seen
+
+    def sample(self) -> ClusterSample:
+        """Return what the log dirs of living brokers hold, and leaders and end offsets."""
+        self._before("sample")
+        seen = _seen(self.cluster, has_groups=False)
+        return ClusterSample(
+            cluster_id=seen.cluster_id,
+            topics={name: _bare(topic) for name, topic in seen.topics.items()},
+            replicas=tuple(sorted(replica for key, one in seen.partitions() for replica in _on_disk(key, one))),
+            end_offsets={key: one.end_offset for key, one in seen.partitions() if one.end_offset is not None},
+            untold=tuple(
+                f"broker {one.id} is not alive: what its log dirs hold is unknown"
+                for one in seen.brokers.values()
+                if one.is_fenced
+            ),
+        )
 
     def cluster_id(self) -> str:
         """Return the cluster's id."""
@@ -304,6 +321,15 @@ def _without_sizes(partition: Partition, dead: frozenset[int]) -> Partition:
         log_dirs=tuple(None if replica in dead else path for replica, path in log_dirs),
         end_offset=end_offset,
     )
+
+
+def _on_disk(key: TopicPartition, partition: Partition) -> list[ReplicaOnDisk]:
+    """Return the replicas whose log dir is known; how far one lags is not simulated, so only those in sync are told."""
+    return [
+        ReplicaOnDisk(key, replica, log_dir, partition.size_on(replica), 0 if replica in partition.isr else None)
+        for replica, log_dir in zip(partition.replicas, partition.log_dirs, strict=False)
+        if log_dir is not None
+    ]
 
 
 def _bare(topic: Topic) -> Topic:

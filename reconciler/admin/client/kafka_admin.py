@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from reconciler.admin.client import group_writes, groups, observe, requests
+from reconciler.admin.client import group_writes, groups, observe, requests, sample
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
+from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 
 LAG_TRIES = 5
@@ -84,6 +85,10 @@ class KafkaAdmin:
             kafka_version=observe.kafka_version(self.wire),
             controller_id=observe.controller_id(self.wire),
         )
+
+    def sample(self) -> ClusterSample:
+        """Return what every log dir holds, and leaders and end offsets."""
+        return sample.sample(self.wire)
 
     def cluster_id(self) -> str:
         """Return the id of the cluster that answers."""
