@@ -114,7 +114,10 @@ def free_choices(rows: Rows, topics: int = 0) -> Choices:
 
 def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
     """Return [n, racks]: the brokers of each rack that may hold a replica."""
-    return np.stack([rows_allowed[:, rack == number].sum(axis=1) for number in range(racks)], axis=1).astype(np.int64)
+    found = np.zeros((len(rows_allowed), racks), dtype=np.int64)
+    for number in range(racks):
+        found[:, number] = rows_allowed[:, rack == number].sum(axis=1)
+    return found
 
 
 def classes(rows: Rows, kind: Ints) -> tuple[Rows, Ints]:

@@ -98,7 +98,7 @@ def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], counts: Ints, 
     """Return how counts [..., brokers] are judged by their sums; `sharing` [..., brokers]: who has a fair share."""
     if isinstance(target, Even):
         return squares_of(capacity)
-    if not isinstance(target, Within):
+    if not isinstance(target, Within) or not capacity:
         return Free()
     width = len(capacity)
     totals, sharers = counts.reshape(-1, width).sum(axis=1).tolist(), sharing.reshape(-1, width).tolist()

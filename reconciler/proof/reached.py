@@ -92,6 +92,8 @@ def _refuse_illegal(demands: Demands, replicas: Sequence[Replicas], table: Ints)
     """Raise Disproved for the first partition that breaks a rule in the end."""
     if not replicas:
         return
+    if not demands.brokers.ids:
+        raise Disproved(f"{demands.rows.keys[0]} ends on brokers {list(replicas[0])}: no broker takes part in the plan")
     for is_wrong, what in _faults(demands, table):
         if is_wrong.any():
             row = int(is_wrong.argmax())
