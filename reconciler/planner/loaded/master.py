@@ -130,7 +130,8 @@ class Master:
         for number, row in self._partition.items():
             worth[number] = row.dual_value() * self._unit
         taken = np.array([variable.solution_value() for variable in self._taken])
-        return Solved(self._goal.Value() * self._unit, prices, worth, slack, taken)
+        dearer = np.array([variable.reduced_cost() for variable in self._taken])
+        return Solved(self._goal.Value() * self._unit, prices, worth, slack, taken, dearer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,8 @@ class Solved:
     """The optimum of a master: its cost, slack included; what a unit costs in each band [measures, brokers].
 
     `worth` [rows]: what a partition's own row adds to its cheapest column. `slack` [measures, brokers]: parts of fair
-    shares left outside. `taken`: how much of each column.
+    shares left outside. `taken`: how much of each column; `dearer`: by
+    how much each is too dear to be taken, in the master's unit.
     """
 
     cost: float
@@ -146,6 +148,7 @@ class Solved:
     worth: Floats
     slack: Floats
     taken: Floats
+    dearer: Floats
 
 
 def members_of(held: Bools) -> tuple[int, ...]:

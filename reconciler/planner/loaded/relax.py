@@ -14,6 +14,8 @@ from reconciler.planner.loaded.task import DISK, LEADERS, MEASURES, NETWORK_OUT,
 ROUNDS = 200
 COLUMNS_A_ROUND = 2500
 MOST_COLUMNS = 80_000
+FULL = 16_000
+KEPT_COLUMNS = 9_000
 ENOUGH = 0.0005
 ENOUGH_OF_MANY = 0.004
 MANY_COLUMNS = 15_000
@@ -61,6 +63,8 @@ class Relaxation:
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
         self._penalty = _first_penalty(task, bands, goal)
         self._master = Master(task, bands, self._unit, self._penalty)
+        self._added = 0
+        self._is_diving = False
         self._best = max(_start_prices(task, bands, self._shift), key=self._bound_at)
         self._best_bound = self._bound_at(self._best)
         picked = cheapest(task, goal.costs(self._best, self._shift))
@@ -74,7 +78,11 @@ class Relaxation:
     def dived(self) -> Relaxed:
         """Return a solution that takes nearly all columns whole: the largest parted partitions are settled, in turn."""
         solved = self._master.solve()
-        is_many = len(self._master.columns) >= MANY_COLUMNS // 3
+        self._is_diving = True
+        is_many = self._added >= MANY_COLUMNS // 3
+        if len(self._master.columns) > KEPT_COLUMNS:
+            self._forget(solved)
+            solved = self._master.solve()
         for _ in range(DIVES_OF_MANY if is_many else DIVES):
             parted = _parted(self._task, self._master.columns, solved.taken)
             if not parted:
@@ -85,8 +93,11 @@ class Relaxation:
         return Relaxed(self._best, self._shift, tuple(self._master.columns), solved.taken)
 
     def _generated(self, rounds: int) -> Solved:
+        solved = self._master.solve()
         for left in reversed(range(rounds)):
-            solved = self._master.solve()
+            if len(self._master.columns) > FULL and not self._is_diving:
+                self._forget(solved)
+                solved = self._master.solve()
             prices = _whole(solved.prices, self._task, self._shift)
             costs = self._goal.costs(prices, self._shift)
             picked = cheapest(self._task, costs)
@@ -98,13 +109,14 @@ class Relaxation:
             reduced = _reduced(self._task, costs, picked, solved, self._shift)
             paying = np.flatnonzero(reduced < -HARDLY * self._unit)
             paying = paying[np.argsort(reduced[paying], kind="stable")][:COLUMNS_A_ROUND]
-            has_room = len(self._master.columns) < MOST_COLUMNS
+            has_room = self._added < MOST_COLUMNS
             if not (has_room and self._add(picked, paying)) and not self._steeper(solved, has_room=has_room):
                 break
+            solved = self._master.solve()
         return solved
 
     def _is_done(self, solved: Solved, bound: int) -> bool:
-        enough = ENOUGH if len(self._master.columns) < MANY_COLUMNS else ENOUGH_OF_MANY
+        enough = ENOUGH if self._added < MANY_COLUMNS else ENOUGH_OF_MANY
         gap = solved.cost - max(bound, self._best_bound) / 2**self._shift
         is_kept = not (solved.slack > HARDLY).any()
         return is_kept and gap <= enough * abs(solved.cost) + HARDLY * self._unit
@@ -124,10 +136,23 @@ class Relaxation:
     def _add(self, picked: Picked, rows: Ints) -> int:
         none = np.zeros((len(MEASURES), self._task.brokers), dtype=np.int64)
         cost = cost_of(self._task, self._goal.costs(none, 0), picked.members, picked.leader)
-        return sum(
+        added = sum(
             self._master.add(Column(row, members_of(picked.members[row]), int(picked.leader[row]), int(cost[row])))
             for row in rows.tolist()
         )
+        self._added += added
+        return added
+
+    def _forget(self, solved: Solved) -> None:
+        """Go on with the columns that are taken and those next to be: a smaller program is solved faster."""
+        columns = self._master.columns
+        order = np.lexsort((np.arange(len(columns)), solved.dearer, solved.taken <= PART))
+        taken = int((solved.taken > PART).sum())
+        kept = set(order[: max(KEPT_COLUMNS, taken)].tolist())
+        kept |= {number for number, column in enumerate(columns) if not self._task.stays[column.row]}
+        self._master = Master(self._task, self._bands, self._unit, self._penalty)
+        for number in sorted(kept):
+            self._master.add(columns[number])
 
 
 def _parted(task: Task, columns: Sequence[Column], taken: Floats) -> list[tuple[int, int]]:

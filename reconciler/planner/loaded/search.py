@@ -11,6 +11,7 @@ from reconciler.planner.loaded.relax import Goal, Relaxed
 from reconciler.planner.loaded.task import LEADER_MEASURES, MEASURES, Task
 
 STEPS = 4000
+MOST_TRADED = 300
 SWEEPS = 20
 WORTH_IT = 20_000
 """What one saving must come to, as a part of all that is copied: one such part."""
@@ -114,7 +115,9 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool,
         cost = _dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            if kinds[1] and _swap_leaders(placement, bands, *where):
+            if (kinds[1] and _swap_leaders(placement, bands, *where)) or (
+                kinds[0] and _swap_replicas(placement, bands, where[1])
+            ):
                 stuck.clear()
             else:
                 stuck.add(where)
@@ -124,6 +127,40 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool,
         best = int(useful[score.argmin()])
         placement.exchange(int(found.row[best]), int(found.leaving[best]), int(found.arriving[best]))
         stuck.clear()
+
+
+def _swap_replicas(placement: Placement, bands: Bands, broker: int) -> bool:
+    """Let this broker and another of its rack trade replicas; false where no pair brings the bands closer."""
+    task = placement.task
+    best: tuple[float, int, int, int] | None = None
+    for other in task.columns[int(task.bench.rack[broker])].tolist():
+        if other == broker:
+            continue
+        out, into = (_tradable(placement, *pair) for pair in ((broker, other), (other, broker)))
+        if not len(out) or not len(into):
+            continue
+        away, back = (each.ravel() for each in np.meshgrid(out, into, indexing="ij"))
+        change = _pair_change(placement, bands, (other, broker), (back, away))
+        pair = int(change.argmin())
+        if change[pair] < -HARDLY and (best is None or change[pair] < best[0]):
+            best = (float(change[pair]), int(away[pair]), int(back[pair]), other)
+    if best is None:
+        return False
+    _, away_row, back_row, other = best
+    placement.exchange(away_row, broker, other)
+    placement.exchange(back_row, other, broker)
+    return True
+
+
+def _tradable(placement: Placement, giver: int, taker: int) -> Ints:
+    """Return rows of which the giver's replica may go to the taker; the largest, where there are many."""
+    task = placement.task
+    may = placement.members[:, giver] & ~task.forced[:, giver] & task.allowed[:, taker] & ~placement.members[:, taker]
+    rows = np.flatnonzero(may & _may_follow(placement, giver, taker))
+    if len(rows) > MOST_TRADED:
+        order = np.argsort(-task.size[rows], kind="stable")
+        rows = np.sort(rows[order[:MOST_TRADED]])
+    return rows
 
 
 def _swap_leaders(placement: Placement, bands: Bands, measure: int, broker: int) -> bool:
@@ -217,7 +254,21 @@ def _may_follow(placement: Placement, leaving: int, arriving: int) -> Bools:
 def _best_pair(
     placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints], saved: Ints
 ) -> tuple[float, int, int] | None:
-    weights, (back, instead) = placement.task.weights, rows
+    back, instead = rows
+    change = _pair_change(placement, bands, pair, (instead, back))
+    useful = np.flatnonzero(change <= 0)
+    if not len(useful):
+        return None
+    best = int(useful[saved[useful].argmin()])
+    return float(saved[best]), int(back[best]), int(instead[best])
+
+
+def _pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
+    """Return how much closer bands come (negative) when the first rows leave the first broker for the second.
+
+    The second rows take the opposite way.
+    """
+    weights, (instead, back) = placement.task.weights, rows
     change = np.zeros(len(back))
     for measure in np.flatnonzero(bands.asked).tolist():
         moved = weights.replica[back, measure] - weights.replica[instead, measure]
@@ -225,11 +276,7 @@ def _best_pair(
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
             change += _step(placement, bands, measure, np.full(len(back), broker), load)
-    useful = np.flatnonzero(change <= 0)
-    if not len(useful):
-        return None
-    best = int(useful[saved[useful].argmin()])
-    return float(saved[best]), int(back[best]), int(instead[best])
+    return change
 
 
 def _worst_first(now: Floats) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,78 @@
+"""The kinds of cluster with loads that are small enough for every run: what is copied, what each broker ends with."""
+
+import pytest
+from helpers.loads_clusters import A_ADD, A_DRIFT, LoadsCase
+from helpers.loads_planning import planned_with
+from helpers.planning import cluster_after
+from helpers.random_clusters import shuffled
+
+from reconciler.model.loads import Loads
+from reconciler.planner.place import Placed
+
+BAND = 1.09
+
+
+def _end(placed: Placed, measure: str) -> float:
+    held = [float(getattr(share, measure)) for share in placed.balance_after.values()]
+    return max(held) / (sum(held) / len(held))
+
+
+@pytest.mark.parametrize(
+    ("case", "over_bound", "copies", "leaders"),
+    [(A_ADD, 1.001, 784, 264), (A_DRIFT, 1.01, 214, 74)],
+    ids=["three brokers join", "nine brokers drifted"],
+)
+def test_all_five_bands_are_kept_with_nearly_the_fewest_bytes_and_fewer_moves_than_cruise_control(
+    case: LoadsCase, over_bound: float, copies: int, leaders: int
+) -> None:
+    desired, observed, loads = case.build()
+    placed = planned_with(desired, observed, loads)
+    assert placed.proof.lower_bound <= placed.proof.value <= over_bound * placed.proof.lower_bound
+    assert placed.proof.value == sum(move.bytes for move in placed.moves)
+    assert sum(len(move.added) for move in placed.moves) < copies
+    assert sum(move.from_replicas[0] != move.to_replicas[0] for move in placed.moves) < leaders
+    for measure in ("replicas", "leaders", "bytes", "bytes_in_per_second", "bytes_out_per_second"):
+        assert _end(placed, measure) <= BAND + 0.003, measure
+    assert not [problem for problem in placed.warnings if problem.code == "KR842"]
+
+
+def test_the_same_inputs_in_another_order_give_the_same_moves_and_the_reached_state_needs_none() -> None:
+    desired, observed, loads = A_DRIFT.build()
+    placed = planned_with(desired, observed, loads)
+    other = Loads(dict(sorted(loads.of.items(), reverse=True)))
+    assert planned_with(shuffled(desired, 7), observed, other) == placed
+    reached = cluster_after(observed, placed.moves, placed.topic_changes)
+    assert planned_with(desired, reached, loads).moves == ()
+
+
+def test_the_bound_is_the_sum_of_cheapest_placements_at_the_prices_that_the_plan_keeps() -> None:
+    desired, observed, loads = A_DRIFT.build()
+    (level,) = planned_with(desired, observed, loads).proof.levels
+    brokers = sorted(observed.brokers)
+    rack_of = {broker_id: observed.brokers[broker_id].rack for broker_id in brokers}
+    prices = {
+        "replicas": level.prices,
+        "disk": level.load_prices.get("disk", {}),
+        "networkIn": level.load_prices.get("networkIn", {}),
+    }
+    bound = 0
+    total = dict.fromkeys(prices, 0)
+    for key, partition in observed.partitions():
+        load = loads.of[key]
+        assert load.size_bytes is not None
+        assert load.bytes_in is not None
+        weight = {"replicas": 1, "disk": load.size_bytes, "networkIn": load.bytes_in}
+        for rack in sorted(set(rack_of.values()), key=str):
+            bound += min(
+                (0 if broker_id in partition.replicas else load.size_bytes << level.shift)
+                + sum(weight[name] * price.get(broker_id, 0) for name, price in prices.items())
+                for broker_id in brokers
+                if rack_of[broker_id] == rack
+            )
+        for name in total:
+            total[name] += 3 * weight[name]
+    for name, price in prices.items():
+        for broker_id in brokers:
+            low, high = -(-91 * total[name] // 900), 109 * total[name] // 900
+            bound -= max(price.get(broker_id, 0) * low, price.get(broker_id, 0) * high)
+    assert level.lower_bound == -(-bound >> level.shift)
