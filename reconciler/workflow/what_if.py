@@ -7,9 +7,9 @@ from reconciler.admin.port import ProgressHook
 from reconciler.diff.health import health
 from reconciler.diff.what_if import NotASupposition, Supposed, suppose, suppositions
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Off
+from reconciler.model.desired import Desired, Off
 from reconciler.model.plan import Plan
-from reconciler.model.problem import PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
 from reconciler.model.what_if import AddBroker, Health, Supposition, WhatIf
 from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
@@ -45,6 +45,7 @@ def plan_if(
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
     at = suppose(desired, observed, supposed)
+    _refuse_meaningless(desired, at.desired)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
     planner = replace(planner_of(inputs, only, loads), warnings=unread)
@@ -68,6 +69,16 @@ def outcome_of(
     )
     partitions = sum(len(topic.partitions) for topic in at.observed.topics.values())
     return Planned(with_id(plan), len(at.observed.topics), partitions)
+
+
+def _refuse_meaningless(desired: Desired, supposed: Desired) -> None:
+    """Raise InvalidInput where files that said what is supposed would be refused."""
+    from reconciler.files.semantics import semantic_problems
+
+    known = set(semantic_problems(desired))
+    problems = [problem for problem in semantic_problems(supposed) if problem not in known]
+    if problems:
+        raise InvalidInput(problems)
 
 
 def what_if_json(what_if: WhatIf) -> str:

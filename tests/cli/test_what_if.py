@@ -160,6 +160,12 @@ def test_a_broker_that_would_stay_empty_is_told(shop: Program) -> None:
     assert "broker 7 joins and stays empty: balance.replicas is off" in shop("plan", "--what-if", "add=7@c").out
 
 
+def test_what_files_could_not_say_is_refused_as_in_files(shop: Program) -> None:
+    ended = shop("plan", "--what-if", "replicationFactor=orders:1")
+    assert (ended.code, ended.out) == (1, "")
+    assert "min.insync.replicas 2 is above replicationFactor 1 (--what-if:1)" in ended.err
+
+
 def test_nothing_to_do_says_so_and_what_is_supposed(shop: Program) -> None:
     ended = shop("plan", "--what-if", "partitions=orders:4")
     assert ended.out.startswith("What if: partitions=orders:4\n")
