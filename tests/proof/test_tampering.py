@@ -147,6 +147,17 @@ def _with_assignment(plan: Plan, topic: str, assignment: dict[int, tuple[int, ..
     return replace(plan, topic_changes=changes)
 
 
+def _joint(proof: Proof, weight: int) -> dict[int, int]:
+    even, copies = proof.levels[:2]
+    joint = {broker_id: copies.prices[broker_id] + weight * even.prices[broker_id] for broker_id in even.prices}
+    return {broker_id: price - min(joint.values()) for broker_id, price in joint.items()}
+
+
+def test_joint_prices_may_weigh_the_balance_more() -> None:
+    heavier = _proof(SHOP_PLAN, lambda proof: replace(proof, prices=_joint(proof, weight=10**6)))
+    assert prove(heavier, SHOP, SHOP_OBSERVED).is_proved
+
+
 TAMPERED: list[tuple[str, Plan, str]] = [
     (
         "the value of a level is lowered",
@@ -241,6 +252,11 @@ TAMPERED: list[tuple[str, Plan, str]] = [
     (
         "a joint price is another",
         _proof(SHOP_PLAN, lambda proof: replace(proof, prices={**proof.prices, 3: proof.prices[3] + 1})),
+        "the proof's prices are not those of its levels together",
+    ),
+    (
+        "the joint prices weigh a copy as much as the balance",
+        _proof(SHOP_PLAN, lambda proof: replace(proof, prices=_joint(proof, weight=1))),
         "the proof's prices are not those of its levels together",
     ),
     (
