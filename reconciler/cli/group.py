@@ -16,6 +16,8 @@ VERBS = {
     "apply": "Run a saved plan, move for move; run again to resume.",
     "status": "Show the run in progress, its moves, bytes, rate and time left.",
     "cancel": "Stop a run on a legal state.",
+    "collect": "Sample a live cluster into Parquet: sizes, leaders, end offsets.",
+    "loads": "Make each partition's load from samples, with Spark: what plan --loads balances on.",
     "groups": "Consumer groups: who reads what, how far behind, and what a change would do.",
 }
 

@@ -1,0 +1,95 @@
+"""`reconciler collect` as it is called: what it says, how it ends, and that a signal loses nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.program import ROOT, Program, modules_loaded_by
+from pyarrow import dataset
+
+from reconciler.workflow.init import write_demo
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_demo("desired-state")
+    return tmp_path
+
+
+def test_one_round_by_default_and_what_comes_next_is_told(reconciler: Program, demo: Path) -> None:
+    done = reconciler("collect", "--cluster", "demo", "--out", "samples")
+    assert (done.code, done.out) == (0, "")
+    first, last = done.err.splitlines()
+    assert first.endswith("  demo: 480 partitions, 1,428 replicas")
+    assert last == "Wrote samples: 480 samples in 1 round. Loads of partitions:  reconciler loads --samples samples"
+    assert dataset.dataset(demo / "samples", format="parquet").count_rows() == 480
+
+
+def test_rounds_over_an_hour(reconciler: Program, demo: Path) -> None:
+    done = reconciler("collect", "--cluster", "demo", "--out", "samples", "--every", "10m", "--for", "1h")
+    assert done.code == 0
+    assert len(list((demo / "samples").glob("cluster=demo/date=*/*.parquet"))) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Missing option '--out'"),
+        (("--out", "s", "--once", "--for", "1h"), "--once is one round"),
+        (("--out", "s", "--every", "0s"), "--every 0s would never end"),
+        (("--out", "s", "--every", "60"), "is no length of time"),
+        (("--out", "s", "--state", "x.json"), "collect works on a cluster"),
+        (("--out", "s", "-o", "json"), "'json'"),
+    ],
+)
+def test_wrong_usage_ends_with_64(reconciler: Program, arguments: tuple[str, ...], words: str) -> None:
+    done = reconciler("collect", *arguments)
+    assert done.code == 64
+    assert words in done.err
+
+
+@pytest.mark.usefixtures("demo")
+def test_what_is_loaded_is_what_it_needs() -> None:
+    loaded = modules_loaded_by("collect", "--cluster", "demo", "--out", "samples", cwd=Path.cwd())
+    assert "pyarrow" in loaded
+    assert not loaded & {"pyspark", "kafka", "ortools", "jinja2"}
+
+
+# Loads what the program needs, and is then stopped in the pause after its first round, which lasts an hour.
+_PAUSED = """
+import sys, time
+from reconciler.admin import simulated
+simulated.SimulatedClock.sleep = lambda self, seconds: time.sleep(seconds)
+from reconciler.cli.main import run
+sys.argv[0] = "reconciler"
+run()
+"""
+
+
+@pytest.mark.usefixtures("demo")
+@pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "Interrupted."), ("SIGTERM", 143, "Terminated.")])
+def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: int, word: str) -> None:
+    arguments = ("collect", "--cluster", "demo", "--out", "samples", "--every", "1h")
+    started = subprocess.Popen(
+        [sys.executable, "-c", _PAUSED, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not list(Path("samples").glob("cluster=*/date=*/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.1)
+    started.send_signal(getattr(signal, sent))
+    told = started.communicate(timeout=10)[1]
+    assert started.returncode == code
+    assert [line for line in told.splitlines() if line][-2:] == [
+        "Wrote samples: 480 samples in 1 round. Loads of partitions:  reconciler loads --samples samples",
+        word,
+    ]
+    assert dataset.dataset("samples", format="parquet").count_rows() == 480
