@@ -9,9 +9,12 @@ Placed by Kafka's rack-alternating rule; *drifted*: brokers at random in distinc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
-from helpers.flat_clusters import CLUSTER_ID, kafka_placement, rack_name
+import pyarrow as pa
+from helpers.flat_clusters import CLUSTER_ID, kafka_placement, rack_name, snapshot_text
+from pyarrow import parquet
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import (
@@ -33,6 +36,7 @@ from reconciler.model.topic_partition import TopicPartition
 FACTOR = 3
 DISK_BYTES = 2_000_000_000_000
 NETWORK_BYTES = 200_000_000
+FIGURES = ("avg", "p95", "max", "peak")
 MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
 
 
@@ -75,6 +79,44 @@ class LoadsCase:
         brokers = {b: Broker(b, rack_name(b, self.racks), f"kafka-{b}", 9092) for b in everyone}
         observed = Cluster(CLUSTER_ID, brokers, topics, observed_at="2026-11-21T14:02:11Z", kafka_version="4.3")
         return self._desired(), observed, Loads(loads)
+
+    def write(self, root: Path) -> tuple[Path, Path, Path]:
+        """Write the desired state, the snapshot and the loads under `root`; return where each is."""
+        _, observed, loads = self.build()
+        desired, snapshot, folder = root / "desired-state", root / f"{self.name}.json", root / "loads"
+        (desired / self.name).mkdir(parents=True)
+        folder.mkdir()
+        (desired / self.name / "cluster.yaml").write_text(self._yaml(), encoding="utf-8")
+        snapshot.write_text(snapshot_text(observed), encoding="utf-8")
+        rows = [
+            {
+                "cluster": self.name,
+                "topic": key.topic,
+                "partition": key.partition,
+                **{f"bytes_in_{figure}": float(load.bytes_in or 0) for figure in FIGURES},
+                **{f"bytes_out_{figure}": float(load.bytes_out or 0) for figure in FIGURES},
+                "size_bytes": load.size_bytes,
+            }
+            for key, load in loads.of.items()
+        ]
+        parquet.write_table(pa.Table.from_pylist(rows), folder / "part-0.parquet")
+        return desired, snapshot, folder
+
+    def _yaml(self) -> str:
+        percent = f"{float(100 * self.band):g}%"
+        asked = ", ".join(f"{name}: {{within: {percent}}}" for name in MEASURES)
+        leaving = "".join(f"    - {{id: {broker_id}, state: draining}}\n" for broker_id in self.leaving)
+        return (
+            "apiVersion: reconciler/v1\nkind: Cluster\n"
+            f"metadata: {{name: {self.name}}}\n"
+            "spec:\n"
+            f"  clusterId: {CLUSTER_ID}\n" + (f"  brokers:\n{leaving}" if leaving else "") + f"  balance: {{{asked}}}\n"
+            "  moves: {throttle: 50MiB/s, perBroker: 100}\n"
+            "---\n"
+            "apiVersion: reconciler/v1\nkind: Topic\n"
+            'metadata: {names: ["topic-*"]}\n'
+            "spec: {placement: {racks: {spread: strict}}}\n"
+        )
 
     def _placed(self, random: np.random.Generator) -> list[list[tuple[int, ...]]]:
         rack_of = {broker_id: rack_name(broker_id, self.racks) for broker_id in range(self.brokers)}

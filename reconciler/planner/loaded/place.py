@@ -67,19 +67,42 @@ def place_loaded(
         return Loaded(task, bands, task.held, task.leader, loads, 0, np.zeros_like(loads), 0)
     found, prices, shift = _placed(task, bands, is_size_known=is_size_known)
     for _ in range(SAME_AGAIN):
-        again, *_ = _placed(_reached(task, found), bands, is_size_known=is_size_known)
-        if (again.members == found.members).all() and (again.leader == found.leader).all():
+        if not _again(found, still, balance, load_of, is_size_known=is_size_known):
             break
-        found = Placement(task, again.members, again.leader)
     proven, prices = _bound(task, bands.as_wide_as(found.loads), prices, shift, is_size_known=is_size_known)
     told = shift if is_size_known else shift + FINER
     return Loaded(task, bands, found.members, found.leader, found.loads, proven, prices, told)
 
 
-def _reached(task: Task, found: Placement) -> Task:
-    """Return the task that planning again would see."""
-    everywhere = np.ones_like(task.stays)
-    return replace(task, held=found.members, leader=found.leader, stays=everywhere, is_new=~everywhere)
+def _again(
+    found: Placement,
+    still: Still,
+    balance: Balance,
+    load_of: Mapping[TopicPartition, tuple[int, int, int]],
+    *,
+    is_size_known: bool,
+) -> bool:
+    """Plan again from the state reached, and follow; false where nothing moves any more.
+
+    What a partition may choose can follow from where it is: its racks, a cordoned broker that it has left.
+    """
+    task, bench = found.task, found.task.bench
+    lists = [
+        (bench.ids[leader], *(bench.ids[column] for column in np.flatnonzero(members).tolist() if column != leader))
+        for members, leader in zip(found.members, found.leader.tolist(), strict=True)
+    ]
+    rows = [row for row, slot in enumerate(task.slots) if not slot.fixed]
+    slots = [replace(task.slots[row], replicas=lists[row]) for row in rows]
+    decided = [(slot.topic_partition, lists[row]) for row, slot in enumerate(task.slots) if slot.fixed]
+    next_task = task_of(slots, (*still, *decided), bench, load_of)
+    next_task.base[:] += task.base - task_of((), still, bench, load_of).base
+    if not len(next_task.need):
+        return False
+    again, *_ = _placed(next_task, bands_of(next_task, balance), is_size_known=is_size_known)
+    changed = (again.members != found.members[rows]).any(axis=1) | (again.leader != found.leader[rows])
+    for place in np.flatnonzero(changed).tolist():
+        found.put(rows[place], np.flatnonzero(again.members[place]), int(again.leader[place]))
+    return bool(changed.any())
 
 
 def _goal(task: Task, *, is_size_known: bool) -> Goal:

@@ -190,7 +190,8 @@ def bound_of(task: Task, bands: Bands, costs: Costs, picked: Picked) -> int:
 
 def _shift(task: Task, goal: Goal) -> int:
     """Return how many bits below the cost's unit prices may tell, so that no placement's cost leaves 64 bits."""
-    most = int(goal.copy.max(initial=0)) * int(task.need.max(initial=1)) + goal.change
+    dearest = max(int(goal.copy.max(initial=0)), int(task.weights.replica[:, DISK].max(initial=0)))
+    most = dearest * int(task.need.max(initial=1)) + goal.change
     return max(0, min(20, 54 - most.bit_length()))
 
 

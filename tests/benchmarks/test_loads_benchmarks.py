@@ -1,0 +1,75 @@
+"""Prints the table of the clusters with loads: `pytest tests/benchmarks/test_loads_benchmarks.py -m benchmark -s`.
+
+All five measures are to be within 9 % of their fair share. The whole command is counted: YAML, snapshot and Parquet
+read, planned, staged and written. The variable LOADS_CASES names others than `a-add,a-drift,c-drift`; `c-remove` and
+`d-add` are there too. Beside the plan stands what Cruise Control copied on its draw of the same kind of cluster, and
+each bytes over the bound of its own draw.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.loads_clusters import LOADS_CASES, LoadsCase
+from helpers.measure import cost_of
+
+DEFAULT = "a-add,a-drift,c-drift"
+CRUISE_CONTROL = {
+    "a-add": "784 copies, 2613.6 GB (1.20), 264 leaders",
+    "a-drift": "214 copies, 834.4 GB (1.43), 74 leaders",
+    "c-drift": "4718 copies, 4760 GB (1.20), 1992 leaders",
+    "c-remove": "990 copies, 1182.2 GB (1.00), 385 leaders",
+    "d-add": "21260 copies, 4612.7 GB (1.10), 7136 leaders",
+}
+HEADER = (
+    "| case | copies | GB | bytes / bound | gap % | leaders changed | replicas; leaders; disk; in; out max/mean "
+    "| CPU s | MB | Cruise Control |\n" + "|---" * 10 + "|"
+)
+COLUMNS = ("replicas", "leaders", "bytes", "bytesInPerSecond", "bytesOutPerSecond")
+MOST_GAP_PERCENT = 1.0
+
+pytestmark = pytest.mark.benchmark
+
+
+def _planned(case: LoadsCase, folder: Path) -> tuple[str, Mapping[str, Any]]:
+    desired, snapshot, loads = case.write(folder)
+    out = folder / "plan.json"
+    arguments = ["-C", str(desired), "plan", "--cluster", case.name, "--state", str(snapshot)]
+    cost = cost_of([*arguments, "--loads", str(loads), "--out", str(out)])
+    plan = json.loads(out.read_text(encoding="utf-8"))
+    summary, proof = plan["summary"], plan["proof"]
+    cells = (
+        case.name,
+        f"{summary['replicaMoves']:,}",
+        f"{summary['bytes'] / 1e9:,.1f}",
+        f"{proof['value'] / max(1, proof['lowerBound']):.4f}",
+        f"{proof['gapPercent']:.3f}",
+        f"{summary['leaderChanges']:,}",
+        "; ".join(f"{_over_mean(plan, column, case):.3f}" for column in COLUMNS),
+        f"{cost.cpu_seconds:.1f}",
+        f"{cost.peak_megabytes:.0f}",
+        CRUISE_CONTROL[case.name],
+    )
+    return "| " + " | ".join(cells) + " |", plan
+
+
+def _over_mean(plan: Mapping[str, Any], column: str, case: LoadsCase) -> float:
+    held = [float(share[column]) for key, share in plan["balance"]["after"].items() if int(key) not in case.leaving]
+    return max(held) / (sum(held) / len(held))
+
+
+def test_plans_of_the_clusters_with_loads(tmp_path: Path) -> None:
+    lines = [HEADER]
+    for name in os.environ.get("LOADS_CASES", DEFAULT).split(","):
+        folder = tmp_path / name
+        folder.mkdir()
+        line, plan = _planned(LOADS_CASES[name], folder)
+        lines.append(line)
+        assert not [warning for warning in plan["warnings"] if warning["code"] == "KR842"], name
+        if name == "c-drift":
+            assert plan["proof"]["gapPercent"] <= MOST_GAP_PERCENT
+    sys.stdout.write("\n" + "\n".join(lines) + "\n")
