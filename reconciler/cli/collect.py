@@ -28,7 +28,15 @@ Examples:
 @click.option("--out", metavar="DIR", required=True, show_envvar=True, help="Folder of the samples; kept and added to.")
 @click.option("--once", is_flag=True, show_envvar=True, help="One round, now: so without --every and --for.")
 @click.option("--every", type=DURATION, metavar="TIME", show_envvar=True, help="A round every so often [default: 60s].")
-@click.option("--for", "length", type=DURATION, metavar="TIME", show_envvar=True, help="How long [default: no end].")
+@click.option(
+    "--for",
+    "length",
+    type=DURATION,
+    metavar="TIME",
+    envvar="RECONCILER_COLLECT_FOR",
+    show_envvar=True,
+    help="How long [default: no end].",
+)
 @verb_options(TEXT)
 @click.pass_context
 def command(context: click.Context, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:

@@ -18,10 +18,10 @@ Examples:
 
 @click.command("describe", epilog=EXAMPLES + EPILOG)
 @group_arguments
-@click.option("--plan", "plan_path", metavar="PLAN", show_envvar=True, help="Show who coordinates once it has run.")
+@click.option("--plan", metavar="PLAN", show_envvar=True, help="Show who coordinates once it has run.")
 @verb_options(TEXT, JSON)
 @click.pass_context
-def command(context: click.Context, group_ids: tuple[str, ...], plan_path: str | None) -> int:
+def command(context: click.Context, group_ids: tuple[str, ...], plan: str | None) -> int:
     """Show groups: state, assignor, coordinator, members with what they own, and the lag of each partition.
 
     Without a GROUP, all of them. A dash is what is not known: a partition without a commit has no lag.
@@ -30,7 +30,7 @@ def command(context: click.Context, group_ids: tuple[str, ...], plan_path: str |
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 
-    seen = groups_seen(asked.inputs, group_ids, plan_path=plan_path)
+    seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
     if asked.is_json:
         write(as_group_state_json.described(seen.groups, seen.warnings))
     else:

@@ -84,7 +84,7 @@ class _Scope(click.ParamType["TopicScope"]):
 @click.option("--all-groups", is_flag=True, show_envvar=True, help="Every group that has committed offsets.")
 @click.option(
     "--topic",
-    "scopes",
+    "topic",
     type=_Scope(),
     metavar="TOPIC[:P,...]",
     multiple=True,
@@ -112,7 +112,7 @@ class _Scope(click.ParamType["TopicScope"]):
 @click.pass_context
 def command(
     context: click.Context, /, group_ids: tuple[str, ...], export: str | None, *, all_groups: bool, execute: bool,
-    scopes: "tuple[TopicScope, ...]", all_topics: bool, **targets: object,
+    topic: "tuple[TopicScope, ...]", all_topics: bool, **targets: object,
 ) -> int:  # fmt: skip
     """Move the committed offsets of groups without members. Shows first, acts with --execute.
 
@@ -122,13 +122,13 @@ def command(
     """
     asked = asked_for(context)
     refuse_state(asked, "groups reset-offsets")
-    _refuse_unclear(asked, group_ids, scopes, all_groups=all_groups, all_topics=all_topics, export=export)
+    _refuse_unclear(asked, group_ids, topic, all_groups=all_groups, all_topics=all_topics, export=export)
     from reconciler.workflow.groups_reset_offsets import FromFile, ResetRequest, refusal, reset_offsets
 
     target = _target(targets)
-    if isinstance(target, FromFile) == bool(scopes or all_topics):
+    if isinstance(target, FromFile) == bool(topic or all_topics):
         raise click.UsageError("say what to reset with --topic or --all-topics; a file says it itself.")
-    request = ResetRequest(target, group_ids, all_groups, scopes or None)
+    request = ResetRequest(target, group_ids, all_groups, topic or None)
     outcome = reset_offsets(asked.inputs, request, is_executed=execute)
     _show(outcome, asked, export)
     refused = refusal(outcome)

@@ -26,10 +26,18 @@ Examples:
     "--log-dirs",
     "has_log_dirs",
     is_flag=True,
+    envvar="RECONCILER_SHOW_LOG_DIRS",
     show_envvar=True,
     help="In these files, name the log dir foretold for each new replica, not any.",
 )
-@click.option("--prove", "is_proof_asked", is_flag=True, show_envvar=True, help="Check that no plan is better.")
+@click.option(
+    "--prove",
+    "is_proof_asked",
+    is_flag=True,
+    envvar="RECONCILER_SHOW_PROVE",
+    show_envvar=True,
+    help="Check that no plan is better.",
+)
 @click.option("--loads", metavar="DIR", show_envvar=True, help="With --prove: the loads that the plan was made with.")
 @click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
 @click.option("--explain", metavar="TOPIC-PARTITION", show_envvar=True, help="Say why that partition moves as it does.")

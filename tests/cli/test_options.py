@@ -1,7 +1,10 @@
+from collections.abc import Iterator
+
+import click
 import pytest
 from helpers.program import Program
 
-from reconciler.cli import options
+from reconciler.cli import main, options
 from reconciler.cli.options import Asked
 from reconciler.cli.terminal import is_colored
 from reconciler.workflow.inputs import Inputs
@@ -103,3 +106,29 @@ def test_colour_follows_the_option_then_the_variables_then_the_terminal(
 
 def test_every_form_of_output_belongs_to_some_verb() -> None:
     assert set(options.OUTPUTS) == {"text", "json", "markdown", "kafka-json"}
+
+
+def _commands(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*names, name))
+        else:
+            yield (*names, name), command
+
+
+def test_a_verbs_own_option_has_a_variable_of_its_name() -> None:
+    shared = {"-C", "--cluster", "--state", "--client", "--bootstrap-server", "-o", "--journal", "--color", "-v", "-h"}
+    checked = 0
+    for names, command in _commands(main.reconciler):
+        for parameter in command.params:
+            if not isinstance(parameter, click.Option) or parameter.opts[0] in shared:
+                continue
+            long = next(option for option in parameter.opts if option.startswith("--"))
+            own = parameter.envvar or "_".join(("RECONCILER", *names, parameter.name or ""))
+            asked = "_".join(("RECONCILER", *names, long.removeprefix("--")))
+            assert str(own).upper().replace("-", "_") == asked.upper().replace("-", "_"), (names, parameter.opts)
+            checked += 1
+    assert checked > 40
