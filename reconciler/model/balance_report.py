@@ -106,8 +106,9 @@ class LoadRow:
     """One broker, rack, log dir, topic or the whole cluster; only the fields that name it are set.
 
     `before` is None for what the plan creates. `after` is None without a plan, and for what the plan deletes. A rack of
-    None is that of brokers without one; a log dir of None, that of replicas whose place is not known. `capacity` is a
-    broker's weight, 0 for one that is to be empty. `moved`: brokers and the cluster, with a plan.
+    None is that of brokers without one; replicas whose log dir is not known are in no log dir's row. A broker has its
+    rack beside it, and its `capacity`: a weight, 0 where it is to be empty. `moved`: brokers and the cluster, with a
+    plan.
     """
 
     level: Level
@@ -134,7 +135,7 @@ class Skew:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time buckets that the samples fill: how many, how long one is, and the first and last start (ISO, UTC)."""
+    """The time buckets that samples fill: how many, the usual seconds between two, the first and last start (ISO)."""
 
     buckets: int
     seconds: int

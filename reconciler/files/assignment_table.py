@@ -1,0 +1,133 @@
+"""Observed clusters as Arrow tables: who holds which partition, on which log dir, on which brokers and disks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from reconciler.model.cluster import Broker, Cluster, Partition
+from reconciler.model.topic_partition import TopicPartition
+
+BEFORE, AFTER = "before", "after"
+Column = tuple[str, pa.DataType]
+_TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
+_SIDES: tuple[Column, ...] = (("side", _TEXT), ("cluster", _TEXT))
+_PARTITIONS: tuple[Column, ...] = (
+    ("side", _TEXT),
+    ("cluster", _TEXT),
+    ("topic", _TEXT),
+    ("partition", _INT),
+    ("leader", _INT),
+    ("replicas", pa.list_(_INT)),
+    ("sizes", pa.list_(_LONG)),
+    ("log_dirs", pa.list_(_TEXT)),
+)
+_BROKERS: tuple[Column, ...] = (("cluster", _TEXT), ("broker", _INT), ("rack", _TEXT), ("capacity", _INT))
+_LOG_DIRS: tuple[Column, ...] = (
+    ("cluster", _TEXT),
+    ("broker", _INT),
+    ("log_dir", _TEXT),
+    ("total_bytes", _LONG),
+    ("usable_bytes", _LONG),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One cluster as it is (`before`) or as a plan leaves it (`after`), under the name that samples call it by.
+
+    `foretold_log_dirs`: where a plan takes new replicas to go, for those whose log dir the cluster does not tell.
+    """
+
+    name: str
+    cluster: Cluster
+    side: str = BEFORE
+    foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+
+
+def partition_table(sides: Iterable[Side]) -> pa.Table:
+    """Return one row for each side and partition: `side, cluster, topic, partition, leader, replicas, sizes, log_dirs`.
+
+    A partition under reassignment stands on its target. The three lists run parallel; what is not known is null. A
+    replica on a broker that has one log dir only is in that.
+    """
+    return _table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
+
+
+def side_table(sides: Iterable[Side]) -> pa.Table:
+    """Return one row a side: `side, cluster`."""
+    return _table(_SIDES, ((side.side, side.name) for side in sides))
+
+
+def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, int]]) -> pa.Table:
+    """Return one row for each broker that is registered, or holds a replica, on any side.
+
+    Columns: cluster, broker, rack, capacity, which is 1 where none is given.
+    """
+    found = brokers_of(sides)
+    rows = (
+        (name, broker.id, broker.rack, capacities.get(name, {}).get(broker.id, 1))
+        for name in sorted(found)
+        for broker in found[name].values()
+    )
+    return _table(_BROKERS, rows)
+
+
+def log_dir_table(sides: Iterable[Side]) -> pa.Table:
+    """Return one row for each log dir as it is before.
+
+    Columns: cluster, broker, log_dir, total_bytes, usable_bytes; null where not known.
+    """
+    rows = (
+        (side.name, broker.id, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
+        for side in sides
+        if side.side == BEFORE
+        for broker in side.cluster.brokers.values()
+        for log_dir in broker.log_dirs
+    )
+    return _table(_LOG_DIRS, rows)
+
+
+def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
+    """Return, for each cluster, its brokers by id, sorted; one that only holds replicas is not alive."""
+    found: dict[str, dict[int, Broker]] = {}
+    for side in sides:
+        brokers = found.setdefault(side.name, {})
+        for broker in side.cluster.brokers.values():
+            brokers.setdefault(broker.id, broker)
+        for broker_id in {one for _, partition in side.cluster.partitions() for one in partition.replicas}:
+            brokers.setdefault(broker_id, Broker(broker_id, is_fenced=True))
+    return {name: dict(sorted(brokers.items())) for name, brokers in found.items()}
+
+
+def _table(columns: tuple[Column, ...], rows: Iterable[tuple[object, ...]]) -> pa.Table:
+    held: list[list[object]] = [[] for _ in columns]
+    for row in rows:
+        for column, value in zip(held, row, strict=True):
+            column.append(value)
+    arrays = [pa.array(values, kind) for values, (_, kind) in zip(held, columns, strict=True)]
+    return pa.table(dict(zip((name for name, _ in columns), arrays, strict=True)))
+
+
+def _partition_rows(side: Side) -> Iterator[tuple[object, ...]]:
+    only_dir = {
+        broker.id: broker.log_dirs[0].path for broker in side.cluster.brokers.values() if len(broker.log_dirs) == 1
+    }
+    for key, partition in side.cluster.partitions():
+        replicas = partition.target_replicas
+        places = {**only_dir, **side.foretold_log_dirs.get(key, {}), **_known_dirs(partition)}
+        yield (
+            side.side,
+            side.name,
+            key.topic,
+            key.partition,
+            partition.leader,
+            replicas,
+            [partition.size_on(broker_id) for broker_id in replicas],
+            [places.get(broker_id) for broker_id in replicas],
+        )
+
+
+def _known_dirs(partition: Partition) -> Mapping[int, str]:
+    known = zip(partition.replicas, partition.log_dirs, strict=False)
+    return {broker_id: path for broker_id, path in known if path is not None}

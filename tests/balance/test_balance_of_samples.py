@@ -1,0 +1,254 @@
+"""Every figure of the balance by samples, against plain Python."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers import balance_oracle as oracle
+from helpers.balance_clusters import BUCKET_SECONDS, assigned, balanced, moved, random_cluster, random_samples
+from helpers.balance_oracle import Name, Sample
+from helpers.small_cluster import small_cluster
+
+from reconciler.balance.jobs_balance import Balance
+from reconciler.model.cluster import Cluster
+from reconciler.model.evenness import evenness
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+Rows = Mapping[tuple[str, str, Name], "Row"]
+DAY = 86400
+
+
+def _rows(balance: Balance) -> Rows:
+    return {(row.side, row.cluster, _name(row)): row for row in balance.figures.collect()}
+
+
+def _name(row: "Row") -> Name:
+    told: dict[str, Name] = {
+        "cluster": oracle.CLUSTER,
+        "rack": ("rack", row.rack or None),
+        "broker": ("broker", row.broker),
+        "logDir": ("logDir", row.broker, row.log_dir),
+        "topic": ("topic", row.topic),
+    }
+    return told[row.level]
+
+
+def _check_counts(rows: Rows, side: str, name: str, cluster: Cluster) -> None:
+    told = oracle.counts(cluster)
+    found = {key: row for (row_side, row_name, key), row in rows.items() if (row_side, row_name) == (side, name)}
+    assert found.keys() >= told.keys()
+    for key, row in found.items():
+        want = told.get(key, oracle.Told())
+        assert (row.replicas, row.leaders, row.preferred_leaders, row.unknown_sizes) == (
+            want.replicas,
+            want.leaders,
+            want.preferred,
+            want.unknown_sizes,
+        ), key
+        is_known = want.replicas == 0 or want.unknown_sizes < want.replicas
+        assert row.size_bytes == (want.size if is_known else None), key
+        ratio = (want.preferred - want.preferred_led) / want.preferred if want.preferred else None
+        assert row.leader_imbalance == (
+            pytest.approx(ratio, abs=1e-6) if key[0] == "broker" and ratio is not None else None
+        )
+
+
+def _check_rates(rows: Rows, side: str, name: str, cluster: Cluster, told: tuple[list[Sample], Cluster]) -> None:
+    samples, of_peak = told
+    peak = oracle.busiest(of_peak, samples)
+    known = {replica.key for replica in oracle.replicas_of(of_peak)}
+    seen = [sample.bucket for sample in samples if (sample.topic, sample.partition) in known]
+    expected = max(seen) - min(seen) + 1
+    for way, of in (("in", "replicas"), ("out", "leaders")):
+        sums = oracle.sums(cluster, samples, way)
+        for (row_side, row_name, key), row in rows.items():
+            if (row_side, row_name) != (side, name):
+                continue
+            values = sums.get(key, {})
+            if not values:
+                assert {row[f"{way}_{what}"] for what in ("average", "p95", "maximum", "peak")} <= {0.0, None}
+                assert (row[f"{way}_average"] == 0.0) == (row[of] == 0)
+                continue
+            each = list(values.values())
+            assert row[f"{way}_average"] == pytest.approx(sum(each) / len(each), rel=1e-9, abs=6e-4)
+            assert row[f"{way}_maximum"] == pytest.approx(max(each), rel=1e-9)
+            assert row[f"{way}_p95"] == pytest.approx(oracle.percentile(each, 0.95), rel=1e-9, abs=6e-4)
+            assert row[f"{way}_peak"] == (pytest.approx(values[peak], rel=1e-9) if peak in values else None)
+            assert 0 < row[f"{way}_coverage"] <= 1
+    assert rows[side, name, oracle.CLUSTER].in_coverage == pytest.approx(
+        _coverage(cluster, samples, expected), abs=1e-6
+    )
+
+
+def _coverage(cluster: Cluster, samples: list[Sample], expected: int) -> float:
+    factor = {replica.key: replica.followers + 1 for replica in oracle.replicas_of(cluster)}
+    seen = sum(factor.get((sample.topic, sample.partition), 0) for sample in samples if sample.bytes_in is not None)
+    return seen / (sum(factor.values()) * expected)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_figure_equals_plain_python_before_and_after_for_two_clusters_at_once(
+    spark: "SparkSession", seed: int
+) -> None:
+    random = Random(seed)
+    before = {"one": random_cluster(random), "two": random_cluster(random, brokers=4, topics=2, has_log_dirs=False)}
+    after = {name: moved(random, cluster) for name, cluster in before.items()}
+    samples = {name: random_samples(random, cluster) for name, cluster in before.items()}
+    with balanced(spark, samples, before, after) as balance:
+        rows = _rows(balance)
+        skews = balance.skews.collect()
+        traffic = {(row.cluster, row.level, row.broker): row for row in balance.moved.collect()}
+    for side, clusters in (("before", before), ("after", after)):
+        for name, cluster in clusters.items():
+            _check_counts(rows, side, name, cluster)
+            _check_rates(rows, side, name, cluster, (samples[name], before[name]))
+            brokers = [rows[side, name, ("broker", one)] for one in cluster.brokers]
+            for measure, column in (("replicas", "replicas"), ("leaders", "leaders"), ("bytesIn", "in_average")):
+                values = [row[column] for row in brokers]
+                want = None if None in values else evenness((value, 1) for value in values)
+                statistic = "average" if measure == "bytesIn" else ""
+                told = [
+                    (row.max_over_mean, row.coefficient_of_variation, row.gini)
+                    for row in skews
+                    if (row.side, row.cluster, row.measure, row.statistic) == (side, name, measure, statistic)
+                ]
+                figures = (want.max_over_mean, want.coefficient_of_variation, want.gini) if want else None
+                assert told == ([pytest.approx(figures, abs=1e-6)] if figures else [])
+    for name, cluster in before.items():
+        _check_moved(traffic, name, cluster, after[name])
+
+
+def _check_moved(traffic: Mapping[tuple[str, str, int], "Row"], name: str, before: Cluster, after: Cluster) -> None:
+    stood = {(one.key, one.names[2][1]): one.size or 0 for one in oracle.replicas_of(before)}
+    stands = {(one.key, one.names[2][1]): one.size or 0 for one in oracle.replicas_of(after)}
+    for broker in before.brokers:
+        came = [size for key, size in stands.items() if key not in stood and key[1] == broker]
+        went = [size for key, size in stood.items() if key not in stands and key[1] == broker]
+        row = traffic.get((name, "broker", broker))
+        told = (0, 0, 0, 0) if row is None else tuple(row[2 + column] for column in range(1, 5))
+        assert told == (len(came), sum(came), len(went), sum(went))
+
+
+def test_a_percentile_of_a_broker_is_of_its_sum_in_each_bucket(spark: "SparkSession") -> None:
+    cluster = {"one": small_cluster("orders-0: 1 leader 1 size 5", "orders-1: 1 leader 1 size 5", brokers=(1,))}
+    samples = [
+        Sample("orders", 0, 0, 10.0, 10.0, 5),
+        Sample("orders", 0, 1, 0.0, 0.0, 5),
+        Sample("orders", 1, 0, 0.0, 0.0, 5),
+        Sample("orders", 1, 1, 10.0, 10.0, 5),
+    ]
+    with balanced(spark, {"one": samples}, cluster) as balance:
+        row = _rows(balance)["before", "one", ("broker", 1)]
+    assert (row.in_maximum, row.in_p95, row.in_average, row.in_peak) == (10, 10, 10, 10)
+    assert (row.out_maximum, row.out_p95, row.out_average, row.out_peak) == (10, 10, 10, 10)
+
+
+def test_totals_are_kept_and_the_order_of_rows_does_not_show(spark: "SparkSession") -> None:
+    random = Random(5)
+    before = random_cluster(random)
+    after = moved(random, before)
+    samples = random_samples(random, before, gaps=0)
+    shuffled = random.sample(samples, len(samples))
+    with balanced(spark, {"one": samples}, {"one": before}, {"one": after}) as balance:
+        rows, skews = _rows(balance), sorted(balance.skews.collect())
+    with balanced(spark, {"one": shuffled}, {"one": before}, {"one": after}) as balance:
+        assert _rows(balance) == rows
+        assert sorted(balance.skews.collect()) == skews
+    names = ("replicas", "leaders", "unknown_sizes", "size_bytes", "in_average", "out_average", "in_peak", "in_p95")
+    for name in names:
+        for key in [key for _, _, key in rows if key[0] in {"cluster", "topic"}]:
+            assert rows["before", "one", key][name] == rows["after", "one", key][name], (name, key)
+    for side in ("before", "after"):
+        whole = rows[side, "one", oracle.CLUSTER]
+        for kind in ("rack", "broker", "logDir", "topic"):
+            parts = [row for (row_side, _, key), row in rows.items() if (row_side, key[0]) == (side, kind)]
+            for name in ("replicas", "leaders", "size_bytes", "in_average", "in_peak", "out_average", "out_peak"):
+                assert sum(row[name] or 0 for row in parts) == pytest.approx(whole[name], abs=0.01), (kind, name)
+
+
+def test_one_bucket_is_average_percentile_maximum_and_peak_at_once_and_rates_scale(spark: "SparkSession") -> None:
+    random = Random(6)
+    cluster = {"one": random_cluster(random)}
+    samples = random_samples(random, cluster["one"], buckets=1, gaps=0)
+    doubled = [replace_rates(sample, 2) for sample in samples]
+    with balanced(spark, {"one": samples}, cluster) as balance:
+        rows = _rows(balance)
+    with balanced(spark, {"one": doubled}, cluster) as balance:
+        twice = _rows(balance)
+    for key, row in rows.items():
+        for way in ("in", "out"):
+            told = {row[f"{way}_{what}"] for what in ("average", "p95", "maximum", "peak")}
+            assert len(told) == 1
+            value = told.pop()
+            assert twice[key][f"{way}_average"] == (None if value is None else pytest.approx(2 * value))
+        assert row.growth_bytes_per_day is None
+
+
+def replace_rates(sample: Sample, factor: int) -> Sample:
+    """Return the sample with its rates so many times as large."""
+    assert sample.bytes_in is not None
+    assert sample.bytes_out is not None
+    return sample._replace(bytes_in=sample.bytes_in * factor, bytes_out=sample.bytes_out * factor)
+
+
+def test_growth_is_the_slope_of_the_sum_and_says_when_a_disk_is_full(spark: "SparkSession") -> None:
+    before = small_cluster("orders-0: 1,2 leader 1 size 1000", "orders-1: 2 leader 2 size 1000", brokers=(1, 2, 3))
+    partitions = before.topics["orders"].partitions
+    placed = tuple(replace(one, log_dirs=("/d1",) * len(one.replicas)) for one in partitions)
+    before = replace(before, topics={"orders": replace(before.topics["orders"], partitions=placed)})
+    brokers = {
+        one: replace(broker, log_dirs=(replace(broker.log_dirs[0], usable_bytes=9_000_000),))
+        for one, broker in before.brokers.items()
+    }
+    before = replace(before, brokers=brokers)
+    gone = replace(placed[1], replicas=(3,), leader=3, isr=(3,))
+    after = replace(before, topics={"orders": replace(before.topics["orders"], partitions=(placed[0], gone))})
+    grow, shrink = (60, 0), (-10, 1)
+    samples = [
+        Sample("orders", partition, bucket, None, None, 10**6 + step * bucket)
+        for step, partition in (grow, shrink)
+        for bucket in range(5)
+    ]
+    with balanced(spark, {"one": samples}, {"one": before}, {"one": after}) as balance:
+        rows = _rows(balance)
+    a_day = DAY // BUCKET_SECONDS
+    told = {
+        key: (row.growth_bytes_per_day, row.free_bytes, row.days_until_full)
+        for key, row in (((key[2], key[0]), row) for key, row in rows.items())
+    }
+    assert told[("broker", 1), "before"] == (60 * a_day, 9_000_000, 104.2)
+    assert told[("broker", 2), "before"] == (50 * a_day, 9_000_000, 125.0)
+    assert told[("logDir", 2, "/d1"), "before"] == (50 * a_day, 9_000_000, 125.0)
+    assert told[("broker", 2), "after"] == (60 * a_day, 9_001_000, 104.2)
+    assert told[("broker", 3), "before"] == (None, 9_000_000, None)
+    assert told[("broker", 3), "after"] == (-10 * a_day, 8_999_000, None)
+    assert told[oracle.CLUSTER, "before"] == (110 * a_day, 27_000_000, 170.5)
+    assert rows["before", "one", oracle.CLUSTER].in_average is None
+
+
+def test_evenness_counts_a_broker_of_twice_the_capacity_as_two_and_leaves_out_one_that_is_to_be_empty(
+    spark: "SparkSession",
+) -> None:
+    cluster = small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
+    with balanced(spark, {}, {"one": cluster}, capacities={"one": {1: 2, 4: 0}}) as balance:
+        told = {row.measure: row for row in balance.skews.collect()}
+    want = evenness([(3, 2), (3, 1), (3, 1), (0, 0)])
+    assert want == evenness([(1.5, 1), (1.5, 1), (3, 1), (3, 1)])
+    assert want is not None
+    row = told["replicas"]
+    assert (row.max_over_mean, row.coefficient_of_variation, row.gini) == pytest.approx(
+        (want.max_over_mean, want.coefficient_of_variation, want.gini), abs=1e-6
+    )
+
+
+def test_a_cluster_without_samples_or_partitions_is_counted_all_the_same(spark: "SparkSession") -> None:
+    empty = Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers)
+    with balanced(spark, {}, {"one": empty}) as balance:
+        rows = _rows(balance)
+    assert rows["before", "one", oracle.CLUSTER].replicas == 0
+    assert rows["before", "one", ("broker", 2)].in_average is None
+    assert assigned(spark, {"one": empty}).partitions.isEmpty()

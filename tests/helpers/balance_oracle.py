@@ -1,0 +1,140 @@
+"""The balance of a cluster in plain Python, from its definitions: what the Spark job must equal on small data."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from reconciler.model.cluster import Cluster
+
+Name = tuple[object, ...]
+CLUSTER: Name = ("cluster",)
+
+
+class Sample(NamedTuple):
+    """One partition in one bucket; the bucket is a number, rates and size are None where not known."""
+
+    topic: str
+    partition: int
+    bucket: int
+    bytes_in: float | None
+    bytes_out: float | None
+    size_bytes: int | None
+
+
+@dataclass
+class Told:
+    """What is to be told of one broker, rack, log dir, topic or cluster."""
+
+    replicas: int = 0
+    leaders: int = 0
+    preferred: int = 0
+    preferred_led: int = 0
+    size: int = 0
+    unknown_sizes: int = 0
+
+
+class Replica(NamedTuple):
+    """One replica, and the names of all it belongs to."""
+
+    key: tuple[str, int]
+    names: tuple[Name, ...]
+    is_leader: bool
+    is_preferred: bool
+    followers: int
+    size: int | None
+
+
+def replicas_of(cluster: Cluster) -> Iterator[Replica]:
+    """Yield each replica of the cluster; its log dirs are told by the partitions themselves."""
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            for position, broker in enumerate(partition.replicas):
+                rack = cluster.brokers[broker].rack
+                names: list[Name] = [CLUSTER, ("rack", rack), ("broker", broker), ("topic", topic.name)]
+                log_dir = partition.log_dirs[position] if partition.log_dirs else None
+                names += [("logDir", broker, log_dir)] if log_dir is not None else []
+                yield Replica(
+                    (topic.name, partition.partition),
+                    tuple(names),
+                    partition.leader == broker,
+                    position == 0,
+                    len(partition.replicas) - 1,
+                    partition.sizes[position] if partition.sizes else None,
+                )
+
+
+def counts(cluster: Cluster) -> Mapping[Name, Told]:
+    """Return counts and sizes by name; what holds nothing is not there."""
+    found: defaultdict[Name, Told] = defaultdict(Told)
+    for replica in replicas_of(cluster):
+        for name in replica.names:
+            told = found[name]
+            told.replicas += 1
+            told.leaders += replica.is_leader
+            told.preferred += replica.is_preferred
+            told.preferred_led += replica.is_preferred and replica.is_leader
+            told.size += replica.size or 0
+            told.unknown_sizes += replica.size is None
+    return found
+
+
+def sums(cluster: Cluster, samples: Sequence[Sample], way: str) -> Mapping[Name, Mapping[int, float]]:
+    """Return, by name and bucket, what comes `in`, goes `out` or lies on disk (`size`), where known."""
+    by_key = defaultdict(list)
+    for sample in samples:
+        by_key[sample.topic, sample.partition].append(sample)
+    found: defaultdict[Name, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for replica in replicas_of(cluster):
+        for sample in by_key[replica.key]:
+            value = _value(replica, sample, way)
+            if value is not None:
+                for name in replica.names:
+                    found[name][sample.bucket].append(value)
+    return {name: {bucket: _total(values) for bucket, values in told.items()} for name, told in found.items()}
+
+
+def _total(values: Iterable[float]) -> float:
+    return float(sum(Fraction(value) for value in values))
+
+
+def _value(replica: Replica, sample: Sample, way: str) -> float | None:
+    if way == "in":
+        return sample.bytes_in
+    if way == "size":
+        return sample.size_bytes
+    if not replica.is_leader or sample.bytes_out is None:
+        return None
+    if replica.followers == 0:
+        return sample.bytes_out
+    return None if sample.bytes_in is None else sample.bytes_out + sample.bytes_in * replica.followers
+
+
+def busiest(cluster: Cluster, samples: Sequence[Sample]) -> int:
+    """Return the bucket in which the cluster's partitions take in and send most; of equals, the first."""
+    known = {replica.key for replica in replicas_of(cluster)}
+    totals: defaultdict[int, float] = defaultdict(float)
+    for sample in samples:
+        if (sample.topic, sample.partition) in known:
+            totals[sample.bucket] += (sample.bytes_in or 0) + (sample.bytes_out or 0)
+    return min(totals, key=lambda bucket: (-totals[bucket], bucket))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the percentile by linear interpolation between closest ranks."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return the least-squares slope of y over x; None for less than two different x."""
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    if spread == 0:
+        return None
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
