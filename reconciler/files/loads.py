@@ -52,9 +52,7 @@ def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
     missing = [name for name in ("cluster", *wanted) if name not in dataset.schema.names]
     if missing:
         has = ", ".join(dataset.schema.names)
-        message = (
-            f"--loads {folder} lacks the columns {', '.join(missing)} (it has {has}): write it with: reconciler loads"
-        )
+        message = f"--loads {folder} lacks the columns {', '.join(missing)} (it has {has})"
         raise LoadsUnreadable(message, code="KR152")
     wrong = list(_wrong_types(dataset.schema, wanted))
     if wrong:
@@ -72,13 +70,13 @@ def _dataset(folder: str) -> Any:
     except ImportError:
         raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
     if not Path(folder).exists():
-        raise LoadsUnreadable(f"--loads {folder}: there is no such folder; write one with: reconciler loads")
+        raise LoadsUnreadable(f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition")
     try:
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
     except (pa.ArrowException, OSError) as error:
         raise LoadsUnreadable(f"--loads {folder} cannot be read as Parquet: {_one_line(error)}") from None
     if not found.files:
-        raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; write one with: reconciler loads")
+        raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; name a folder with a row a partition")
     return found
 
 

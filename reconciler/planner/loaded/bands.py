@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.planner.loaded.arrays import Bools, Floats, Ints
-from reconciler.planner.loaded.even import even_counts
+from reconciler.planner.loaded.even import even_counts, unevenness
 from reconciler.planner.loaded.task import DISK, LEADERS, MEASURES, NETWORK_IN, NETWORK_OUT, REPLICAS, Task
 
 
@@ -104,6 +104,10 @@ def _even(task: Task, measure: int, amount: int, capacity: list[int]) -> tuple[I
     counts = even_counts(task)
     if bool(((low <= counts) & (counts <= high)).all()):
         return low, high
+    if task.stays.all():
+        present = task.loads(task.held, task.leader)[REPLICAS]
+        if unevenness(present, task.bench.capacity) == unevenness(counts, task.bench.capacity):
+            counts = present
     return _like_peers(task, counts)
 
 

@@ -24,6 +24,12 @@ def even_counts(task: Task) -> Ints:
         centre, width = counts, 4 * width
 
 
+def unevenness(counts: Ints, capacity: Ints) -> int:
+    """Return the sum of count^2 / capacity, times the capacities' least common multiple."""
+    weights = [int(weight) for weight in capacity]
+    return sum(count**2 * (lcm(*weights) // weight) for count, weight in zip(counts.tolist(), weights, strict=True))
+
+
 def _within(task: Task, centre: Ints, width: int) -> tuple[Ints, bool]:
     """Return the best counts with rising costs only within `width` of `centre`, and whether all of them lie there."""
     base, capacity = task.base[REPLICAS], [int(weight) for weight in task.bench.capacity]

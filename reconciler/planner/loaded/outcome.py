@@ -74,8 +74,9 @@ def _warnings(loaded: Loaded, balance: Balance) -> Iterator[Problem]:
     """Yield a warning for each measure that stays outside its band somewhere: the broker farthest out, and why."""
     task, excess = loaded.task, loaded.excess
     for measure in np.flatnonzero(excess.any(axis=1)).tolist():
-        column = int((np.abs(excess[measure]) / loaded.bands.share[measure]).argmax())
-        is_above = bool(excess[measure, column] > 0)
+        is_above = bool((excess[measure] > 0).any())
+        outside = excess[measure] if is_above else -excess[measure]
+        column = int((outside / loaded.bands.share[measure]).argmax())
         limit = int((loaded.bands.high if is_above else loaded.bands.low)[measure, column])
         others = int((excess[measure] != 0).sum()) - 1
         more = f" ({others} more {'broker is' if others == 1 else 'brokers are'} outside as well)" if others else ""

@@ -18,8 +18,8 @@ from reconciler.planner.loaded.task import DISK, LEADERS, NETWORK_IN, NETWORK_OU
 OF_SETS = (REPLICAS, DISK, NETWORK_IN)
 OF_LEADERS = (LEADERS, NETWORK_OUT)
 SAME_AGAIN = 6
-FINER = 20
-"""Where copies are counted, one of them is 2^20 of the cost's unit, so that sizes can decide between equals."""
+FINER = 24
+"""A mean copy is at least 2^23 of the cost's unit, so that copies and leaders can decide between equals."""
 NARROWER = 4000
 """The bands are narrowed by one such part of their width while whole placements are looked for."""
 
@@ -70,7 +70,7 @@ def place_loaded(
         if not _again(found, still, balance, load_of, is_size_known=is_size_known):
             break
     proven, prices = _bound(task, bands.as_wide_as(found.loads), prices, shift, is_size_known=is_size_known)
-    told = shift if is_size_known else shift + FINER
+    told = shift + _finer(task, is_size_known=is_size_known)
     return Loaded(task, bands, found.members, found.leader, found.loads, proven, prices, told)
 
 
@@ -107,20 +107,27 @@ def _again(
 
 def _goal(task: Task, *, is_size_known: bool) -> Goal:
     """Return bytes first, a copy and a change of leader as a small part of a mean copy; or copies first."""
-    mean = int(task.size.mean())
+    finer = _finer(task, is_size_known=is_size_known)
     if is_size_known:
-        return Goal(task.size + mean // 10_000 + 1, mean // 100_000 + 1)
-    return Goal((1 << FINER) + 1000 * task.size // max(1, int(task.size.max())), 10)
+        mean = int(task.size.mean()) << finer
+        return Goal((task.size << finer) + mean // 10_000 + 1, mean // 100_000 + 1)
+    return Goal((1 << finer) + 1000 * task.size // max(1, int(task.size.max())), 10)
+
+
+def _finer(task: Task, *, is_size_known: bool) -> int:
+    """Return of how many bits below a byte, or below one copy, the cost's unit is: what comes second needs room."""
+    return max(0, FINER - int(task.size.mean()).bit_length()) if is_size_known else FINER
 
 
 def _bound(task: Task, bands: Bands, prices: Ints, shift: int, *, is_size_known: bool) -> tuple[int, Ints]:
     """Return what these prices prove of bytes or copies alone, rounded up; or none where none prove more."""
-    copy = task.size if is_size_known else np.full_like(task.size, 1 << FINER)
+    finer = _finer(task, is_size_known=is_size_known)
+    copy = (task.size if is_size_known else np.ones_like(task.size)) << finer
     goal = Goal(np.where(task.is_new, 0, copy), 0)
     wanted = bands.only(*OF_SETS)
     bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in (np.zeros_like(prices), prices)]
     best, chosen = max(bounds, key=lambda found: found[0])
-    return max(0, -(-best >> (shift if is_size_known else shift + FINER))), chosen
+    return max(0, -(-best >> (shift + finer))), chosen
 
 
 def _placed(task: Task, bands: Bands, *, is_size_known: bool) -> tuple[Placement, Ints, int]:
