@@ -7,7 +7,7 @@ Placed by Kafka's rack-alternating rule; *drifted*: brokers at random in distinc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -42,7 +42,7 @@ MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
 
 @dataclass(frozen=True, slots=True)
 class LoadsCase:
-    """One kind of cluster; every measure is asked to be within `band` of its fair share."""
+    """One kind of cluster; every measure is asked to be within `band` of its fair share, replicas within `replicas`."""
 
     name: str
     brokers: int
@@ -54,6 +54,7 @@ class LoadsCase:
     is_drifted: bool = False
     seed: int = 20261121
     band: Fraction = Fraction(9, 100)
+    replicas: Fraction | None = None
 
     def build(self) -> tuple[Desired, Cluster, Loads]:
         """Return what is desired, what is observed, and the loads of all partitions."""
@@ -103,8 +104,8 @@ class LoadsCase:
         return desired, snapshot, folder
 
     def _yaml(self) -> str:
-        percent = f"{float(100 * self.band):g}%"
-        asked = ", ".join(f"{name}: {{within: {percent}}}" for name in MEASURES)
+        bands = dict.fromkeys(MEASURES, self.band) | {"replicas": self.replicas or self.band}
+        asked = ", ".join(f"{name}: {{within: {float(100 * band):g}%}}" for name, band in bands.items())
         leaving = "".join(f"    - {{id: {broker_id}, state: draining}}\n" for broker_id in self.leaving)
         return (
             "apiVersion: reconciler/v1\nkind: Cluster\n"
@@ -148,6 +149,7 @@ class LoadsCase:
 
     def _desired(self) -> Desired:
         within: BalanceTarget = Within(self.band)
+        replicas: BalanceTarget = Within(self.replicas or self.band)
         at = {name: Location(f"{self.name}/cluster.yaml", 10 + line) for line, name in enumerate(MEASURES)}
         placement = Placement(racks_spread=Spread.STRICT)
         names = [f"topic-{number:04d}" for number in range(self.topics)]
@@ -156,7 +158,7 @@ class LoadsCase:
                 name=self.name,
                 cluster_id=CLUSTER_ID,
                 brokers={b: DesiredBroker(b, BrokerState.DRAINING) for b in self.leaving},
-                balance=Balance(within, within, disk=within, network_in=within, network_out=within, at=at),
+                balance=Balance(replicas, within, disk=within, network_in=within, network_out=within, at=at),
             ),
             topics={name: DesiredTopic(name, replication_factor=FACTOR, placement=placement) for name in names},
         )
@@ -176,6 +178,8 @@ def _drifted(random: np.random.Generator, rack_of: Mapping[int, str], weight: np
 A_ADD = LoadsCase("a-add", brokers=6, racks=3, topics=60, partitions=12, joining=3)
 A_DRIFT = LoadsCase("a-drift", brokers=9, racks=3, topics=60, partitions=12, is_drifted=True)
 C_REMOVE = LoadsCase("c-remove", brokers=60, racks=3, topics=400, partitions=50, leaving=(59,))
+# Where disks may be as uneven as they are, only what must move does; racks leave 20,000 replicas to 19 brokers.
+C_REMOVE_ONLY = replace(C_REMOVE, name="c-remove-only", band=Fraction(2, 10), replicas=Fraction(36, 1000))
 C_DRIFT = LoadsCase("c-drift", brokers=60, racks=3, topics=400, partitions=50, is_drifted=True)
 D_ADD = LoadsCase("d-add", brokers=100, racks=4, topics=2000, partitions=100, joining=4)
-LOADS_CASES = {case.name: case for case in (A_ADD, A_DRIFT, C_REMOVE, C_DRIFT, D_ADD)}
+LOADS_CASES = {case.name: case for case in (A_ADD, A_DRIFT, C_REMOVE, C_REMOVE_ONLY, C_DRIFT, D_ADD)}
