@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.buckets import MILLI, MOST_BYTES_PER_SECOND
-from reconciler.balance.replica_load import KEYS, PARTITION, at_every_level, at_topic_level
+from reconciler.balance.replica_load import KEYS, PARTITION, PLACE, at_every_level
 from reconciler.balance.trend import significant
 
 _MOST_BYTES_PER_DAY = 1e15
@@ -51,11 +51,11 @@ def rates(loads: DataFrame, replicas: DataFrame) -> DataFrame:
         F.col("growth_bytes_per_day").alias("growth"),
     )
     summed = [F.sum(name).alias(name) for name in _SUMS]
-    places = carried.groupBy("side", "cluster", "broker", "rack", "log_dir").agg(*summed)
-    topics = carried.groupBy("side", "cluster", "topic").agg(*summed)
-    levels = places.transform(at_every_level, _SUMS).unionByName(topics.transform(at_topic_level, _SUMS))
     return (
-        levels.groupBy(*KEYS)
+        carried.groupBy("side", "cluster", *PLACE)
+        .agg(*summed)
+        .transform(at_every_level, _SUMS)
+        .groupBy(*KEYS)
         .agg(*summed)
         .select(
             *KEYS,

@@ -51,7 +51,8 @@ def collected(balance: Balance) -> Mapping[str, Found]:
     Rows are sorted by what names them, topics by their traffic, the greatest first.
     """
     found: defaultdict[str, Found] = defaultdict(Found)
-    moved = {(row.cluster, row.level, row.broker): _traffic(row) for row in balance.moved.collect()}
+    copied = balance.moved.collect() if balance.moved is not None else []
+    moved = {(row.cluster, row.level, row.broker): _traffic(row) for row in copied}
     loads: dict[tuple[str, Key], dict[str, Row]] = {}
     for row in balance.figures.transform(_shown).collect():
         loads.setdefault((row.cluster, tuple(row[name] for name in ("level", *PLACE))), {})[row.side] = row

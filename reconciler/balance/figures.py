@@ -12,7 +12,7 @@ _DECIMALS = 3
 _COVERAGE_DECIMALS = 6
 
 
-def figures(counts: DataFrame, rates: DataFrame, disks: DataFrame) -> DataFrame:
+def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame:
     """Return one row for each side and broker, rack, log dir, topic and cluster.
 
     `rates` has the keys, any of RATES, in_covered and out_covered (samples or coverage, summed over replicas and over
@@ -32,7 +32,7 @@ def figures(counts: DataFrame, rates: DataFrame, disks: DataFrame) -> DataFrame:
         "growth_bytes_per_day",
         _leader_imbalance().alias("leader_imbalance"),
     )
-    return filled.transform(with_days_until_full, disks).drop("preferred_led")
+    return with_days_until_full(filled, has_plan=has_plan).drop("preferred_led")
 
 
 def _or_idle(name: str, is_idle: Column) -> Column:

@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance import additive
-from reconciler.balance.buckets import bucketed, carriers, spans, statistics, sums
+from reconciler.balance.buckets import bucketed, carried, known_carriers, spans, statistics, sums
 from reconciler.balance.effect import moved
 from reconciler.balance.figures import figures
-from reconciler.balance.replica_load import KEYS, PARTITION, counts, empty_places, replicas
+from reconciler.balance.replica_load import PARTITION, counts, replicas
 from reconciler.balance.skew import skew
-from reconciler.balance.trend import disks, growth
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -22,32 +21,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Who stands where, on each side of each cluster: tables as `files.assignment_table` makes them."""
+    """Who stands where, on each side of each cluster: tables as `files.assignment_table` makes them.
 
-    sides: DataFrame
+    `has_plan`: there is a side `after`.
+    """
+
     partitions: DataFrame
+    places: DataFrame
     brokers: DataFrame
-    log_dirs: DataFrame
+    has_plan: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
     """The job's tables: `figures` of every level, `skews` over brokers, what a plan `moved`, each cluster's `spans`.
 
-    `spans` is None for loads.
+    `moved` is None without a plan, `spans` for loads.
     """
 
     figures: DataFrame
     skews: DataFrame
-    moved: DataFrame
+    moved: DataFrame | None
     spans: DataFrame | None
 
 
 def assignments(
-    spark: SparkSession, sides: "Table", partitions: "Table", brokers: "Table", log_dirs: "Table"
+    spark: SparkSession, partitions: "Table", places: "Table", brokers: "Table", *, has_plan: bool
 ) -> Assignments:
     """Return these tables in Spark."""
-    return Assignments(*(spark.createDataFrame(table) for table in (sides, partitions, brokers, log_dirs)))
+    frame = spark.createDataFrame
+    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan)
 
 
 @contextmanager
@@ -57,31 +60,19 @@ def balance_of_samples(
     """Yield the balance by samples, one row for each partition and bucket (`schemas.BUCKETED`).
 
     The samples are read once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`).
-    What is kept of them until the end is one row for each carrier and bucket.
+    What is kept of them until the end is one row for each bucket of each broker, rack, log dir and topic.
     """
-    standing = replicas(assigned.partitions, assigned.brokers)
-    if not has_all_sizes:
-        known_sizes = samples.where(F.col("size_bytes").isNotNull())
-        last = known_sizes.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
-        standing = with_sizes(standing, last)
-    carried, known = carriers(standing)
-    kept = sums(samples, carried).persist()
+    carriers = carried(assigned.partitions)
+    by_bucket = bucketed(sums(samples, carriers), known_carriers(carriers)).persist()
     try:
-        seen = kept.transform(spans, known, bucket_seconds)
-        by_bucket = bucketed(kept, known, assigned.brokers)
-        covered = statistics(by_bucket, seen).join(
-            F.broadcast(seen.select("cluster", "expected")), on="cluster", how="inner"
-        )
-        rates = (
-            covered.withColumn("in_covered", F.col("in_seen") / F.col("expected"))
-            .withColumn("out_covered", F.col("out_seen") / F.col("expected"))
-            .drop("in_seen", "out_seen", "expected")
-            .join(growth(by_bucket), on=list(KEYS), how="left")
-        )
-        with _balance(assigned, standing, rates, seen) as found:
+        seen = spans(by_bucket, bucket_seconds)
+        standing = replicas(assigned.partitions)
+        if not has_all_sizes:
+            standing = with_sizes(standing, _last_sizes(samples))
+        with _balance(assigned, standing, statistics(by_bucket, seen), seen) as found:
             yield found
     finally:
-        kept.unpersist()
+        by_bucket.unpersist()
 
 
 @contextmanager
@@ -91,7 +82,7 @@ def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balanc
     A replica whose size the cluster does not tell has that of its partition's load.
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
-    sized = with_sizes(replicas(assigned.partitions, assigned.brokers), sizes)
+    sized = with_sizes(replicas(assigned.partitions), sizes)
     with _balance(assigned, sized, additive.rates(loads, sized), None) as found:
         yield found
 
@@ -102,12 +93,16 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
     return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
 
 
+def _last_sizes(samples: DataFrame) -> DataFrame:
+    known = samples.where(F.col("size_bytes").isNotNull())
+    return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
+
+
 @contextmanager
 def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: DataFrame | None) -> Iterator[Balance]:
-    places = empty_places(assigned.sides, assigned.brokers, assigned.log_dirs)
-    on_disk = disks(assigned.log_dirs, assigned.brokers)
-    found = figures(counts(standing, places), rates, on_disk).persist()
+    found = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan).persist()
+    copied = moved(standing) if assigned.has_plan else None
     try:
-        yield Balance(found, skew(found, assigned.brokers), moved(standing), seen)
+        yield Balance(found, skew(found, assigned.brokers), copied, seen)
     finally:
         found.unpersist()

@@ -11,7 +11,6 @@ from reconciler.model.topic_partition import TopicPartition
 BEFORE, AFTER = "before", "after"
 Column = tuple[str, pa.DataType]
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
-_SIDES: tuple[Column, ...] = (("side", _TEXT), ("cluster", _TEXT))
 _PARTITIONS: tuple[Column, ...] = (
     ("side", _TEXT),
     ("cluster", _TEXT),
@@ -21,11 +20,14 @@ _PARTITIONS: tuple[Column, ...] = (
     ("replicas", pa.list_(_INT)),
     ("sizes", pa.list_(_LONG)),
     ("log_dirs", pa.list_(_TEXT)),
+    ("racks", pa.list_(_TEXT)),
 )
-_BROKERS: tuple[Column, ...] = (("cluster", _TEXT), ("broker", _INT), ("rack", _TEXT), ("capacity", _INT))
-_LOG_DIRS: tuple[Column, ...] = (
+_BROKERS: tuple[Column, ...] = (("cluster", _TEXT), ("broker", _INT), ("capacity", _INT))
+_PLACES: tuple[Column, ...] = (
+    ("side", _TEXT),
     ("cluster", _TEXT),
     ("broker", _INT),
+    ("rack", _TEXT),
     ("log_dir", _TEXT),
     ("total_bytes", _LONG),
     ("usable_bytes", _LONG),
@@ -46,46 +48,37 @@ class Side:
 
 
 def partition_table(sides: Iterable[Side]) -> pa.Table:
-    """Return one row for each side and partition: `side, cluster, topic, partition, leader, replicas, sizes, log_dirs`.
+    """Return one row for each side and partition.
 
-    A partition under reassignment stands on its target. The three lists run parallel; what is not known is null. A
-    replica on a broker that has one log dir only is in that.
+    Columns: side, cluster, topic, partition, leader, replicas, sizes, log_dirs, racks. A partition under reassignment
+    stands on its target. The four lists run parallel; what is not known is null. A replica on a broker that has one log
+    dir only is in that.
     """
     return _table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
-
-
-def side_table(sides: Iterable[Side]) -> pa.Table:
-    """Return one row a side: `side, cluster`."""
-    return _table(_SIDES, ((side.side, side.name) for side in sides))
 
 
 def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, int]]) -> pa.Table:
     """Return one row for each broker that is registered, or holds a replica, on any side.
 
-    Columns: cluster, broker, rack, capacity, which is 1 where none is given.
+    Columns: cluster, broker, capacity, which is 1 where none is given.
     """
     found = brokers_of(sides)
     rows = (
-        (name, broker.id, broker.rack, capacities.get(name, {}).get(broker.id, 1))
+        (name, broker.id, capacities.get(name, {}).get(broker.id, 1))
         for name in sorted(found)
         for broker in found[name].values()
     )
     return _table(_BROKERS, rows)
 
 
-def log_dir_table(sides: Iterable[Side]) -> pa.Table:
-    """Return one row for each log dir as it is before.
+def place_table(sides: Iterable[Side]) -> pa.Table:
+    """Return one row for each side and broker, and one for each of its log dirs, whether they hold anything or not.
 
-    Columns: cluster, broker, log_dir, total_bytes, usable_bytes; null where not known.
+    Columns: side, cluster, broker, rack, log_dir (null for the broker itself), total_bytes and usable_bytes as they are
+    before, null where not known; those of a broker itself are 0, or null where its log dirs are not known.
     """
-    rows = (
-        (side.name, broker.id, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
-        for side in sides
-        if side.side == BEFORE
-        for broker in side.cluster.brokers.values()
-        for log_dir in broker.log_dirs
-    )
-    return _table(_LOG_DIRS, rows)
+    sides = tuple(sides)
+    return _table(_PLACES, (row for side in sides for row in _place_rows(side, brokers_of(sides)[side.name])))
 
 
 def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
@@ -109,10 +102,20 @@ def _table(columns: tuple[Column, ...], rows: Iterable[tuple[object, ...]]) -> p
     return pa.table(dict(zip((name for name, _ in columns), arrays, strict=True)))
 
 
+def _place_rows(side: Side, brokers: Mapping[int, Broker]) -> Iterator[tuple[object, ...]]:
+    for broker in brokers.values():
+        itself = 0 if broker.log_dirs else None
+        yield side.side, side.name, broker.id, broker.rack, None, itself, itself
+        for log_dir in broker.log_dirs:
+            sizes = log_dir.total_bytes, log_dir.usable_bytes
+            yield side.side, side.name, broker.id, broker.rack, log_dir.path, *sizes
+
+
 def _partition_rows(side: Side) -> Iterator[tuple[object, ...]]:
     only_dir = {
         broker.id: broker.log_dirs[0].path for broker in side.cluster.brokers.values() if len(broker.log_dirs) == 1
     }
+    racks = {broker.id: broker.rack for broker in side.cluster.brokers.values()}
     for key, partition in side.cluster.partitions():
         replicas = partition.target_replicas
         places = {**only_dir, **side.foretold_log_dirs.get(key, {}), **_known_dirs(partition)}
@@ -125,6 +128,7 @@ def _partition_rows(side: Side) -> Iterator[tuple[object, ...]]:
             replicas,
             [partition.size_on(broker_id) for broker_id in replicas],
             [places.get(broker_id) for broker_id in replicas],
+            [racks.get(broker_id) for broker_id in replicas],
         )
 
 

@@ -101,6 +101,7 @@ def test_every_figure_equals_plain_python_before_and_after_for_two_clusters_at_o
     with balanced(spark, samples, before, after) as balance:
         rows = _rows(balance)
         skews = balance.skews.collect()
+        assert balance.moved is not None
         traffic = {(row.cluster, row.level, row.broker): row for row in balance.moved.collect()}
     for side, clusters in (("before", before), ("after", after)):
         for name, cluster in clusters.items():

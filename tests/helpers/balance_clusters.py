@@ -11,7 +11,7 @@ from helpers.balance_oracle import Sample
 
 from reconciler.balance.jobs_balance import Assignments, Balance, assignments, balance_of_samples
 from reconciler.balance.schemas import BUCKETED
-from reconciler.files.assignment_table import AFTER, Side, broker_table, log_dir_table, partition_table, side_table
+from reconciler.files.assignment_table import AFTER, Side, broker_table, partition_table, place_table
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 
 if TYPE_CHECKING:
@@ -107,9 +107,8 @@ def assigned(
     """Return the job's tables of these clusters."""
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
-    return assignments(
-        spark, side_table(sides), partition_table(sides), broker_table(sides, capacities or {}), log_dir_table(sides)
-    )
+    tables = partition_table(sides), place_table(sides), broker_table(sides, capacities or {})
+    return assignments(spark, *tables, has_plan=after is not None)
 
 
 @contextmanager
