@@ -11,6 +11,8 @@ from reconciler.planner.demand import Slot
 
 Carried = tuple[int, int, int]
 """Bytes on disk of one replica; bytes a second that the leader takes in; and those that it sends to consumers."""
+MOST_EACH = 10**15
+MOST_IN_ALL = 10**17
 _WORDS = ("disk", "networkIn", "networkOut")
 
 
@@ -80,7 +82,21 @@ def measured(
         if not isinstance(target, Off)
     ]
     of = dict(zip(keys, zip(*filled, strict=True), strict=True))
+    _refuse_too_large(filled, sizes.values())
     return Measured(of, tuple(_warnings(missing, balance)))
+
+
+def _refuse_too_large(columns: Iterable[Sequence[int]], sizes: Iterable[int | None]) -> None:
+    """Raise InvalidInput for amounts of which sums and costs would not fit whole 64-bit numbers."""
+    amounts = [*columns, [size or 0 for size in sizes]]
+    if (
+        max((max(column, default=0) for column in amounts), default=0) > MOST_EACH
+        or sum(map(sum, amounts)) > MOST_IN_ALL
+    ):
+        message = (
+            f"loads or sizes of more than {MOST_EACH} bytes a partition, or {MOST_IN_ALL} in all, cannot be planned"
+        )
+        raise InvalidInput([Problem("KR343", f"{message} exactly: check the unit of what was measured")])
 
 
 def _unless_new(size: int | None, loads: Loads | None) -> int | None:

@@ -60,6 +60,11 @@ def test_what_is_unknown_is_counted_and_told_for_each_measure_that_is_asked_for(
     assert "a-1 is" in only_disk.message
 
 
+def test_amounts_that_no_exact_sum_could_hold_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"cannot be planned exactly: check the unit .*KR343"):
+        measured([_slot(KEY("a", 0))], [], ALL, Loads({KEY("a", 0): PartitionLoad(10**18, 0, 1)}))
+
+
 def test_partitions_of_unknown_load_are_spread_by_their_mean_and_stay_there() -> None:
     desired, observed = _two_topics(Balance(network_in=WITHIN, at=AT))
     loads = Loads({KEY("a", n): PartitionLoad(100, 0, 10) for n in range(4)})
