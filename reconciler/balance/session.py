@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.balance.java import require_java
@@ -15,6 +16,7 @@ LOCAL = "local[*]"
 NO_SPARK = "KR020"
 NOT_STARTED = "KR023"
 _LOOPBACK = "127.0.0.1"
+_QUIET = Path(__file__).with_name("log4j2.properties").absolute()
 # spark-submit, and an environment that names a Spark of its own, bring their master with them.
 _MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
 
@@ -43,6 +45,7 @@ def spark_session(
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         require_java(os.environ)
     session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
+    session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
     finally:
@@ -66,7 +69,8 @@ def settings(
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(has_progress).lower(),
-        "spark.log.level": "ERROR",
+        # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         # Samples are sorted once by partition and time; everything after it aggregates in that order.
         "spark.sql.execution.replaceHashWithSortAgg": "true",
     }
@@ -75,7 +79,11 @@ def settings(
     if master:
         chosen["spark.master"] = master
     if master and master.startswith("local"):
-        chosen |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+        chosen |= {
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+        }
     return chosen
 
 

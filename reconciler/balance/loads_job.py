@@ -1,0 +1,118 @@
+"""The job of `loads`: samples in, a folder of Parquet out, and the report of what was found in them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.balance.errors import spark_errors
+from reconciler.files.folders import replaced_folder
+from reconciler.files.sample_files import SampleFile
+from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+REPORT_FILE = "_report.json"
+NO_SAMPLES = "KR251"
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the cluster is known to have, for the rules about strangers: its brokers and partitions."""
+
+    brokers: Sequence[int]
+    partitions: Sequence[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTask:
+    """Which samples to take, in which buckets; `now` decides what is the future."""
+
+    files: Sequence[SampleFile]
+    bucket_seconds: int
+    now: datetime
+    cluster: str | None = None
+    state: State | None = None
+    notes: Sequence[str] = ()
+
+
+def bucketed_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame":
+    """Return the samples that count as rows of BUCKETED: what other statistics than these are made of."""
+    from reconciler.balance.load import bucketed
+
+    known = None if task.state is None else _known(spark, task.state.partitions)
+    return bucketed(_counted(spark, task, known))
+
+
+def run_loads(
+    spark: "SparkSession", task: SampleTask, out: Path, report_text: Callable[[LoadReport], str]
+) -> LoadReport:
+    """Write the loads and, beside them, the report; return it. A failure leaves what was there before.
+
+    Raises ReconcilerError where no sample counts, a file is damaged, or the folder cannot be written.
+    """
+    from reconciler.balance.load import measured
+
+    known = None if task.state is None else _known(spark, task.state.partitions)
+    with spark_errors(), replaced_folder(out, REPORT_FILE) as folder:
+        result = measured(_counted(spark, task, known), task.bucket_seconds, known)
+        try:
+            result.loads.write.parquet(folder.as_uri(), mode="append", compression="zstd")
+            report = _report(result.found.collect(), task)
+        finally:
+            result.partitions.unpersist()
+        if not report.partitions:
+            raise ReconcilerError(_nothing_counts(report), code=NO_SAMPLES)
+        (folder / REPORT_FILE).write_text(report_text(report), encoding="utf-8")
+    return report
+
+
+def _counted(spark: "SparkSession", task: SampleTask, known: "DataFrame | None") -> "DataFrame":
+    """Return every sample, cleaned and marked, its unknown rates made from growth where that can be."""
+    from reconciler.balance.growth import with_growth
+    from reconciler.balance.normalise import normalised
+    from reconciler.balance.sources import read_samples
+
+    brokers = None if task.state is None else task.state.brokers
+    return (
+        read_samples(spark, task.files, cluster=task.cluster, brokers=brokers)
+        .transform(lambda each: normalised(each, bucket_seconds=task.bucket_seconds, now=task.now, known=known))
+        .transform(with_growth)
+    )
+
+
+def _known(spark: "SparkSession", partitions: Iterable[TopicPartition]) -> "DataFrame":
+    return spark.createDataFrame(list(partitions), "topic string, partition int")
+
+
+def _report(found: Iterable["Row"], task: SampleTask) -> LoadReport:
+    return LoadReport(task.bucket_seconds, tuple(_cluster(row) for row in found), tuple(task.notes))
+
+
+def _cluster(row: "Row") -> ClusterSamples:
+    return ClusterSamples(
+        cluster=row["cluster"],
+        partitions=row["partitions"],
+        samples=row["samples"],
+        first_bucket=_iso(row["first_bucket"]),
+        last_bucket=_iso(row["last_bucket"]),
+        step_seconds=None if row["step"] is None else row["step"] // MICROS,
+        busiest_bucket=_iso(row["busiest_bucket"]),
+        coverage=row["coverage"],
+        defects={rule: row[rule.value] or 0 for rule in Rule},
+    )
+
+
+def _iso(micros: int | None) -> str | None:
+    return None if micros is None else f"{datetime.fromtimestamp(micros / MICROS, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _nothing_counts(report: LoadReport) -> str:
+    totals = {rule: sum(cluster.defects[rule] for cluster in report.clusters) for rule in Rule}
+    reasons = "; ".join(f"{count} {rule.treatment}" for rule, count in totals.items() if count)
+    return f"no sample counts, so there are no loads to write: {reasons or 'the files hold none of this cluster'}"

@@ -1,0 +1,59 @@
+"""A folder that is replaced whole or not at all."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from reconciler.files.raw import sync_folder
+from reconciler.model.problem import ReconcilerError
+
+NOT_OURS = "KR147"
+UNWRITTEN = "KR148"
+
+
+@contextmanager
+def replaced_folder(out: Path, token: str) -> Iterator[Path]:
+    """Yield a new folder beside `out` to write into; at the end it takes the place of `out`.
+
+    Where the block fails, `out` is what it was. A folder that holds anything, but no file named `token` that says what
+    wrote it, is refused: nothing is written over that was not made by the same verb.
+    """
+    target = out.absolute()
+    refuse_foreign(target, token)
+    mark = uuid4().hex[:8]
+    new, old = (target.with_name(f".{target.name}.{word}-{mark}") for word in ("new", "old"))
+    try:
+        new.mkdir(parents=True)
+        yield new
+        _take_place(new, target, old)
+    except OSError as error:
+        raise ReconcilerError(f"{out}: the folder cannot be written: {error.strerror}", code=UNWRITTEN) from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def refuse_foreign(target: Path, token: str) -> None:
+    """Raise ReconcilerError where that is a file, or a folder that holds something but no `token`."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ReconcilerError(f"{target}: is a file; name a folder to write to", code=NOT_OURS)
+    if any(target.iterdir()) and not (target / token).is_file():
+        message = f"{target}: holds other things (it has no {token}): name an empty or a new folder"
+        raise ReconcilerError(message, code=NOT_OURS)
+
+
+def _take_place(new: Path, target: Path, old: Path) -> None:
+    """Two renames: between them a crash leaves both folders whole, beside their place."""
+    if target.exists():
+        target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
+    sync_folder(target.parent)

@@ -1,0 +1,259 @@
+"""Which files a path of samples holds, and of what kind: looked at, not read, and every problem told at once."""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+
+from reconciler.model.problem import InvalidInput, Problem
+
+NO_FILE = "KR140"
+NOT_SAMPLES = "KR144"
+DAMAGED = "KR145"
+WRONG_COLUMNS = "KR146"
+NEEDED = ("ts", "topic", "partition")
+MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
+REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
+COLUMNS = (*NEEDED, "cluster", *MEASURES)
+_HEAD_BYTES = 1 << 16
+_TIMES = ("timestamp", "string", "large_string", "int")
+_NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal", "string", "large_string")
+_TEXTS = ("string", "large_string", "dictionary")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+class Kind(StrEnum):
+    """What a file holds."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON_LINES = "json lines"
+    PROMETHEUS = "Prometheus export"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """One file of samples, with an absolute path or a URI.
+
+    `columns` are its columns and their types as Arrow names them, in the file's order; all are texts in CSV and JSON.
+    `root`: the path that was given, below which folders `name=value` are columns too, the `folders`.
+    """
+
+    path: str
+    kind: Kind
+    columns: tuple[tuple[str, str], ...] = ()
+    root: str = ""
+    folders: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns by name, those of folders included."""
+        return frozenset((*dict(self.columns), *self.folders))
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether it holds replica samples: what log dirs of brokers hold."""
+        return "broker" in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files of samples in the order of their paths, and notes on what was passed over."""
+
+    files: tuple[SampleFile, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Wrong(ValueError):
+    """A file is not what it should be: a code and a sentence without the file's name."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+def find_sample_files(paths: Iterable[str]) -> Found:
+    """Return every file of samples at and below the paths; a URI is passed on by its name.
+
+    Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
+    """
+    files: dict[str, SampleFile] = {}
+    notes: list[str] = []
+    problems: list[Problem] = []
+    for given in paths:
+        if _URI.match(given):
+            files.setdefault(given, SampleFile(given, _kind_by_name(given) or Kind.PARQUET, root=given))
+            continue
+        found, passed_over = _below(Path(given))
+        if not found:
+            problems.append(Problem(NO_FILE, _nothing_there(given)))
+        notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in passed_over)
+        for path in found:
+            try:
+                files.setdefault(str(path), _looked_at(path, Path(given).absolute()))
+            except _Wrong as wrong:
+                problems.append(Problem(wrong.code, f"{path}: {wrong}"))
+    if problems:
+        raise InvalidInput(problems)
+    notes.extend(_unused_columns(files.values()))
+    return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
+
+
+def _below(given: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files to read and those to pass over; hidden ones, and Spark's own `_names`, do not show."""
+    if given.is_file():
+        return [given.absolute()], []
+    base = given.absolute()
+    shown = [
+        path
+        for path in sorted(base.rglob("*"))
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(base).parts)
+    ]
+    wanted = [path for path in shown if _kind_by_name(path.name)]
+    return wanted, [path for path in shown if not _kind_by_name(path.name)]
+
+
+def _nothing_there(given: str) -> str:
+    if Path(given).exists():
+        return f"{given}: holds no samples: no .parquet, .csv, .jsonl or .json file is in it"
+    return f"{given}: no such file or folder, so there are no samples to read; check the path"
+
+
+def _kind_by_name(name: str) -> Kind | None:
+    """Return the kind that the name says; `.json` may be three of them."""
+    plain = name.lower().removesuffix(".gz")
+    if plain.endswith((".parquet", ".pq")):
+        return Kind.PARQUET
+    if plain.endswith(".csv"):
+        return Kind.CSV
+    return Kind.JSON_LINES if plain.endswith((".jsonl", ".ndjson", ".json")) else None
+
+
+def _looked_at(path: Path, root: Path) -> SampleFile:
+    kind = _kind_by_name(path.name)
+    if kind is None:
+        raise _Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
+    columns: Iterable[tuple[str, str]] = ()
+    if kind is Kind.PARQUET:
+        columns = _parquet_columns(path)
+    elif kind is Kind.CSV:
+        columns = ((name, "string") for name in _csv_header(path))
+    else:
+        kind, columns = _json_kind(path)
+    base = root if root.is_dir() else root.parent
+    folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
+    file = SampleFile(str(path), kind, tuple(columns), str(base), folders)
+    if kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES}:
+        _check_columns(file)
+    return file
+
+
+def _parquet_columns(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError:
+        raise _Wrong(
+            NOT_SAMPLES, "Parquet needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
+        ) from None
+    try:
+        schema = parquet.read_schema(path)
+    except (ArrowException, OSError, ValueError) as error:
+        raise _Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
+    return ((field.name, str(field.type)) for field in schema)
+
+
+def _csv_header(path: Path) -> list[str]:
+    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff")
+    header = next(csv.reader(io.StringIO(head)), [])
+    if not header:
+        raise _Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise _Wrong(WRONG_COLUMNS, f"names the column {repeated[0]} twice")
+    return [name.strip() for name in header]
+
+
+def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
+    """Tell lines of samples, a Prometheus answer and a snapshot apart by what they begin with."""
+    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    first = head.partition("\n")[0]
+    try:
+        line = json.loads(first)
+    except ValueError:
+        line = None
+    if isinstance(line, dict) and not {"data", "topics", "brokers", "clusterId"} & line.keys():
+        return Kind.JSON_LINES, [(name, "string") for name in line]
+    if re.search(r'"(resultType|metric|errorType)"\s*:', head):
+        _refuse_other_answers(head)
+        return Kind.PROMETHEUS, []
+    if re.search(r'"(formatVersion|clusterId|brokers)"\s*:', head):
+        return Kind.SNAPSHOT, []
+    raise _Wrong(NOT_SAMPLES, "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot")
+
+
+def _refuse_other_answers(head: str) -> None:
+    if re.search(r'"status"\s*:\s*"error"', head):
+        raise _Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
+    if re.search(r'"resultType"\s*:\s*"(vector|scalar|string)"', head):
+        raise _Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except (OSError, EOFError, ValueError) as error:
+        raise _Wrong(DAMAGED, f"cannot be read: {_first_line(error)}") from None
+
+
+def _check_columns(file: SampleFile) -> None:
+    """Refuse a file whose needed columns are missing, misspelt or of a type that cannot be a time, text or number."""
+    missing = [name for name in NEEDED if name not in file.names]
+    for name in sorted(file.names - set(COLUMNS) - set(REPLICA_ONLY)):
+        wanted = [each for each in COLUMNS if each not in file.names]
+        meant = get_close_matches(name, wanted, n=1, cutoff=0.75)
+        if meant:
+            raise _Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
+    if missing:
+        has = ", ".join(sorted(file.names))
+        raise _Wrong(
+            WRONG_COLUMNS,
+            f"has no column {' and no column '.join(missing)}; samples need {', '.join(NEEDED)}; it has {has}",
+        )
+    for name, found in file.columns:
+        expected = _expected(name)
+        if expected and not found.startswith(expected[1]):
+            raise _Wrong(WRONG_COLUMNS, f"has the column {name} as {found}; it must be {expected[0]}")
+        if name == "ts" and found.startswith("timestamp[ns"):
+            raise _Wrong(
+                WRONG_COLUMNS,
+                "has times in nanoseconds, which Spark does not read: write ts in microseconds "
+                "(pyarrow and pandas: coerce_timestamps='us')",
+            )
+
+
+def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
+    if name == "ts":
+        return "a timestamp, an ISO 8601 text, or seconds or milliseconds since 1970", _TIMES
+    if name in {"cluster", "topic"}:
+        return "a text", _TEXTS
+    return ("a number", _NUMBERS) if name in {"partition", *MEASURES} else None
+
+
+def _unused_columns(files: Iterable[SampleFile]) -> list[str]:
+    unused: dict[str, str] = {}
+    for file in files:
+        for name in sorted(set(dict(file.columns)) - set(COLUMNS) - set(REPLICA_ONLY)):
+            unused.setdefault(name, file.path)
+    return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".")

@@ -1,0 +1,130 @@
+import json
+import math
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from helpers.load_oracle import RATES, Expected, Row, expected_loads
+from helpers.sample_tables import START, drawn_rows, write_by_age, write_parquet
+from pyarrow import parquet
+
+from reconciler.balance.loads_job import SampleTask, run_loads
+from reconciler.files.sample_files import find_sample_files
+from reconciler.model.load_report import LoadReport, Rule
+from reconciler.render.as_load_report import load_report_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+STATISTICS = ("avg", "p95", "max", "peak")
+COLUMNS = [
+    "cluster", "topic", "partition",
+    *(f"{rate}_{statistic}" for rate in RATES for statistic in STATISTICS),
+    "size_bytes", "growth_bytes_per_day", "coverage",
+]  # fmt: skip
+
+
+def _run(spark: "SparkSession", out: Path, *paths: Path, bucket: int = 60) -> LoadReport:
+    files = find_sample_files(map(str, paths)).files
+    return run_loads(spark, SampleTask(files, bucket, NOW), out, load_report_json)
+
+
+def _rows(out: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = parquet.read_table(out).to_pylist()
+    return rows
+
+
+def _assert_equal(found: list[dict[str, Any]], expected: Expected) -> None:
+    assert [(row["cluster"], row["topic"], row["partition"]) for row in found] == sorted(expected.loads)
+    for row in found:
+        wanted = expected.loads[row["cluster"], row["topic"], row["partition"]]
+        for name, value in wanted.items():
+            # Times have 16 digits, of which a slope's centre keeps few: a few of a slope's own are lost.
+            tolerance = 1e-6 if name == "growth_bytes_per_day" else 1e-9
+            is_same = row[name] is value or math.isclose(row[name], value, rel_tol=tolerance, abs_tol=1e-6)
+            assert is_same, (row["cluster"], row["partition"], name, row[name], value)
+
+
+@pytest.mark.parametrize(("seed", "bucket"), [(1, 60), (2, 90)])
+def test_every_figure_and_every_count_equals_the_oracles(
+    spark: "SparkSession", tmp_path: Path, seed: int, bucket: int
+) -> None:
+    rows = drawn_rows(seed)
+    expected = expected_loads(rows, bucket, NOW.timestamp())
+    report = _run(spark, tmp_path / "out", write_by_age(tmp_path / "in", rows), bucket=bucket)
+    found = _rows(tmp_path / "out")
+    assert list(found[0]) == COLUMNS
+    _assert_equal(found, expected)
+    for cluster in report.clusters:
+        counted = {rule.value: count for rule, count in cluster.defects.items() if count}
+        assert counted == {rule: count for rule, count in expected.defects[cluster.cluster].items() if count}
+    drawn = {rule.value for cluster in report.clusters for rule, count in cluster.defects.items() if count}
+    assert drawn >= {rule.value for rule in Rule} - {
+        "unreadable",
+        "unknownPartition",
+        "unknownBroker",
+        "notSplit",
+        "unusedSeries",
+    }
+    assert json.loads((tmp_path / "out" / "_report.json").read_text()) == json.loads(load_report_json(report))
+
+
+def test_neither_the_order_of_rows_nor_of_files_shows_and_two_runs_are_equal_to_the_byte(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    rows = drawn_rows(3, partitions=3, minutes=20)
+    mixed = random.Random(1).sample(rows, len(rows))
+    _run(spark, tmp_path / "one", write_by_age(tmp_path / "a", rows, prefix="a"))
+    _run(spark, tmp_path / "two", write_by_age(tmp_path / "b", mixed, prefix="z"))
+    assert _rows(tmp_path / "one") == _rows(tmp_path / "two")
+    (first,), (second,) = (list((tmp_path / name).glob("*.parquet")) for name in ("one", "two"))
+    assert first.read_bytes() == second.read_bytes()
+    assert (tmp_path / "one" / "_report.json").read_bytes() == (tmp_path / "two" / "_report.json").read_bytes()
+
+
+def test_one_bucket_is_average_percentile_maximum_and_peak_and_rates_scale(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    once = [Row(START, "one", "t", number, 1.5 * number, 2.0, 3.0, 10) for number in range(4)]
+    many = [replace(row, cluster="many") for row in drawn_rows(4, partitions=3, minutes=20) if row.cluster == "east"]
+    for sample in many:
+        sample.end_offset = sample.size_bytes = None
+        sample.bytes_in, sample.bytes_out = None if sample.ts is None else sample.ts % 1009, sample.messages_in
+    scaled = [_scaled(sample, 8.0) for sample in many]
+    path = write_parquet(tmp_path / "in.parquet", [*once, *many, *scaled])
+    _run(spark, tmp_path / "out", path)
+    found = {(row["cluster"], row["partition"]): row for row in _rows(tmp_path / "out")}
+    for (cluster, partition), row in found.items():
+        if cluster == "one":
+            assert all(len({row[f"{rate}_{statistic}"] for statistic in STATISTICS}) == 1 for rate in RATES)
+            assert row["bytes_in_avg"] == 1.5 * partition
+            assert row["growth_bytes_per_day"] is None
+    names = [f"{rate}_{statistic}" for rate in RATES for statistic in STATISTICS]
+    compared: list[tuple[Any, Any]] = [
+        (found["scaled", partition][name], _times(row[name], 8.0))
+        for (cluster, partition), row in found.items()
+        if cluster == "many"
+        for name in names
+    ]
+    assert len(compared) == 3 * len(names)
+    assert sum(value is not None for _, value in compared) > len(names)
+    for other, value in compared:
+        assert other is value or math.isclose(other, value, rel_tol=1e-12)
+
+
+def _scaled(row: Row, factor: float) -> Row:
+    return replace(
+        row,
+        cluster="scaled",
+        bytes_in=_times(row.bytes_in, factor),
+        bytes_out=_times(row.bytes_out, factor),
+        messages_in=_times(row.messages_in, factor),
+    )
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
