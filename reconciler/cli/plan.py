@@ -59,6 +59,8 @@ def command(
     if out is not None:
         save_plan(made.plan, out)
     _show(made, asked)
+    if made.policies:
+        tell(f"Policies asked: {made.policies}.")
     if out is not None:
         tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if what_if else ''}.")
     if made.plan.violations:

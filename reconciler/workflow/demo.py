@@ -14,6 +14,7 @@ from reconciler.workflow.demo_cluster import (
     DemoTopic,
     demo_cluster,
 )
+from reconciler.workflow.example_policies import EXAMPLE_POLICIES
 from reconciler.workflow.modeline import modeline
 
 __all__ = ["demo_cluster", "demo_files"]
@@ -116,6 +117,7 @@ WANTED: Mapping[str, str] = {
 def demo_files(schemas: str | None = "../../schemas") -> Mapping[str, str]:
     """Return the demo's texts by file name; `schemas`: where editors find the schemas, None for nowhere."""
     return {
+        **EXAMPLE_POLICIES,
         "classes.yaml": modeline(schemas, "TopicClass") + CLASSES,
         "cluster.yaml": modeline(schemas, "Cluster") + CLUSTER,
         "platform.yaml": modeline(schemas, "Topic") + _documents(PLATFORM, "team-platform", METRICS_PATTERN),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reconciler.workflow.example_policies import EXAMPLE_POLICIES
 from reconciler.workflow.modeline import modeline
 
 CLUSTER = """\
@@ -81,6 +82,7 @@ spec:
 def layout_files(name: str, schemas: str | None = None) -> Mapping[str, str]:
     """Return a commented layout for a cluster of that name, texts by file name; `schemas` as for the demo."""
     return {
+        **EXAMPLE_POLICIES,
         "classes.yaml": modeline(schemas, "TopicClass") + CLASSES,
         "cluster.yaml": modeline(schemas, "Cluster") + CLUSTER.format(name=name),
         "topics/example.yaml": modeline(schemas, "Topic") + TOPICS,

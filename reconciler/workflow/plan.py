@@ -17,6 +17,7 @@ from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.policies import policies_of, with_policies
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
 from reconciler.workflow.sources import desired_state, observed_state
@@ -24,11 +25,12 @@ from reconciler.workflow.sources import desired_state, observed_state
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and how much was looked at for it."""
+    """A plan, how much was looked at for it, and how many policies were asked about it."""
 
     plan: Plan
     topics: int
     partitions: int
+    policies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,15 @@ def make_plan(
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
     Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict; where the
-    plan is refused, it or the error carries what would make it fit.
+    plan is refused, it or the error carries what would make it fit; a policy that it breaks is beyond that.
     """
     desired = desired_state(inputs)
+    policies = policies_of(inputs)
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=unread), desired, observed)
+    plan = with_policies(plan, policies, desired, observed, loads.folder if loads is not None else None)
     partitions = sum(len(topic.partitions) for topic in observed.topics.values())
-    return Planned(plan, len(observed.topics), partitions)
+    return Planned(plan, len(observed.topics), partitions, len(policies))
 
 
 def plan_of(

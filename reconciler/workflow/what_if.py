@@ -16,6 +16,7 @@ from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import LoadsAt, Planned, Planner, planner_of
+from reconciler.workflow.policies import policies_of, with_policies
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
 
@@ -43,13 +44,18 @@ def plan_if(
     Raises InvalidInput where a supposition makes no sense for this cluster.
     """
     desired = desired_state(inputs)
+    policies = policies_of(inputs)
     observed = observed_state(inputs, desired, progress)
     at = suppose(desired, observed, supposed)
     _refuse_meaningless(desired, at.desired)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
     planner = replace(planner_of(inputs, only, loads), warnings=unread)
-    return outcome_of(replace(at, observed=readable), supposed, what_if, planner)
+    outcome = outcome_of(replace(at, observed=readable), supposed, what_if, planner)
+    if isinstance(outcome, Unplannable) or not policies:
+        return outcome
+    plan = with_policies(outcome.plan, policies, at.desired, readable, loads.folder if loads is not None else None)
+    return replace(outcome, plan=plan, policies=len(policies))
 
 
 def outcome_of(

@@ -205,11 +205,11 @@ def test_files_in_order_are_told_so(reconciler: Program) -> None:
 
 
 def test_init_never_overwrites(reconciler: Program, demo: Path) -> None:
-    before = {file: file.read_bytes() for file in demo.iterdir()}
+    before = {file: file.read_bytes() for file in demo.rglob("*") if file.is_file()}
     ended = reconciler("init", "--demo")
     assert ended.code == 1
     assert "exists already" in ended.err
-    assert {file: file.read_bytes() for file in demo.iterdir()} == before
+    assert {file: file.read_bytes() for file in demo.rglob("*") if file.is_file()} == before
 
 
 def test_a_new_layout_is_valid_and_names_what_to_do(reconciler: Program) -> None:

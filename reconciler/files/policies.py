@@ -1,0 +1,162 @@
+"""policies/*.sql: which there are, and whether each only asks; what it asks, Spark alone understands."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from reconciler.model.policy import Policy
+from reconciler.model.problem import InvalidInput, Location, Problem
+
+FOLDER = "policies"
+MAX_BYTES = 1 << 20
+_TOKENS = re.compile(
+    r"""
+      (?P<comment> --(?:\\\n|[^\n])* | /\*(?:[^*]|\*(?!/))*\*/ )
+    | (?P<text>    [rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
+    | (?P<name>    `(?:[^`]|``)*` | [A-Za-z_]\w* )
+    | (?P<sign>    \S )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_CLUSTER_DOCUMENT = re.compile(r"^kind:\s*['\"]?Cluster['\"]?\s*(#.*)?$", re.MULTILINE)
+# What calls Java, or a function whose name is only known later.
+_REACHES_OUT = frozenset({"java_method", "reflect", "try_reflect", "identifier"})
+_CHANCE = frozenset({"rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "tablesample"})
+_CLOCK = frozenset({"now", "curdate", "current_date", "current_time", "current_timestamp", "localtimestamp"})
+_CLOCK_WITHOUT_PARENTHESES = _CLOCK - {"now", "curdate"}
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+    @property
+    def word(self) -> str:
+        return self.text.strip("`").lower() if self.kind == "name" else ""
+
+
+def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
+    """Return the policies that hold for that cluster: the root's, then its own, each by file name.
+
+    A folder `policies` of the root that has a Cluster document is a cluster, and holds no policies for others. Raises
+    InvalidInput with all that is wrong: a file that cannot be read, is no query, or holds more than one; a query that
+    reaches out of its tables, or whose answer hangs on chance or on the time.
+    """
+    folders = [root / cluster / FOLDER]
+    if not _is_cluster(root / FOLDER):
+        folders.insert(0, root / FOLDER)
+    problems: list[Problem] = []
+    found = [
+        policy
+        for folder in folders
+        for file in _files(folder, root, problems)
+        if (policy := _policy(file, file.relative_to(root).as_posix(), problems)) is not None
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(found)
+
+
+def _files(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        at = Location(folder.relative_to(root).as_posix(), 1)
+        problems.append(Problem("KR181", f"the policies there cannot be listed: {error.strerror}", at))
+        return []
+    return [file for file in entries if file.suffix == ".sql" and not file.name.startswith(".")]
+
+
+def _is_cluster(folder: Path) -> bool:
+    return any(
+        _CLUSTER_DOCUMENT.search(file.read_text("utf-8", errors="replace"))
+        for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+        if file.is_file()
+    )
+
+
+def _policy(file: Path, name: str, problems: list[Problem]) -> Policy | None:
+    text = _text(file, name, problems)
+    if text is None:
+        return None
+    tokens = list(_tokens(text))
+    code = [token for token in tokens if token.kind != "comment"]
+    while code and code[-1].text == ";":
+        del code[-1]
+    wrong = next(_wrong(code), None)
+    if wrong is not None:
+        line, message = wrong
+        problems.append(Problem("KR182", message, Location(name, line)))
+        return None
+    return Policy(_title(tokens) or f"policy {file.stem}", _without_end(text), Location(name, code[0].line))
+
+
+def _text(file: Path, name: str, problems: list[Problem]) -> str | None:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            problems.append(Problem("KR181", f"the policy has more than {MAX_BYTES} bytes", Location(name, 1)))
+            return None
+        return file.read_text("utf-8-sig")
+    except OSError as error:
+        problems.append(Problem("KR181", f"the policy cannot be read: {error.strerror}", Location(name, 1)))
+    except UnicodeDecodeError:
+        problems.append(Problem("KR181", "the policy is not UTF-8 text", Location(name, 1)))
+    return None
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    line, end = 1, 0
+    for match in _TOKENS.finditer(text):
+        line += text.count("\n", end, match.start())
+        end = match.start()
+        yield _Token(match.lastgroup or "sign", match[0], line)
+
+
+def _wrong(code: list[_Token]) -> Iterator[tuple[int, str]]:
+    """Yield line and sentence for each reason why this is no policy."""
+    if not code:
+        yield 1, "the policy asks nothing: write a query, each row of whose answer is a violation"
+        return
+    first = code[0]
+    if first.word not in {"select", "with"}:
+        yield first.line, f"a policy only asks: begin it with SELECT or WITH, not with {first.text[:40]}"
+    for token, after in zip(code, [*code[1:], None], strict=True):
+        is_call = after is not None and after.text == "("
+        if token.text == ";":
+            yield token.line, "a policy is one query: put the other into a file of its own"
+        elif token.word in _REACHES_OUT and is_call:
+            yield token.line, f"a policy asks only the plan's tables: {token.word}() reaches out of them"
+        elif token.word == "using" and after is not None and after.kind == "text":
+            yield token.line, "a policy asks only the plan's tables: USING a program reaches out of them"
+        elif token.word in _CHANCE and is_call:
+            yield token.line, f"the same plan must always get the same answer: {token.word} leaves it to chance"
+        elif token.word in _CLOCK and (is_call or token.word in _CLOCK_WITHOUT_PARENTHESES):
+            yield token.line, f"the same plan must always get the same answer: {token.word} asks the clock"
+
+
+def _title(tokens: list[_Token]) -> str:
+    """Return the first sentence of the comment that the file begins with."""
+    lines: list[str] = []
+    for token in tokens:
+        is_next = not lines or token.line == tokens[0].line + len(lines)
+        if token.kind != "comment" or not token.text.startswith("--") or not is_next:
+            break
+        lines.append(token.text.lstrip("-").strip())
+    said = " ".join(" ".join(lines).split())
+    return re.split(r"[.:](?:\s|$)", said, maxsplit=1)[0]
+
+
+def _without_end(text: str) -> str:
+    """Return the query as it stands, but for the semicolons that end it; its lines stay where they are."""
+    kept = [*text]
+    for match in reversed(list(_TOKENS.finditer(text))):
+        if match.lastgroup == "comment":
+            continue
+        if match[0] != ";":
+            break
+        kept[match.start()] = " "
+    return "".join(kept)
