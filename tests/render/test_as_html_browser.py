@@ -1,0 +1,140 @@
+"""The page of `balance` in a real browser: it says nothing on the console, asks for nothing, and shows every figure."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.balance_reports import drawn_report
+from helpers.chromium import BrowserMissingError, Chromium, Page
+
+from reconciler.model.balance_report import BalanceReport, LoadRow, RateStatistic
+from reconciler.render import as_html
+
+NAME = "<script>document.title='owned'</script><img src=x onerror=console.log(1)>"
+# Every figure of every table, by the row's name, with both its exact value and its text as shown.
+ROWS = """
+[...document.querySelectorAll('section section')].map(section => [
+  section.querySelector('h3').textContent,
+  [...section.querySelectorAll('tbody tr')].map(row => [
+    row.querySelector('th').textContent,
+    [...row.querySelectorAll('td')].map(cell => [...cell.querySelectorAll('data')].map(data => data.value)),
+  ]),
+])
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    try:
+        opened = Chromium()
+    except BrowserMissingError as error:
+        pytest.skip(str(error))
+    with opened:
+        yield opened
+
+
+def opened(browser: Chromium, folder: Path, report: BalanceReport, *, width: int = 1280, is_dark: bool = False) -> Page:
+    path = folder / "page.html"
+    path.write_text(as_html.balance(report), "utf-8")
+    return browser.open(path, width=width, is_dark=is_dark)
+
+
+@pytest.mark.parametrize(("brokers", "is_dark"), [(10, False), (200, True)])
+def test_it_is_quiet_alone_and_no_wider_than_its_window(
+    browser: Chromium, tmp_path: Path, brokers: int, *, is_dark: bool
+) -> None:
+    page = opened(browser, tmp_path, drawn_report(brokers), is_dark=is_dark)
+    assert page.console == []
+    assert page.failures == []
+    assert page.requests == [(tmp_path / "page.html").as_uri()]
+    assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    assert page.evaluate("document.fonts.size") == 0
+    luminance = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (max(luminance) < 60) if is_dark else (min(luminance) > 200)
+    # The style counts (its hash is right), and no text lies on another or outside its chart.
+    assert page.evaluate("getComputedStyle(document.querySelector('.tiles')).display") == "grid"
+    assert page.evaluate(_TEXTS_OUTSIDE) == []
+    assert page.evaluate(_LABELS_THAT_MEET) == 0
+    picture = tmp_path / "page.png"
+    page.screenshot(picture)
+    assert picture.stat().st_size > 50_000
+
+
+_TEXTS_OUTSIDE = """
+[...document.querySelectorAll('svg.chart text')].filter(text => {
+  const box = text.getBoundingClientRect(), chart = text.closest('svg').getBoundingClientRect();
+  return box.left < chart.left - 1 || box.right > chart.right + 1 || box.bottom > chart.bottom + 1;
+}).map(text => text.textContent)
+"""
+_LABELS_THAT_MEET = """
+[...document.querySelectorAll('svg.chart')].flatMap(chart => {
+  const boxes = [...chart.querySelectorAll('text[text-anchor=middle]')].map(text => text.getBoundingClientRect());
+  return boxes.slice(1).filter((box, index) => box.left < boxes[index].right);
+}).length
+"""
+
+
+def test_on_a_phone_it_is_no_wider_than_the_phone(browser: Chromium, tmp_path: Path) -> None:
+    page = opened(browser, tmp_path, drawn_report(12), width=400)
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_a_name_that_is_a_script_does_nothing(browser: Chromium, tmp_path: Path) -> None:
+    page = opened(browser, tmp_path, drawn_report(3, names=(NAME,)))
+    assert page.console == []
+    assert page.requests == [(tmp_path / "page.html").as_uri()]
+    assert page.evaluate("document.title") == f"Balance of {NAME}"
+    assert page.evaluate("document.querySelectorAll('script, img, iframe, object, embed').length") == 0
+
+
+def test_every_figure_on_it_is_that_of_the_report(browser: Chromium, tmp_path: Path) -> None:
+    report = drawn_report(40, has_plan=True)
+    page = opened(browser, tmp_path, report)
+    found = {title: dict(rows) for title, rows in page.evaluate(ROWS)}
+    cluster = report.clusters[0]
+    assert list(found) == ["Brokers", "Racks", "Log dirs", "Topics", "Evenness"]
+    assert len(found["Brokers"]) == 40
+    assert len(found["Topics"]) == 60
+    for row in cluster.brokers:
+        shown = found["Brokers"][str(row.broker)]
+        assert _agree(shown[1:8], _figures(row)), (row.broker, shown)
+    for row in cluster.topics:
+        assert _agree(found["Topics"][row.topic or ""], _figures(row)[:6]), row.topic
+    for row in cluster.racks:
+        assert _agree(found["Racks"][row.rack or ""][:6], _figures(row)[:6]), row.rack
+
+
+def _figures(row: LoadRow) -> list[tuple[float | None, float | None]]:
+    """Return what the columns tell, from Replicas on: before and after."""
+    loads = (row.before, row.after)
+    p95 = RateStatistic.P95
+    columns = zip(
+        *(
+            (
+                load.replicas,
+                load.leaders,
+                load.size_bytes,
+                load.bytes_in.of(p95),
+                load.bytes_out.of(p95),
+                load.growth_bytes_per_day,
+                load.days_until_full,
+            )
+            for load in loads
+            if load is not None
+        ),
+        strict=True,
+    )
+    return [(before, after) for before, after in columns]
+
+
+def _agree(shown: list[list[str]], figures: list[tuple[float | None, float | None]]) -> bool:
+    """Whether each cell holds both figures exactly or, where they read the same, the first."""
+
+    def is_same(text: str, figure: float | None) -> bool:
+        return text == "" if figure is None else bool(text) and float(text) == figure
+
+    return len(shown) == len(figures) and all(
+        bool(cell) and all(is_same(text, figure) for text, figure in zip(cell, pair, strict=False))
+        for cell, pair in zip(shown, figures, strict=True)
+    )
