@@ -61,6 +61,12 @@ for (const name of ["chromium", "al2023.tar", "fonts.tar"])
 """
 
 
+_FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{folder}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>{folder}/fonts-cache</cachedir></fontconfig>
+"""
+
+
 class BrowserMissingError(RuntimeError):
     """No browser here; the text says how to get one."""
 
@@ -247,6 +253,8 @@ def _fetch(target: Path) -> None:
                 archive.extractall(ready, filter="data")
             (ready / name).unlink()
         (ready / "chromium").chmod(0o755)
+        # The package's own file names folders of another machine; without a font no text is drawn at all.
+        (ready / "fonts.conf").write_text(_FONTS.format(folder=target))
         with contextlib.suppress(OSError):  # another run put it there meanwhile
             ready.rename(target)
 

@@ -54,11 +54,12 @@ def test_it_is_quiet_alone_and_no_wider_than_its_window(
     assert (max(luminance) < 60) if is_dark else (min(luminance) > 200)
     # The style counts (its hash is right), and no text lies on another or outside its chart.
     assert page.evaluate("getComputedStyle(document.querySelector('.tiles')).display") == "grid"
+    assert page.evaluate("document.querySelector('svg.chart text').getBoundingClientRect().width") > 5
     assert page.evaluate(_TEXTS_OUTSIDE) == []
     assert page.evaluate(_LABELS_THAT_MEET) == 0
     picture = tmp_path / "page.png"
     page.screenshot(picture)
-    assert picture.stat().st_size > 50_000
+    assert picture.stat().st_size > 100_000
 
 
 _TEXTS_OUTSIDE = """
