@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+import pytest
 from helpers.loads_enumerated import least_within, outside
 from helpers.loads_planning import planned_with, random_loads
 from helpers.oracle import is_feasible, legal_sets
 from helpers.planning import cluster_after, replicas_after
+from helpers.random_clusters import SMALL
 
 
 def test_bounds_lie_below_the_best_placement_and_values_above_and_nearly_all_bands_that_can_be_kept_are() -> None:
@@ -53,6 +55,14 @@ def test_every_placement_is_legal_and_planning_from_it_again_changes_nothing() -
         reached = cluster_after(observed, placed.moves, placed.topic_changes)
         again = planned_with(desired, reached, loads)
         assert not again.moves, (seed, again.moves)
+
+
+@pytest.mark.parametrize("seed", [116, 214, 243, 500])
+def test_planning_again_changes_nothing_where_a_first_plan_narrows_or_widens_what_may_be_chosen(seed: int) -> None:
+    desired, observed, loads, _ = random_loads(seed, SMALL)
+    placed = planned_with(desired, observed, loads)
+    assert placed.moves or placed.topic_changes
+    assert not planned_with(desired, cluster_after(observed, placed.moves, placed.topic_changes), loads).moves
 
 
 def test_each_measure_outside_its_band_is_told() -> None:

@@ -91,6 +91,16 @@ def test_what_cannot_be_balanced_is_refused_with_its_line() -> None:
     assert told == [("KR341", AT["networkIn"]), ("KR341", AT["networkOut"]), ("KR342", AT["disk"]), ("KR304", None)]
 
 
+def test_the_whole_numbers_next_to_a_share_of_counts_are_inside_a_band() -> None:
+    desired, observed = _two_topics(Balance(replicas=WITHIN, leaders=WITHIN, disk=Within(Fraction(1, 2))))
+    three = {"a": Topic("a", observed.topics["a"].partitions[:3])}
+    desired = replace(desired, topics={"a": DesiredTopic("a")})
+    placed = planned_with(desired, replace(observed, topics=three), None)
+    assert sorted(share.replicas for share in placed.balance_after.values()) == [1, 2]
+    assert sorted(share.leaders for share in placed.balance_after.values()) == [1, 2]
+    assert [problem for problem in placed.warnings if problem.code == "KR842"] == []
+
+
 def test_a_partition_larger_than_a_band_is_told_as_what_forbids_more() -> None:
     desired, observed = _two_topics(Balance(disk=WITHIN, at=AT))
     loads = Loads({KEY("a", 0): PartitionLoad(0, 0, 10_000)})
