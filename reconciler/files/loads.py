@@ -19,6 +19,12 @@ class LoadsUnreadable(ReconcilerError):
     code = "KR150"
 
 
+class NoLoadsOfCluster(LoadsUnreadable):
+    """There are measured loads, but none of this cluster."""
+
+    code = "KR153"
+
+
 def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK) -> Loads:
     """Return the loads of that cluster's partitions; rates in whole bytes a second, rounded half up.
 
@@ -28,7 +34,7 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
     table = _table(folder, cluster, statistic)
     columns: dict[str, Sequence[Any]] = {name: table.column(name).to_pylist() for name in table.column_names}
     if not columns["topic"]:
-        raise LoadsUnreadable(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}", code="KR153")
+        raise NoLoadsOfCluster(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}")
     problems: list[Problem] = []
     found: dict[TopicPartition, PartitionLoad] = {}
     for key, load in _rows(folder, columns, statistic, problems):
