@@ -8,12 +8,12 @@ import numpy as np
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, BrokerState, Desired
+from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof
-from reconciler.model.problem import PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.demand import Bench, Demand, Slot, Still, bench_of, demand_of, slots_of
@@ -25,6 +25,9 @@ from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.shares import shares
 from reconciler.planner.tightness import tightness_warnings
+
+_FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
+_FOR_LEADERS = ("leaders", "topics", "networkOut")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +184,30 @@ def _moves(
         added = len(set(replicas).difference(slot.replicas))
         finding = why.get(slot.topic_partition)
         is_set_changed = set(replicas) != set(slot.replicas)
-        reason, name = (Reason.BALANCE, "replicas") if is_set_changed else (Reason.LEADERS, "leaders")
+        reason, asked = (Reason.BALANCE, _FOR_SETS) if is_set_changed else (Reason.LEADERS, _FOR_LEADERS)
         yield Move(
             slot.topic_partition,
             slot.replicas,
             replicas,
             bytes=added * (slot.size or 0),
             reason=finding.reason if finding else reason,
-            at=finding.at if finding else balance.at.get(name),
+            at=finding.at if finding else _asked_at(balance, asked),
             is_size_known=slot.size is not None,
         )
+
+
+def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
+    """Return where the first of these measures is asked for."""
+    targets = {
+        "replicas": balance.replicas,
+        "leaders": balance.leaders,
+        "topics": balance.topics,
+        "disk": balance.disk,
+        "networkIn": balance.network_in,
+        "networkOut": balance.network_out,
+    }
+    name = next((name for name in names if not isinstance(targets[name], Off)), names[0])
+    return balance.at.get(name)
 
 
 def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:

@@ -79,6 +79,7 @@ def test_disks_are_balanced_by_the_sizes_of_the_snapshot_without_loads() -> None
     desired, observed = _two_topics(Balance(disk=WITHIN, at=AT))
     placed = planned_with(desired, observed, None)
     assert (placed.proof.value, placed.proof.lower_bound) == (40, 36)
+    assert {move.at for move in placed.moves} == {AT["disk"]}
     assert placed.balance_after[1].bytes == placed.balance_after[2].bytes == 40
     assert placed.balance_after[1].bytes_in_per_second is None
 
