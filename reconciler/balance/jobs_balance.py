@@ -13,6 +13,7 @@ from reconciler.balance.buckets import bucketed, carried, known_carriers, spans,
 from reconciler.balance.effect import moved
 from reconciler.balance.figures import figures
 from reconciler.balance.replica_load import PARTITION, counts, replicas
+from reconciler.balance.schemas import LOADS
 from reconciler.balance.skew import skew
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ def balance_of_samples(
             yield found
     finally:
         by_bucket.unpersist()
+
+
+def loads_of(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the loads in that folder as `schemas.LOADS`, whatever its columns are typed; what it lacks is null."""
+    found = spark.read.parquet(folder)
+    have = set(found.columns)
+    return found.select(
+        *(
+            (F.col(field.name) if field.name in have else F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in LOADS.fields
+        )
+    )
 
 
 @contextmanager

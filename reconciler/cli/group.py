@@ -18,6 +18,7 @@ VERBS = {
     "cancel": "Stop a run on a legal state.",
     "collect": "Sample a live cluster into Parquet: sizes, leaders, end offsets.",
     "loads": "Make each partition's load from samples, with Spark: what plan --loads balances on.",
+    "balance": "Show who carries what, now and after a plan, in one cluster or all, with Spark.",
     "groups": "Consumer groups: who reads what, how far behind, and what a change would do.",
 }
 

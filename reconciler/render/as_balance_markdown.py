@@ -1,0 +1,25 @@
+"""A balance report as Markdown, whatever topics, racks and clusters are called made inert."""
+
+from collections.abc import Iterator
+
+from reconciler.model.balance_report import BalanceReport, ClusterBalance
+from reconciler.render import balance_tables
+from reconciler.render.as_balance import sections
+from reconciler.render.as_groups_markdown import table
+from reconciler.render.escape import code_span, sentence
+
+
+def balance(report: BalanceReport) -> str:
+    """Return each cluster under a heading of its own, after one table of several."""
+    blocks = ["### reconciler balance", table(balance_tables.fleet(report))] if len(report.clusters) > 1 else []
+    blocks += [block for cluster in report.clusters for block in _cluster(report, cluster)]
+    warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
+    blocks += ["\n".join(f"- {sentence(each.message)} ({each.code})" for each in warnings)] if warnings else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def _cluster(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
+    yield f"### reconciler balance · {code_span(cluster.name)}"
+    yield sentence(balance_tables.title(cluster).removeprefix(f"{cluster.name}: "))
+    yield "\n".join(f"- {sentence(finding)}" for finding in balance_tables.findings(report, cluster))
+    yield from (table(section) for section in sections(report, cluster) if section.rows)
