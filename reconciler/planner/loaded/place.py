@@ -11,9 +11,11 @@ from reconciler.planner.demand import Bench, Slot, Still
 from reconciler.planner.loaded.arrays import Bools, Ints
 from reconciler.planner.loaded.bands import Bands, bands_of
 from reconciler.planner.loaded.cheapest import cheapest
+from reconciler.planner.loaded.exchanges import Placement, outside
 from reconciler.planner.loaded.relax import Goal, Relaxation, lower_bound
-from reconciler.planner.loaded.search import Placement, outside, repair, rounded, spare, trim
+from reconciler.planner.loaded.search import repair, rounded, spare
 from reconciler.planner.loaded.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Task, task_of
+from reconciler.planner.loaded.trades import trim
 
 OF_SETS = (REPLICAS, DISK, NETWORK_IN)
 OF_LEADERS = (LEADERS, NETWORK_OUT)

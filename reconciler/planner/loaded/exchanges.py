@@ -1,0 +1,201 @@
+"""Whole placements, the single exchanges that could follow, and what each would change."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.loaded.arrays import Bools, Floats, Ints
+from reconciler.planner.loaded.bands import Bands
+from reconciler.planner.loaded.relax import Goal
+from reconciler.planner.loaded.task import MEASURES, Task
+
+
+class Placement:
+    """Where every row is: `members` [rows, brokers], `leader` [rows], and the loads [measures, brokers] that follow."""
+
+    def __init__(self, task: Task, members: Bools, leader: Ints) -> None:
+        self.task, self.members, self.leader = task, members.copy(), leader.copy()
+        self.loads = task.loads(members, leader)
+
+    def put(self, row: int, members: Ints, leader: int) -> None:
+        """Place one row anew."""
+        weights = self.task.weights
+        self.loads[:, self.members[row]] -= weights.replica[row][:, None]
+        self.loads[:, self.leader[row]] -= weights.leader[row]
+        self.members[row] = False
+        self.members[row, members] = True
+        self.leader[row] = leader
+        self.loads[:, self.members[row]] += weights.replica[row][:, None]
+        self.loads[:, leader] += weights.leader[row]
+
+    def exchange(self, row: int, leaving: int, arriving: int) -> None:
+        """Let one broker take the place of another, as leader too; the same broker twice makes it the leader."""
+        members = self.members[row].copy()
+        leader = arriving if leaving == arriving or self.leader[row] == leaving else int(self.leader[row])
+        if leaving != arriving:
+            members[leaving], members[arriving] = False, True
+        self.put(row, np.flatnonzero(members), leader)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Candidates, one a place: `row`; `leaving` and `arriving` brokers, `is_lead`: whether only the leader changes."""
+
+    row: Ints
+    leaving: Ints
+    arriving: Ints
+    is_lead: Bools
+
+
+def outside(bands: Bands, loads: Ints) -> Floats:
+    """Return [measures, brokers]: what is outside the bands, in parts of the fair share."""
+    found: Floats = np.abs(bands.excess(loads)) / bands.share
+    return found
+
+
+def joined(parts: list[Exchanges]) -> Exchanges:
+    """Return all of these candidates, in their order."""
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Exchanges(none, none, none, none.astype(np.bool_))
+    return Exchanges(
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.leaving for part in parts]),
+        np.concatenate([part.arriving for part in parts]),
+        np.concatenate([part.is_lead for part in parts]),
+    )
+
+
+def replica_exchanges(placement: Placement, broker: int, *, is_above: bool, leaders_only: bool) -> Exchanges:
+    """Return what takes replicas off that broker where it `is_above` its band, else to it; or only what it leads."""
+    task = placement.task
+    if is_above:
+        mine = placement.leader == broker if leaders_only else placement.members[:, broker]
+        rows = np.flatnonzero(mine & ~task.forced[:, broker])
+        at, arriving = np.nonzero(task.allowed[rows] & ~placement.members[rows])
+        row, leaving = rows[at], np.full(len(at), broker)
+    else:
+        rows = np.flatnonzero(task.allowed[:, broker] & ~placement.members[:, broker])
+        there = placement.members[rows] & ~task.forced[rows]
+        if leaders_only:
+            there &= np.arange(task.brokers) == placement.leader[rows, None]
+        at, leaving = np.nonzero(there)
+        row, arriving = rows[at], np.full(len(at), broker)
+    return _legal(placement, row, leaving, arriving)
+
+
+def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Exchanges:
+    """Return those of the exchanges that keep the rack limits and a leader that may lead."""
+    task = placement.task
+    rack = task.bench.rack
+    gone, come = rack[leaving], rack[arriving]
+    fine = gone == come
+    if not fine.all():
+        count = np.stack([placement.members[:, columns].sum(axis=1) for columns in task.columns], axis=1)
+        fine |= (count[row, gone] > task.low[row, gone]) & (count[row, come] < task.high[row, come])
+    was_leader = placement.leader[row] == leaving
+    leads = task.leading[row, arriving] | ~task.leading[row, leaving] & task.leading_at_need[row, arriving]
+    fine &= ~was_leader | leads
+    # A set of brokers in maintenance may lead only while no other replica can: such a set gets no better replica here.
+    fine &= task.leading[row, placement.leader[row]] | was_leader | ~task.leading[row, arriving]
+    return Exchanges(row[fine], leaving[fine], arriving[fine], np.zeros(int(fine.sum()), dtype=np.bool_))
+
+
+def leader_changes(placement: Placement, broker: int, *, is_above: bool) -> Exchanges:
+    """Return what takes leads from that broker where it `is_above` its band, else to it, by order alone."""
+    task = placement.task
+    may = placement.members & task.leading
+    if is_above:
+        rows = np.flatnonzero(placement.leader == broker)
+        others = may[rows].copy()
+        others[:, broker] = False
+        at, arriving = np.nonzero(others)
+        row = rows[at]
+    else:
+        row = np.flatnonzero(may[:, broker] & (placement.leader != broker))
+        arriving = np.full(len(row), broker)
+    return Exchanges(row, arriving, arriving, np.ones(len(row), dtype=np.bool_))
+
+
+def ways_back(placement: Placement) -> Exchanges:
+    """Return the exchanges of a new replica for one that is there today."""
+    task = placement.task
+    back = task.held & task.allowed & ~placement.members
+    new = placement.members & ~task.held & ~task.forced
+    rows = np.flatnonzero(back.any(axis=1) & new.any(axis=1))
+    at, arriving = np.nonzero(back[rows])
+    pair, leaving = np.nonzero(new[rows[at]])
+    return _legal(placement, rows[at][pair], leaving, arriving[pair])
+
+
+def leaders_back(placement: Placement) -> Exchanges:
+    """Return the changes of leader back to the present one."""
+    task = placement.task
+    present = np.maximum(task.leader, 0)
+    rows = np.arange(len(present))
+    may = (task.leader >= 0) & (placement.leader != task.leader) & ~task.is_new
+    row = np.flatnonzero(may & placement.members[rows, present] & task.leading[rows, present])
+    return Exchanges(row, present[row], present[row], np.ones(len(row), dtype=np.bool_))
+
+
+def may_follow(placement: Placement, leaving: int, arriving: int) -> Bools:
+    """Return [rows] whether the broker that arrives may do what the one that leaves does: lead, or follow."""
+    task = placement.task
+    leads = placement.leader == leaving
+    may: Bools = ~leads | task.leading[:, arriving] | ~task.leading[:, leaving]
+    may &= leads | task.leading[np.arange(len(leads)), placement.leader] | ~task.leading[:, arriving]
+    return may
+
+
+def closer(placement: Placement, bands: Bands, found: Exchanges) -> Floats:
+    """Return by how much each exchange brings loads closer to the bands (negative), in parts of fair shares."""
+    task, row = placement.task, found.row
+    change = np.zeros(len(row))
+    was_leader = (placement.leader[row] == found.leaving) | found.is_lead
+    from_leader = np.where(found.is_lead, placement.leader[row], found.leaving)
+    for measure in range(len(MEASURES)):
+        if not bands.asked[measure]:
+            continue
+        carried = task.weights.replica[row, measure] * ~found.is_lead + task.weights.leader[row, measure] * was_leader
+        for broker, moved in ((from_leader, -carried), (found.arriving, carried)):
+            change += step(placement, bands, measure, broker, moved)
+    return change
+
+
+def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
+    """Return how much closer bands come (negative) when the first rows leave the first broker for the second.
+
+    The second rows take the opposite way.
+    """
+    weights, (instead, back) = placement.task.weights, rows
+    change = np.zeros(len(back))
+    for measure in np.flatnonzero(bands.asked).tolist():
+        moved = weights.replica[back, measure] - weights.replica[instead, measure]
+        moved = moved + weights.leader[back, measure] * (placement.leader[back] == pair[1])
+        moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
+        for broker, load in ((pair[0], moved), (pair[1], -moved)):
+            change += step(placement, bands, measure, np.full(len(back), broker), load)
+    return change
+
+
+def step(placement: Placement, bands: Bands, measure: int, broker: Ints, moved: Ints) -> Floats:
+    """Return how much farther outside each broker is with so much more of the measure, in parts of fair shares."""
+    low, high = bands.low[measure, broker], bands.high[measure, broker]
+    before = placement.loads[measure, broker]
+    after = before + moved
+    outside_after = np.maximum(after - high, 0) + np.maximum(low - after, 0)
+    outside_before = np.maximum(before - high, 0) + np.maximum(low - before, 0)
+    step: Floats = (outside_after - outside_before) / bands.share[measure, broker]
+    return step
+
+
+def dearer(placement: Placement, goal: Goal, found: Exchanges) -> Floats:
+    """Return how much more each exchange costs."""
+    task, row = placement.task, found.row
+    arriving, leaving = ~task.held[row, found.arriving], ~task.held[row, found.leaving]
+    copies = np.where(task.is_new[row] | found.is_lead, 0, arriving.astype(np.int64) - leaving)
+    leader = placement.leader[row]
+    then = np.where(found.is_lead | (leader == found.leaving), found.arriving, leader)
+    changes = (then != task.leader[row]).astype(np.int64) - (leader != task.leader[row])
+    cost: Floats = (copies * goal.copy[row] + np.where(task.is_new[row], 0, changes) * goal.change).astype(np.float64)
+    return cost
