@@ -97,6 +97,7 @@ def _again(
     slots = [replace(task.slots[row], replicas=lists[row]) for row in rows]
     decided = [(slot.topic_partition, lists[row]) for row, slot in enumerate(task.slots) if slot.fixed]
     next_task = task_of(slots, (*still, *decided), bench, load_of)
+    # Explicit assignments are no rows of a task; what they carry is the rest of its base.
     next_task.base[:] += task.base - task_of((), still, bench, load_of).base
     if not len(next_task.need):
         return False

@@ -32,7 +32,8 @@ class Task:
     `low`, `high` [rows, racks]: fewest and most in a rack. `leader` [rows]: the present leader's column, -1 for none.
     `leading`, `leading_at_need` [rows, brokers]: who may lead, who may while no other replica can. `is_new` [rows].
     `size` [rows]: bytes of one copy. `stays` [rows]: whether the present placement is legal. `base` [measures,
-    brokers]: what partitions without a choice carry.
+    brokers]: what partitions without a choice carry. `kinds`: the rows that share need and rack limits, kind by kind;
+    `columns`: the brokers of each rack; `may_lead_second` [rows]: where a set without any of `leading` is possible.
     """
 
     slots: tuple[Slot, ...]
