@@ -385,7 +385,8 @@ def _used(load: Load | None) -> float | None:
 
 
 def _broker_name(row: LoadRow) -> str:
-    return f"{row.broker}" if row.is_alive else f"{row.broker} (not alive)"
+    notes = [*([] if row.is_alive else ["not alive"]), *(["to be empty"] if row.capacity == 0 else [])]
+    return f"{row.broker} ({', '.join(notes)})" if notes else f"{row.broker}"
 
 
 def _rack_name(rack: str | None) -> str:

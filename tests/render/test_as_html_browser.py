@@ -1,14 +1,16 @@
 """The page of `balance` in a real browser: it says nothing on the console, asks for nothing, and shows every figure."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.balance_reports import drawn_report
 from helpers.chromium import BrowserMissingError, Chromium, Page
 
-from reconciler.model.balance_report import BalanceReport, LoadRow, RateStatistic
-from reconciler.render import as_html
+from reconciler.model.balance_report import BalanceReport
+from reconciler.render import as_balance_json, as_html
 
 NAME = "<script>document.title='owned'</script><img src=x onerror=console.log(1)>"
 # Every figure of every table, by the row's name, with both its exact value and its text as shown.
@@ -89,53 +91,57 @@ def test_a_name_that_is_a_script_does_nothing(browser: Chromium, tmp_path: Path)
     assert page.evaluate("document.querySelectorAll('script, img, iframe, object, embed').length") == 0
 
 
-def test_every_figure_on_it_is_that_of_the_report(browser: Chromium, tmp_path: Path) -> None:
-    report = drawn_report(40, has_plan=True)
-    page = opened(browser, tmp_path, report)
-    found = {title: dict(rows) for title, rows in page.evaluate(ROWS)}
-    cluster = report.clusters[0]
+@pytest.mark.parametrize("has_plan", [True, False])
+def test_every_figure_on_it_is_that_of_the_json(browser: Chromium, tmp_path: Path, *, has_plan: bool) -> None:
+    report = drawn_report(40, has_plan=has_plan)
+    (cluster,) = json.loads(as_balance_json.balance(report))["clusters"]
+    found = {title: dict(rows) for title, rows in opened(browser, tmp_path, report).evaluate(ROWS)}
     assert list(found) == ["Brokers", "Racks", "Log dirs", "Topics", "Evenness"]
-    assert len(found["Brokers"]) == 40
-    assert len(found["Topics"]) == 60
-    for row in cluster.brokers:
-        shown = found["Brokers"][str(row.broker)]
-        assert _agree(shown[1:8], _figures(row)), (row.broker, shown)
-    for row in cluster.topics:
-        assert _agree(found["Topics"][row.topic or ""], _figures(row)[:6]), row.topic
-    for row in cluster.racks:
-        assert _agree(found["Racks"][row.rack or ""][:6], _figures(row)[:6]), row.rack
+    assert {title: len(rows) for title, rows in found.items()} == {
+        "Brokers": 40, "Racks": 3, "Log dirs": 40, "Topics": 60, "Evenness": 4,
+    }  # fmt: skip
+    more = [("leaderImbalance",)] + [("moved", "arrivingBytes"), ("moved", "leavingBytes")] * has_plan
+    for row in cluster["brokers"]:
+        assert _agree(found["Brokers"][str(row["broker"])][1:], row, [*LOADS, ("daysUntilFull",), *more])
+    for row in cluster["racks"]:
+        assert _agree(found["Racks"][row["rack"]], row, [*LOADS, ("daysUntilFull",)])
+    for row in cluster["topics"]:
+        assert _agree(found["Topics"][row["topic"]], row, LOADS)
+    disks = [("replicas",), ("sizeBytes",), ("freeBytes",), ("totalBytes",), ("growthBytesPerDay",), ("daysUntilFull",)]
+    for row in cluster["logDirs"]:
+        assert _agree(found["Log dirs"][str(row["broker"])][1:], row, disks)
+    words = {"replicas": "Replicas", "sizeBytes": "Size", "bytesIn": "In", "bytesOut": "Out"}
+    for row in cluster["evenness"]:
+        figures = [("maxOverMean",), ("coefficientOfVariation",), ("gini",)]
+        assert _agree(found["Evenness"][words[row["measure"]]][1:], row, figures)
 
 
-def _figures(row: LoadRow) -> list[tuple[float | None, float | None]]:
-    """Return what the columns tell, from Replicas on: before and after."""
-    loads = (row.before, row.after)
-    p95 = RateStatistic.P95
-    columns = zip(
-        *(
-            (
-                load.replicas,
-                load.leaders,
-                load.size_bytes,
-                load.bytes_in.of(p95),
-                load.bytes_out.of(p95),
-                load.growth_bytes_per_day,
-                load.days_until_full,
-            )
-            for load in loads
-            if load is not None
-        ),
-        strict=True,
+LOADS = [
+    ("replicas",),
+    ("leaders",),
+    ("sizeBytes",),
+    ("bytesInPerSecond", "p95"),
+    ("bytesOutPerSecond", "p95"),
+    ("growthBytesPerDay",),
+]
+
+
+def _agree(shown: list[list[str]], row: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> bool:
+    """Whether each cell holds exactly what the JSON has there before and after or, where both read the same, before."""
+    return len(shown) == len(paths) and all(
+        bool(cell) and all(_is_same(text, figure) for text, figure in zip(cell, _figures(row, path), strict=False))
+        for cell, path in zip(shown, paths, strict=True)
     )
-    return [(before, after) for before, after in columns]
 
 
-def _agree(shown: list[list[str]], figures: list[tuple[float | None, float | None]]) -> bool:
-    """Whether each cell holds both figures exactly or, where they read the same, the first."""
+def _figures(row: dict[str, Any], path: tuple[str, ...]) -> list[float | None]:
+    if path[0] == "moved":
+        return [row["moved"][path[1]]]
+    sides = [row["before"], row["after"]]
+    for name in path:
+        sides = [None if side is None else side[name] for side in sides]
+    return sides
 
-    def is_same(text: str, figure: float | None) -> bool:
-        return text == "" if figure is None else bool(text) and float(text) == figure
 
-    return len(shown) == len(figures) and all(
-        bool(cell) and all(is_same(text, figure) for text, figure in zip(cell, pair, strict=False))
-        for cell, pair in zip(shown, figures, strict=True)
-    )
+def _is_same(text: str, figure: float | None) -> bool:
+    return text == "" if figure is None else bool(text) and float(text) == figure
