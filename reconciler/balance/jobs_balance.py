@@ -17,7 +17,7 @@ from reconciler.balance.schemas import LOADS
 from reconciler.balance.skew import skew
 
 if TYPE_CHECKING:
-    from pyarrow import Table
+    from reconciler.files.assignment_table import ArrowTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Balance:
 
 
 def assignments(
-    spark: SparkSession, partitions: "Table", places: "Table", brokers: "Table", *, has_plan: bool
+    spark: SparkSession, partitions: "ArrowTable", places: "ArrowTable", brokers: "ArrowTable", *, has_plan: bool
 ) -> Assignments:
     """Return these tables in Spark."""
     frame = spark.createDataFrame

@@ -9,6 +9,7 @@ from reconciler.model.cluster import Broker, Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition
 
 BEFORE, AFTER = "before", "after"
+ArrowTable = pa.Table
 Column = tuple[str, pa.DataType]
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _PARTITIONS: tuple[Column, ...] = (
