@@ -6,22 +6,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.jobs_balance import Balance
 from reconciler.balance.replica_load import KEYS, NO_BROKER, NO_TEXT
-from reconciler.files.folders import refuse_foreign, replaced_folder
+from reconciler.files.folders import replaced_folder
 
-MARK = "_balance"
 FIGURES, EVENNESS = "figures", "evenness"
 _SKEW_KEYS = ("side", "cluster", "measure", "statistic")
 
 
-def refuse_foreign_tables(out: str) -> None:
-    """Raise ReconcilerError where that folder holds what `balance` did not write."""
-    refuse_foreign(Path(out), MARK)
-
-
-def write_tables(balance: Balance, out: str) -> None:
+def write_tables(balance: Balance, out: Path, mark: str) -> None:
     """Write `figures` (every level, every topic) and `evenness` as Parquet, sorted by their keys.
 
-    The folder is replaced as a whole. What does not apply or is not known is null.
+    The folder is replaced as a whole, and the file `mark` in it says what wrote it. What does not apply, or is not
+    known, is null.
     """
     figures = balance.figures.withColumns(
         {
@@ -30,8 +25,8 @@ def write_tables(balance: Balance, out: str) -> None:
         }
     )
     evenness = balance.skews.withColumn("statistic", F.nullif("statistic", F.lit(NO_TEXT)))
-    with replaced_folder(Path(out), MARK) as folder:
+    with replaced_folder(out, mark) as folder:
         for name, table, keys in ((FIGURES, figures, KEYS), (EVENNESS, evenness, _SKEW_KEYS)):
             whole = table.repartition(1).sortWithinPartitions(*keys)
             whole.write.parquet((folder / name).as_uri(), compression="zstd")
-        (folder / MARK).write_text("written by reconciler balance\n", encoding="utf-8")
+        (folder / mark).write_text("written by reconciler balance\n", encoding="utf-8")

@@ -1,7 +1,6 @@
 """`balance`: who carries what, in one cluster or in all, now and after a plan."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,22 +9,21 @@ from typing import TYPE_CHECKING
 from reconciler.admin.port import ProgressHook
 from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow
 from reconciler.model.cluster import Broker
-from reconciler.model.problem import Problem, ReconcilerError, Severity
+from reconciler.model.problem import Problem, Severity
 from reconciler.workflow.balance_sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from reconciler.balance.balance_job import BalanceTask
     from reconciler.balance.collected import Found
-    from reconciler.balance.jobs_balance import Assignments, Balance
+    from reconciler.balance.loads_job import SampleTask
     from reconciler.files.assignment_table import Side
-    from reconciler.files.sample_files import SampleFile
 
 NO_MEASURES = "KR261"
 OUT_UNKNOWN = "KR262"
 SIZES_UNKNOWN = "KR263"
 ON_THE_WAY = "KR264"
+NOT_USED = "KR267"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,105 +50,85 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     With `out`, its tables are written there as Parquet. Files are looked at, and clusters asked, before Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
-    from reconciler.balance.tables import refuse_foreign_tables
+    from reconciler.balance.balance_job import refuse_foreign_tables, run_balance
+    from reconciler.balance.session import spark_session
     from reconciler.files.plan_file import read_plan
 
     if asked.out is not None:
         refuse_foreign_tables(asked.out)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)
     sides = sides_of(observed)
-    files, notes = _sample_files(asked)
-    unmeasured = _check_loads(asked.loads, observed) if asked.loads is not None else ()
-    from reconciler.balance.session import spark_session
-
+    task, told = _task(asked, observed, sides)
     with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
-        clusters = _computed(spark, asked, files, observed, sides)
+        found = run_balance(spark, task)
+    clusters = _clusters(observed, sides, found, from_samples=asked.loads is None)
     return BalanceReport(
         source=asked.loads if asked.loads is not None else ", ".join(asked.samples),
         from_samples=asked.loads is None,
         clusters=clusters,
-        warnings=(*unread, *notes, *unmeasured),
+        warnings=(*unread, *told),
     )
 
 
-def _sample_files(asked: BalanceAsked) -> "tuple[Sequence[SampleFile], tuple[Problem, ...]]":
+def _task(
+    asked: BalanceAsked, observed: Sequence[ObservedCluster], sides: "Sequence[Side]"
+) -> "tuple[BalanceTask, tuple[Problem, ...]]":
+    """Return what Spark is to do, and what there is to tell of what was measured."""
+    from reconciler.balance.balance_job import BalanceTask
+    from reconciler.files.assignment_table import broker_table, partition_table, place_table
+
+    measured, told = _measured(asked, observed)
+    task = BalanceTask(
+        partitions=partition_table(sides),
+        places=place_table(sides),
+        brokers=broker_table(sides, {one.name: one.capacities for one in observed}),
+        measured=measured,
+        out=asked.out,
+        has_plan=any(one.plan is not None for one in observed),
+        has_all_sizes=not any(None in _sizes(one) for one in observed),
+    )
+    return task, told
+
+
+def _measured(
+    asked: BalanceAsked, observed: Sequence[ObservedCluster]
+) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
     if asked.loads is not None:
-        return (), ()
+        return str(Path(asked.loads).absolute()), _check_loads(asked.loads, observed)
+    from reconciler.balance.loads_job import SampleTask
     from reconciler.files.sample_files import find_sample_files
 
     found = find_sample_files(asked.samples)
-    return found.files, tuple(_warning(NO_MEASURES, note) for note in found.notes)
+    only = observed[0].name if len(observed) == 1 else None
+    notes = tuple(_warning(NOT_USED, note) for note in found.notes)
+    return SampleTask(found.files, asked.bucket_seconds, asked.now, only), notes
 
 
 def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Problem, ...]:
     """Refuse loads that mean nothing, as `plan` does; of many clusters, those without any are told."""
-    from reconciler.files.loads import LoadsUnreadable, read_loads
+    from reconciler.files.loads import NoLoadsOfCluster, read_loads
 
     told = []
     for one in observed:
         try:
             read_loads(folder, one.name)
-        except LoadsUnreadable as error:
-            if len(observed) == 1 or error.code != "KR153":
+        except NoLoadsOfCluster as error:
+            if len(observed) == 1:
                 raise
             told.append(_warning(NO_MEASURES, str(error)))
     return tuple(told)
 
 
-def _computed(
-    spark: "SparkSession",
-    asked: BalanceAsked,
-    files: "Sequence[SampleFile]",
-    observed: Sequence[ObservedCluster],
-    sides: "Sequence[Side]",
+def _clusters(
+    observed: Sequence[ObservedCluster], sides: "Sequence[Side]", found: "Mapping[str, Found]", *, from_samples: bool
 ) -> tuple[ClusterBalance, ...]:
-    from reconciler.balance.collected import collected
-    from reconciler.balance.errors import spark_errors
-    from reconciler.balance.tables import write_tables
     from reconciler.files.assignment_table import brokers_of
 
-    with spark_errors(), _balance(spark, asked, files, observed, sides) as balance:
-        found = collected(balance)
-        if asked.out is not None:
-            write_tables(balance, asked.out)
     brokers = brokers_of(sides)
     return tuple(
-        _cluster(one, found[one.name], list(brokers[one.name].values()), from_samples=asked.loads is None)
+        _cluster(one, found[one.name], brokers[one.name], from_samples=from_samples)
         for one in sorted(observed, key=lambda one: one.name)
     )
-
-
-@contextmanager
-def _balance(
-    spark: "SparkSession",
-    asked: BalanceAsked,
-    files: "Sequence[SampleFile]",
-    observed: Sequence[ObservedCluster],
-    sides: "Sequence[Side]",
-) -> "Iterator[Balance]":
-    from reconciler.balance.jobs_balance import balance_of_loads, balance_of_samples, loads_of
-    from reconciler.balance.loads_job import SampleTask, bucketed_samples
-
-    assigned = _assignments(spark, observed, sides)
-    if asked.loads is not None:
-        with balance_of_loads(assigned, loads_of(spark, str(Path(asked.loads).absolute()))) as balance:
-            yield balance
-        return
-    only = observed[0].name if len(observed) == 1 else None
-    task = SampleTask(files, asked.bucket_seconds, asked.now, only)
-    has_all_sizes = not any(None in _sizes(one) for one in observed)
-    samples = bucketed_samples(spark, task)
-    with balance_of_samples(assigned, samples, asked.bucket_seconds, has_all_sizes=has_all_sizes) as balance:
-        yield balance
-
-
-def _assignments(spark: "SparkSession", observed: Sequence[ObservedCluster], sides: "Sequence[Side]") -> "Assignments":
-    from reconciler.balance.jobs_balance import assignments
-    from reconciler.files.assignment_table import broker_table, partition_table, place_table
-
-    capacities = {one.name: one.capacities for one in observed}
-    tables = partition_table(sides), place_table(sides), broker_table(sides, capacities)
-    return assignments(spark, *tables, has_plan=any(one.plan is not None for one in observed))
 
 
 def _sizes(one: ObservedCluster) -> set[int | None]:
@@ -161,13 +139,14 @@ def _sizes(one: ObservedCluster) -> set[int | None]:
     }
 
 
-def _cluster(one: ObservedCluster, found: "Found", brokers: Sequence[Broker], *, from_samples: bool) -> ClusterBalance:
+def _cluster(
+    one: ObservedCluster, found: "Found", brokers: Mapping[int, Broker], *, from_samples: bool
+) -> ClusterBalance:
     total = found.of(Level.CLUSTER)[0]
-    by_id = {broker.id: broker for broker in brokers}
     return ClusterBalance(
         name=one.name,
         total=total,
-        brokers=tuple(_named(row, by_id[row.broker or 0], one) for row in found.of(Level.BROKER)),
+        brokers=tuple(_named(row, brokers[row.broker or 0], one) for row in found.of(Level.BROKER)),
         racks=found.of(Level.RACK),
         log_dirs=found.of(Level.LOG_DIR),
         topics=found.of(Level.TOPIC),
@@ -211,6 +190,3 @@ def _warnings(one: ObservedCluster, total: LoadRow, *, from_samples: bool) -> It
 
 def _warning(code: str, message: str) -> Problem:
     return Problem(code, message, severity=Severity.WARNING)
-
-
-__all__ = ["BalanceAsked", "ReconcilerError", "make_balance"]

@@ -1,0 +1,69 @@
+"""The job of `balance`: tables of clusters, and samples or loads, in; what was found of each cluster out."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.balance.errors import spark_errors
+from reconciler.balance.loads_job import SampleTask, bucketed_samples
+from reconciler.files.folders import refuse_foreign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from reconciler.balance.collected import Found
+    from reconciler.balance.jobs_balance import Balance
+    from reconciler.files.assignment_table import ArrowTable
+
+MARK = "_balance"
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceTask:
+    """The tables of `files.assignment_table`, what was measured (samples, or a folder of loads), and where tables go.
+
+    `has_plan`: there is a side `after`. `has_all_sizes`: no replica's size is unknown.
+    """
+
+    partitions: "ArrowTable"
+    places: "ArrowTable"
+    brokers: "ArrowTable"
+    measured: SampleTask | str
+    out: str | None = None
+    has_plan: bool = False
+    has_all_sizes: bool = True
+
+
+def refuse_foreign_tables(out: str) -> None:
+    """Raise ReconcilerError where that folder holds what `balance` did not write."""
+    refuse_foreign(Path(out), MARK)
+
+
+def run_balance(spark: "SparkSession", task: BalanceTask) -> "Mapping[str, Found]":
+    """Return what was found, by cluster, and write the tables where a folder for them is named."""
+    from reconciler.balance.collected import collected
+    from reconciler.balance.tables import write_tables
+
+    with spark_errors(), _balance(spark, task) as balance:
+        found = collected(balance)
+        if task.out is not None:
+            write_tables(balance, Path(task.out), MARK)
+    return found
+
+
+@contextmanager
+def _balance(spark: "SparkSession", task: BalanceTask) -> "Iterator[Balance]":
+    from reconciler.balance.jobs_balance import assignments, balance_of_loads, balance_of_samples, loads_of
+
+    assigned = assignments(spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan)
+    if isinstance(task.measured, str):
+        with balance_of_loads(assigned, loads_of(spark, task.measured)) as balance:
+            yield balance
+        return
+    seconds = task.measured.bucket_seconds
+    samples = bucketed_samples(spark, task.measured)
+    with balance_of_samples(assigned, samples, seconds, has_all_sizes=task.has_all_sizes) as balance:
+        yield balance
