@@ -9,6 +9,7 @@ from reconciler.admin.port import Admin, Clock
 from reconciler.files.samples import Round, require_pyarrow, write_round
 from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
+from reconciler.model.sample import ClusterSample
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin, desired_state
 
@@ -75,7 +76,7 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
 def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Collected:
     at = admin.clock.now()
     try:
-        sample = admin.sample()
+        sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:
         if number == 0:
             raise
@@ -83,6 +84,14 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Col
     cluster = desired.cluster.name if desired is not None else sample.cluster_id
     _refuse_another(desired, sample.cluster_id)
     return Collected(cluster, number, at, write_round(out, cluster, at, sample), sample.untold)
+
+
+def _sample(admin: Admin) -> ClusterSample:
+    """Return what the cluster tells; raises ClusterUnavailable where that is nothing, for reasons that it names."""
+    sample = admin.sample()
+    if sample.untold and not sample.partitions():
+        raise ClusterUnavailable(f"nothing can be sampled: {'; '.join(sample.untold)}")
+    return sample
 
 
 def _refuse_another(desired: Desired | None, cluster_id: str) -> None:

@@ -1,0 +1,128 @@
+"""Samples of real brokers for a user with few rights, and beside a broker that is dead: unknown is told, never zero."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from helpers.brokers import KafkaCluster
+from helpers.command_line import Outcome, reconciler
+from helpers.observer import Observer
+from pyarrow import dataset
+
+pytestmark = pytest.mark.brokers
+
+USERS = {"admin": "admin-password", "watcher": "watcher-password"}
+TOPICS = {"open": [[1, 2], [2, 3]], "shut": [[3, 1]]}
+RECORDS, BYTES = 30, 10_000
+
+
+class Watcher:
+    """Collects as a user with the rights that it is given."""
+
+    def __init__(self, kafka: KafkaCluster, folder: Path) -> None:
+        self.kafka, self.folder = kafka, folder
+        self.rounds = 0
+        lines = (f"{key}={value}\n" for key, value in kafka.properties_of("watcher").items())
+        (folder / "watcher.properties").write_text("".join(lines))
+
+    def grant(self, kind: ResourceType, name: str) -> None:
+        """Let the user describe that."""
+        pattern, user, allow = ResourcePatternType.LITERAL, "User:watcher", AclPermissionType.ALLOW
+        acl = AclBinding(kind, name, pattern, user, "*", AclOperation.DESCRIBE, allow)
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
+        for done in admin.create_acls([acl]).values():
+            done.result(20)
+
+    def collect(self, *, expect: int = 0) -> Outcome:
+        """Take one round into a folder of its own."""
+        self.rounds += 1
+        arguments = ("collect", "--client", "watcher.properties", "--out", f"round-{self.rounds}")
+        return reconciler(*arguments, cwd=self.folder, expect=expect)
+
+    def collect_until(self, words: str) -> Outcome:
+        """Take rounds until one tells that: a right reaches all brokers a moment later."""
+        told: list[Outcome] = []
+
+        def is_told() -> bool:
+            told.append(self.collect())
+            return words in told[-1].err
+
+        self.kafka.wait_for(is_told, words)
+        return told[-1]
+
+    def partitions(self) -> dict[tuple[str, int], tuple[int | None, int | None]]:
+        """Return size and end offset of each partition that the last round shows."""
+        rows = self._rows(self.folder / f"round-{self.rounds}")
+        return {(row["topic"], row["partition"]): (row["size_bytes"], row["end_offset"]) for row in rows}
+
+    def replicas(self) -> set[tuple[str, int, int]]:
+        """Return the replicas that the last round shows on disk."""
+        folder = self.folder / f"round-{self.rounds}" / "_replicas"
+        rows = self._rows(folder) if folder.exists() else []
+        return {(row["topic"], row["partition"], row["broker"]) for row in rows}
+
+    def _rows(self, folder: Path) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (
+            dataset.dataset(folder, format="parquet", partitioning="hive").to_table().to_pylist()
+        )
+        assert {row["cluster"] for row in found} == {self.kafka.cluster_id}
+        return found
+
+
+def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
+    tmp_path: Path, new_kafka: Callable[..., KafkaCluster]
+) -> None:
+    kafka = new_kafka(broker_ids=(1, 2, 3), users=USERS)
+    topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in TOPICS.items()]
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    for done in admin.create_topics(topics).values():
+        done.result(30)
+    kafka.wait_for(lambda: len(list(Observer(kafka.bootstrap).partitions(*TOPICS))) == 3, "the topics")
+    for name in TOPICS:
+        kafka.produce(name, 0, size=RECORDS * BYTES, record_bytes=BYTES)
+    watcher = Watcher(kafka, tmp_path)
+
+    told = watcher.collect(expect=1).err
+    assert "nothing can be sampled: sizes are unknown: Reading log dirs needs the right Describe on the cluster" in told
+    assert not (tmp_path / "round-1").exists()
+
+    watcher.grant(ResourceType.TOPIC, "open")
+    kafka.wait_for(lambda: watcher_sees(watcher), "the right to be known")
+    assert watcher.partitions() == {("open", 0): (None, RECORDS), ("open", 1): (None, 0)}
+    assert watcher.replicas() == set()
+
+    watcher.grant(ResourceType.BROKER, "kafka-cluster")
+    told = watcher.collect_until("needs the right Describe on topic shut").err
+    assert "end offsets and leaders of some topics are unknown" in told
+    (open_size, _), (shut_size, shut_end) = watcher.partitions()["open", 0], watcher.partitions()["shut", 0]
+    assert shut_end is None
+    for size in (open_size, shut_size):
+        assert size is not None
+        assert RECORDS * BYTES < size < 1.1 * RECORDS * BYTES
+    assert watcher.replicas() >= {("open", 0, 1), ("open", 0, 2), ("open", 1, 2), ("shut", 0, 3), ("shut", 0, 1)}
+
+    kafka.kill(3)
+    kafka.wait_until_gone(3)
+    told = watcher.collect().err
+    assert "broker 3 is not alive: what its log dirs hold is unknown" in told
+    assert not [replica for replica in watcher.replicas() if replica[2] == 3]
+    assert watcher.partitions()["open", 1] == (0, 0)
+
+
+def watcher_sees(watcher: Watcher) -> bool:
+    """Whether a round succeeds; it may fail while the right is on its way."""
+    try:
+        watcher.collect()
+    except AssertionError:
+        return False
+    return len(watcher.partitions()) == 2
