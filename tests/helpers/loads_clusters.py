@@ -42,7 +42,10 @@ MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
 
 @dataclass(frozen=True, slots=True)
 class LoadsCase:
-    """One kind of cluster; every measure is asked to be within `band` of its fair share, replicas within `replicas`."""
+    """One kind of cluster; every measure is asked to be within `band` of its fair share.
+
+    `replicas` and `disk` are bands of their own for these two.
+    """
 
     name: str
     brokers: int
@@ -55,6 +58,7 @@ class LoadsCase:
     seed: int = 20261121
     band: Fraction = Fraction(9, 100)
     replicas: Fraction | None = None
+    disk: Fraction | None = None
 
     def build(self) -> tuple[Desired, Cluster, Loads]:
         """Return what is desired, what is observed, and the loads of all partitions."""
@@ -105,6 +109,7 @@ class LoadsCase:
 
     def _yaml(self) -> str:
         bands = dict.fromkeys(MEASURES, self.band) | {"replicas": self.replicas or self.band}
+        bands["disk"] = self.disk or self.band
         asked = ", ".join(f"{name}: {{within: {float(100 * band):g}%}}" for name, band in bands.items())
         leaving = "".join(f"    - {{id: {broker_id}, state: draining}}\n" for broker_id in self.leaving)
         return (
@@ -158,7 +163,9 @@ class LoadsCase:
                 name=self.name,
                 cluster_id=CLUSTER_ID,
                 brokers={b: DesiredBroker(b, BrokerState.DRAINING) for b in self.leaving},
-                balance=Balance(replicas, within, disk=within, network_in=within, network_out=within, at=at),
+                balance=Balance(
+                    replicas, within, disk=Within(self.disk or self.band), network_in=within, network_out=within, at=at
+                ),
             ),
             topics={name: DesiredTopic(name, replication_factor=FACTOR, placement=placement) for name in names},
         )
@@ -182,4 +189,9 @@ C_REMOVE = LoadsCase("c-remove", brokers=60, racks=3, topics=400, partitions=50,
 C_REMOVE_ONLY = replace(C_REMOVE, name="c-remove-only", band=Fraction(2, 10), replicas=Fraction(36, 1000))
 C_DRIFT = LoadsCase("c-drift", brokers=60, racks=3, topics=400, partitions=50, is_drifted=True)
 D_ADD = LoadsCase("d-add", brokers=100, racks=4, topics=2000, partitions=100, joining=4)
-LOADS_CASES = {case.name: case for case in (A_ADD, A_DRIFT, C_REMOVE, C_REMOVE_ONLY, C_DRIFT, D_ADD)}
+A_DRIFT_DISK = replace(A_DRIFT, name="a-drift-disk", disk=Fraction(67, 1000))
+C_DRIFT_DISK = replace(C_DRIFT, name="c-drift-disk", disk=Fraction(83, 1000))
+"""The disks as even as Cruise Control left them."""
+LOADS_CASES = {
+    case.name: case for case in (A_ADD, A_DRIFT, A_DRIFT_DISK, C_REMOVE, C_REMOVE_ONLY, C_DRIFT, C_DRIFT_DISK, D_ADD)
+}
