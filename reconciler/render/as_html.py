@@ -18,6 +18,7 @@ from reconciler.model.balance_report import (
     Skew,
 )
 from reconciler.model.evenness import Evenness
+from reconciler.render.balance_tables import KAFKA_IMBALANCE, statistic
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Chart, Member, chart
 from reconciler.render.html_tables import (
@@ -25,7 +26,6 @@ from reconciler.render.html_tables import (
     DAYS,
     FREE,
     IMBALANCE,
-    KAFKA_LIMIT,
     Cell,
     Measured,
     Table,
@@ -61,6 +61,7 @@ _IMBALANCE_WORDS = (
     "leaders back by itself, unless auto.leader.rebalance.enable is off."
 )
 _BINARY, _DECIMAL = 1024.0, 10.0
+_SIZE, _IN = 2, 3  # among the measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def balance(report: BalanceReport) -> str:
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         fleet=_fleet(report, pages) if len(pages) > 1 else None,
         pages=pages,
-        statistic=_STATISTIC_WORDS[_statistic(report)],
+        statistic=_STATISTIC_WORDS[statistic(report)],
         has_plan=report.has_plan,
         defects=tuple((visible(name), count_text(count)) for name, count in sorted(report.defects.items())),
         warnings=tuple(f"{visible(each.message)} ({each.code})" for each in report.warnings),
@@ -130,25 +131,21 @@ def _style() -> str:
     return _environment().get_template("balance.css").render()
 
 
-def _statistic(report: BalanceReport) -> RateStatistic:
-    return RateStatistic.P95 if report.from_samples else RateStatistic.PEAK
-
-
 def _page(index: int, cluster: ClusterBalance, report: BalanceReport) -> ClusterPage:
-    statistic = _statistic(report)
+    of = statistic(report)
     has_plan = cluster.plan_id is not None
     return ClusterPage(
         anchor=f"cluster-{index}",
         name=visible(cluster.name),
         facts=tuple(_facts(cluster)),
-        tiles=tuple(_tiles(cluster, statistic, has_plan=has_plan)),
+        tiles=tuple(_tiles(cluster, of, has_plan=has_plan)),
         sections=tuple(
             section
             for section in (
-                _brokers(cluster, statistic, has_plan=has_plan),
-                _racks(cluster, statistic, has_plan=has_plan),
+                _brokers(cluster, of, has_plan=has_plan),
+                _racks(cluster, of, has_plan=has_plan),
                 _log_dirs(cluster, has_plan=has_plan),
-                _topics(cluster, statistic, has_plan=has_plan),
+                _topics(cluster, of, has_plan=has_plan),
                 _evenness(cluster, has_plan=has_plan),
             )
             if section.charts or section.tables
@@ -173,16 +170,16 @@ def _facts(cluster: ClusterBalance) -> Iterator[str]:
         yield f"before and after plan {visible(cluster.plan_id)}"
 
 
-def _tiles(cluster: ClusterBalance, statistic: RateStatistic, *, has_plan: bool) -> Iterator[Tile]:
-    for measured in (*measures(statistic), DAYS):
+def _tiles(cluster: ClusterBalance, of: RateStatistic, *, has_plan: bool) -> Iterator[Tile]:
+    for measured in (*measures(of), DAYS):
         yield Tile(measured.title, figures(cluster.total, measured, has_plan=has_plan))
     moved = cluster.total.moved
     if moved is not None:
         yield Tile("Copied by the plan", figure_cell(moved.arriving_bytes, bytes_text))
 
 
-def _brokers(cluster: ClusterBalance, statistic: RateStatistic, *, has_plan: bool) -> Section:
-    every = measures(statistic)
+def _brokers(cluster: ClusterBalance, of: RateStatistic, *, has_plan: bool) -> Section:
+    every = measures(of)
     charts = (
         *(_chart_of(cluster.brokers, each, has_plan=has_plan) for each in every[:5]),
         _imbalance_chart(cluster, has_plan=has_plan),
@@ -216,24 +213,24 @@ def _with_moves(table: Table, cluster: ClusterBalance) -> Table:
 
 
 def _imbalance_chart(cluster: ClusterBalance, *, has_plan: bool) -> Chart | None:
-    over = [row for row in cluster.brokers if (_last(row, IMBALANCE, has_plan=has_plan) or 0) > KAFKA_LIMIT]
+    over = [row for row in cluster.brokers if (_last(row, IMBALANCE, has_plan=has_plan) or 0) > KAFKA_IMBALANCE]
     return chart(
         "Leader imbalance by broker",
         f"{counted(len(over), 'broker')} above the 10 % line{' after the plan' if has_plan else ''}.",
         _members(cluster.brokers, IMBALANCE, has_plan=has_plan),
         IMBALANCE.shown,
-        line=("10 %", KAFKA_LIMIT),
+        line=("10 %", KAFKA_IMBALANCE),
         is_limit=True,
     )
 
 
-def _racks(cluster: ClusterBalance, statistic: RateStatistic, *, has_plan: bool) -> Section:
+def _racks(cluster: ClusterBalance, of: RateStatistic, *, has_plan: bool) -> Section:
     if not any(row.rack is not None for row in cluster.racks):
         return Section("Racks")
-    every = measures(statistic)
+    every = measures(of)
     rows = [((_rack_name(row.rack),), row) for row in cluster.racks]
     table = load_table("Each rack's load.", ("Rack",), rows, (*every, DAYS), has_plan=has_plan)
-    return Section("Racks", tables=(_with_shares(table, cluster.racks, every[3], has_plan=has_plan),))
+    return Section("Racks", tables=(_with_shares(table, cluster.racks, every, has_plan=has_plan),))
 
 
 def _log_dirs(cluster: ClusterBalance, *, has_plan: bool) -> Section:
@@ -246,14 +243,15 @@ def _log_dirs(cluster: ClusterBalance, *, has_plan: bool) -> Section:
         DAYS,
     )
 
-    def urgency(row: LoadRow) -> tuple[float, int, str]:
+    def urgency(row: LoadRow) -> tuple[float, float, int, str]:
         days = _last(row, DAYS, has_plan=has_plan)
-        return (float("inf") if days is None else days, row.broker or 0, row.log_dir or "")
+        held = _last(row, measured[1], has_plan=has_plan) or 0
+        return (float("inf") if days is None else days, -held, row.broker or 0, row.log_dir or "")
 
     ordered = sorted(cluster.log_dirs, key=urgency)
     rows = [((_broker_name(row), row.log_dir or ""), row) for row in ordered]
     table = load_table(
-        "Each log dir, the one that is full soonest first; the bar is what is used of it.",
+        "Each log dir, the one that is full soonest first. The bar is what is used of it.",
         ("Broker", "Log dir"),
         rows,
         measured,
@@ -264,16 +262,16 @@ def _log_dirs(cluster: ClusterBalance, *, has_plan: bool) -> Section:
     return Section("Log dirs", tables=(_with_bars(table, FREE, used),) if ordered else ())
 
 
-def _topics(cluster: ClusterBalance, statistic: RateStatistic, *, has_plan: bool) -> Section:
+def _topics(cluster: ClusterBalance, of: RateStatistic, *, has_plan: bool) -> Section:
     if not cluster.topics:
         return Section("Topics")
-    every = measures(statistic)
+    every = measures(of)
     rows = [((row.topic or "",), row) for row in cluster.topics]
     note = (
         "" if cluster.topic_count <= len(rows) else f"The first {number(len(rows))} of {number(cluster.topic_count)}."
     )
     table = load_table(
-        "Topics by their traffic, the greatest first; the bar is the share of what the cluster takes in.",
+        "Topics by their traffic, the greatest first.",
         ("Topic",),
         rows,
         every,
@@ -281,18 +279,23 @@ def _topics(cluster: ClusterBalance, statistic: RateStatistic, *, has_plan: bool
         shown=TOPICS_SHOWN,
         note=note,
     )
-    total = every[3].of(cluster.total.before) if cluster.total.before is not None else None
-    shared = _with_shares(table, cluster.topics, every[3], has_plan=False, total=total)
+    shared = _with_shares(table, cluster.topics, every, has_plan=has_plan, total=cluster.total)
     return Section("Topics", tables=(shared,))
 
 
 def _with_shares(
-    table: Table, rows: Sequence[LoadRow], measured: Measured, *, has_plan: bool, total: float | None = None
+    table: Table, rows: Sequence[LoadRow], every: Sequence[Measured], *, has_plan: bool, total: LoadRow | None = None
 ) -> Table:
-    """Return the table with a bar in the column of that measure: a row's share of the total, else of all rows."""
-    values = [_last(row, measured, has_plan=has_plan) for row in rows]
-    whole = total if total is not None else sum(value for value in values if value is not None)
-    return _with_bars(table, measured, [None if value is None or not whole else value / whole for value in values])
+    """Return the table with a bar for each row's share of what all take in, or of all bytes where that is unknown."""
+    for measured in (every[_IN], every[_SIZE]):
+        values = [_last(row, measured, has_plan=has_plan) for row in rows]
+        told = _last(total, measured, has_plan=has_plan) if total is not None else None
+        whole = told if told is not None else sum(value for value in values if value is not None)
+        if whole:
+            shared = _with_bars(table, measured, [None if value is None else value / whole for value in values])
+            caption = f"{table.caption} The bar is the share of the column {measured.title}."
+            return replace(shared, caption=caption)
+    return table
 
 
 def _with_bars(table: Table, measured: Measured, shares: Sequence[float | None]) -> Table:
@@ -395,7 +398,7 @@ def _rack_name(rack: str | None) -> str:
 
 def _fleet(report: BalanceReport, pages: Sequence[ClusterPage]) -> tuple[Table, tuple[str, ...]]:
     """Return the clusters' own table, and the anchor of each row."""
-    every = measures(_statistic(report))
+    every = measures(statistic(report))
     rows = [
         ((cluster.name, count_text(len(cluster.brokers))), cluster.total, cluster.plan_id is not None)
         for cluster in report.clusters

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.balance_report import Load, LoadRow, Rate, RateStatistic
+from reconciler.render.balance_tables import KAFKA_IMBALANCE
 from reconciler.render.escape import visible
-from reconciler.render.units import number, percent, size
+from reconciler.render.units import number, percent, rate, size
 
 UNKNOWN, NOT_THERE = "unknown", "none"
-SOON_DAYS = 14
-KAFKA_LIMIT = 0.10
-"""Above this ratio a broker gives its leaders back by itself: leader.imbalance.per.broker.percentage."""
+SOON_DAYS, _DAYS_SHOWN = 14, 3650
 
 Figure = int | float | None
 
@@ -62,7 +61,7 @@ def bytes_text(value: float) -> str:
 
 def rate_text(value: float) -> str:
     """Return bytes a second."""
-    return f"{bytes_text(value)}/s"
+    return rate(value)
 
 
 def count_text(value: float) -> str:
@@ -76,7 +75,9 @@ def share_text(value: float) -> str:
 
 
 def days_text(value: float) -> str:
-    """Return days, `0.4 days` not being none."""
+    """Return days, `0.4 days` not being none; beyond ten years nobody knows."""
+    if value > _DAYS_SHOWN:
+        return "over 10 years"
     return f"{value:,.0f} days" if value >= 10 else f"{value:.1f} days"  # noqa: PLR2004 - as many digits as mean something
 
 
@@ -103,7 +104,7 @@ def measures(statistic: RateStatistic) -> tuple[Measured, ...]:
 
 
 IMBALANCE = Measured(
-    "Leader imbalance", lambda load: load.leader_imbalance, share_text, lambda value: value > KAFKA_LIMIT
+    "Leader imbalance", lambda load: load.leader_imbalance, share_text, lambda value: value > KAFKA_IMBALANCE
 )
 DAYS = Measured("Until full", lambda load: load.days_until_full, days_text, lambda value: value < SOON_DAYS)
 CAPACITY = Measured("Capacity", lambda load: load.total_bytes, bytes_text)
