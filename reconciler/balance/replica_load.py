@@ -59,6 +59,7 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
         *(F.lit(0).cast("long").alias(name) for name in _DISKS),
     )
     names = (*COUNTS, *_DISKS)
+    is_disk = F.col("level") != Level.TOPIC.value
     levels = held.unionByName(_nothing(places)).transform(at_every_level, names)
     return (
         levels.groupBy(*KEYS)
@@ -67,8 +68,8 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
             *KEYS,
             *(name for name in COUNTS if name != "size_bytes"),
             F.when(_is_size_known(), F.col("size_bytes")).alias("size_bytes"),
-            F.when(F.col("unknown_totals") == 0, F.col("total_bytes")).alias("total_bytes"),
-            F.when(F.col("unknown_usable") == 0, F.col("usable_bytes")).alias("usable_bytes"),
+            F.when(is_disk & (F.col("unknown_totals") == 0), F.col("total_bytes")).alias("total_bytes"),
+            F.when(is_disk & (F.col("unknown_usable") == 0), F.col("usable_bytes")).alias("usable_bytes"),
         )
     )
 
