@@ -1,0 +1,56 @@
+"""`reconciler balance`: what it refuses before Spark starts, and one run as its users start it."""
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from helpers.command_line import reconciler
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "either --samples PATH... or --loads DIR"),
+        (("--samples", "a", "--loads", "b"), "either --samples PATH... or --loads DIR"),
+        (("--loads", "b", "c"), "c is no option; paths follow --samples"),
+        (("--samples", "a", "--bucket", "0s"), "--bucket"),
+        (("--samples", "a", "-o", "kafka-json"), "'kafka-json' is not one of"),
+    ],
+)
+def test_what_was_measured_is_named_once(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    assert message in reconciler("balance", *arguments, cwd=tmp_path, expect=64).err
+
+
+def test_what_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
+    reconciler("init", "--demo", cwd=tmp_path)
+    assert "(KR1" in reconciler("balance", "--samples", "nowhere", cwd=tmp_path, expect=1).err
+    assert "(KR150)" in reconciler("balance", "--loads", "nowhere", cwd=tmp_path, expect=1).err
+    assert "nowhere.json" in reconciler("balance", "--loads", "x", "--plan", "nowhere.json", cwd=tmp_path, expect=1).err
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    told = reconciler("balance", "--samples", "nowhere", "--out", "mine", cwd=tmp_path, expect=1).err
+    assert "holds other things" in told
+
+
+@pytest.mark.spark
+def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path) -> None:
+    reconciler("init", "--demo", cwd=tmp_path)
+    reconciler("plan", "--out", "plan.json", cwd=tmp_path)
+    snapshot = json.loads((tmp_path / "desired-state" / "demo" / "snapshot.json").read_text("utf-8"))
+    with (tmp_path / "samples.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("ts", "cluster", "topic", "partition", "bytes_in"))
+        for topic in snapshot["topics"]:
+            for partition in topic["partitions"]:
+                for minute in range(2):
+                    moment = datetime(2026, 3, 29, tzinfo=UTC) + timedelta(minutes=minute)
+                    table.writerow((moment.isoformat(), "demo", topic["name"], partition["partition"], 1000))
+    ended = reconciler("balance", "--samples", "samples.csv", "--plan", "plan.json", "-o", "json", cwd=tmp_path)
+    (demo,) = json.loads(ended.out)["clusters"]
+    replicas = sum(len(partition["replicas"]) for topic in snapshot["topics"] for partition in topic["partitions"])
+    assert demo["total"]["before"]["bytesInPerSecond"]["p95"] == 1000 * replicas
+    assert demo["total"]["before"]["bytesOutPerSecond"]["average"] is None
+    assert demo["total"]["moved"]["arrivingReplicas"] == 14
+    assert "what goes out is unknown (KR262)" in ended.err
