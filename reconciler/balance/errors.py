@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from reconciler.model.problem import ReconcilerError
 
@@ -27,7 +28,7 @@ def spark_errors() -> Iterator[None]:
 def _sentence(text: str) -> ReconcilerError:
     named = _FILE.search(text)
     if named and any(code in text for code in _DAMAGED):
-        path = "/" + named[1].lstrip("/")
+        path = unquote("/" + named[1].lstrip("/"))
         return ReconcilerError(f"{path}: is damaged or cut short, so its samples cannot be read", code=DAMAGED_FILE)
     first = text.strip().partition("\n")[0]
     return ReconcilerError(f"Spark could not do it: {first}", code=FAILED)

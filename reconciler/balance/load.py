@@ -26,12 +26,12 @@ _MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 class Measured(NamedTuple):
     """`loads` is the result, in its order; `found` has one row for each cluster: what was seen and each rule's count.
 
-    Both read `partitions`, which is kept on disk until it is unpersisted.
+    Both read `kept` tables, which stay on disk until they are unpersisted.
     """
 
     loads: DataFrame
     found: DataFrame
-    partitions: DataFrame
+    kept: tuple[DataFrame, ...]
 
 
 def bucketed(samples: DataFrame) -> DataFrame:
@@ -47,10 +47,10 @@ def bucketed(samples: DataFrame) -> DataFrame:
 def measured(samples: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
     """Return the loads of normalised samples; `known` has the partitions that there should be, if that is known."""
     partitions = samples.transform(_buckets).transform(_partitions).persist(StorageLevel.DISK_ONLY)
-    clusters = partitions.transform(lambda each: _clusters(each, bucket_seconds))
+    clusters = partitions.transform(lambda each: _clusters(each, bucket_seconds)).persist()
     placed = partitions.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
     loads = placed.where(F.col("seen") > 0).transform(_loads)
-    return Measured(loads, _found(placed, known), partitions)
+    return Measured(loads, _found(placed, known), (partitions, clusters))
 
 
 def _buckets(samples: DataFrame) -> DataFrame:

@@ -65,7 +65,8 @@ def run_loads(
             result.loads.write.parquet(folder.as_uri(), mode="append", compression="zstd")
             report = _report(result.found.collect(), task)
         finally:
-            result.partitions.unpersist()
+            for table in result.kept:
+                table.unpersist()
         if not report.partitions:
             raise ReconcilerError(_nothing_counts(report), code=NO_SAMPLES)
         (folder / REPORT_FILE).write_text(report_text(report), encoding="utf-8")

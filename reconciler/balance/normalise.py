@@ -87,7 +87,8 @@ def _in_time(samples: DataFrame, bucket_seconds: int) -> DataFrame:
         (-moment).alias("moment_back"),
         *RATES,
         *COUNTS,
-        "written_at",
+        # What is left out stands behind all others of its moment, so that nothing is taken for its duplicate.
+        F.when(is_kept(), F.col("written_at")).alias("written_at"),
         MARKS,
     )
 
@@ -95,9 +96,7 @@ def _in_time(samples: DataFrame, bucket_seconds: int) -> DataFrame:
 def _written_once(samples: DataFrame) -> DataFrame:
     """Mark the duplicates, and what was written after newer samples of its partition."""
     newer = by_time()
-    written_of_newer = F.min(F.when(is_kept(), F.col("written_at"))).over(
-        newer.rowsBetween(Window.unboundedPreceding, -1)
-    )
+    written_of_newer = F.min("written_at").over(newer.rowsBetween(Window.unboundedPreceding, -1))
     is_duplicate = (F.lag("moment_back").over(newer) == F.col("moment_back")) & is_kept()
     is_late = (written_of_newer < F.col("written_at")) & is_kept()
     return samples.withColumns({"is_duplicate": is_duplicate, "is_late": is_late}).withColumn(

@@ -71,6 +71,8 @@ def settings(
         "spark.ui.showConsoleProgress": str(has_progress).lower(),
         # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+        # What is kept between two results gets as many partitions as it needs, not 200.
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
         # Samples are sorted once by partition and time; everything after it aggregates in that order.
         "spark.sql.execution.replaceHashWithSortAgg": "true",
     }

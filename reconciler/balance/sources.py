@@ -11,6 +11,7 @@ from itertools import groupby
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import (
+    BooleanType,
     DataType,
     DoubleType,
     FloatType,
@@ -32,6 +33,7 @@ from reconciler.model.load_report import Rule
 _CORRUPT = "unreadable_line"
 _FILE_TIME = "_metadata.file_modification_time"
 _IN_PARQUET: dict[str, DataType] = {
+    "bool": BooleanType(),
     "int8": IntegerType(),
     "int16": IntegerType(),
     "int32": IntegerType(),
@@ -96,12 +98,14 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
         reader = reader.option("basePath", first.root)
     paths = [file.path for file in files]
     if first.kind is Kind.PARQUET:
-        raw = reader.parquet(*paths).withColumn(_CORRUPT, F.lit(None).cast("string"))
+        raw = reader.parquet(*paths)
     elif first.kind is Kind.CSV:
         raw = reader.csv(paths, header=True, enforceSchema=True)
     else:
         raw = reader.json(paths)
-    return _converted(raw, schema, target)
+    corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
+    written = raw.select(*schema.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    return _converted(written, schema, target)
 
 
 def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
@@ -136,10 +140,10 @@ def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFr
     }
     told = {name: texts.get(name, F.col(name)) for name in values if name in types}
     lost = [told[name].isNotNull() & values[name].isNull() for name in told if types[name] != target[name].dataType]
-    is_unreadable = reduce(Column.__or__, lost, F.col(_CORRUPT).isNotNull())
+    is_unreadable = reduce(Column.__or__, lost, F.col("corrupt").isNotNull())
     return raw.select(
         *(value.alias(name) for name, value in values.items()),
-        F.col(_FILE_TIME).alias("written_at"),
+        "written_at",
         marks(mark(Rule.UNREADABLE, is_unreadable), F.lit(0)).alias(MARKS),
     )
 

@@ -22,7 +22,7 @@ def load_report_lines(report: LoadReport) -> list[str]:
 def _seen(cluster: ClusterSamples) -> str:
     if not cluster.partitions:
         return "none counts"
-    peak = f"busiest at {cluster.busiest_bucket}" if cluster.busiest_bucket else "no rate is known"
+    peak = f"busiest at {cluster.busiest_bucket}" if cluster.busiest_bucket else "no rate known"
     return (
         f"{counted(cluster.partitions, 'partition')}, {counted(cluster.samples, 'sample')} "
         f"from {cluster.first_bucket} to {cluster.last_bucket}, coverage {_percent(cluster.coverage)}, {peak}"

@@ -1,0 +1,99 @@
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers.load_oracle import Row
+from helpers.program import Program
+from helpers.sample_tables import START, write_parquet
+from pyarrow import parquet
+
+from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.render.as_load_report import load_report_lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _csv(folder: Path) -> str:
+    path = folder / "a.csv"
+    path.write_text("ts,topic,partition\n2026-01-01T00:00:00Z,t,0\n")
+    return str(path)
+
+
+def test_without_java_one_sentence_says_what_to_install(
+    reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    result = reconciler("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path / "out"))
+    assert result.code == 1
+    assert result.err.startswith("error: Java is missing, and Spark runs on it: install Java 17 or newer")
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_usage_and_wrong_files_are_told_before_spark_is_started(reconciler: Program, tmp_path: Path) -> None:
+    before = set(sys.modules)
+    out = str(tmp_path / "out")
+    assert reconciler("loads", "--out", out).code == 64
+    assert reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--bucket", "60").code == 64
+    missing = reconciler("loads", "--samples", str(tmp_path / "none"), "--out", out)
+    assert missing.code == 1
+    assert "no such file or folder" in missing.err
+    occupied = reconciler("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path))
+    assert occupied.code == 1
+    assert "holds other things" in occupied.err
+    assert not {name for name in set(sys.modules) - before if name.partition(".")[0] == "pyspark"}
+
+
+def test_the_report_names_each_broken_rule_and_says_all_only_where_it_is_all() -> None:
+    one = ClusterSamples(
+        "c", 2, 9, "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", 60, None, 0.99999, {Rule.GAP: 3, Rule.LATE: 0}
+    )
+    assert load_report_lines(LoadReport(60, (one,), ("a: not used",))) == [
+        "note: a: not used",
+        "c: 2 partitions, 9 samples from 2026-01-01T00:00:00Z to 2026-01-01T00:05:00Z, coverage 99.9%, no rate known",
+        "  gap: 3 time buckets of partitions without a sample: not filled, coverage falls",
+    ]
+
+
+def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
+    spark: "SparkSession", tmp_path: Path, reconciler: Program
+) -> None:
+    del spark
+    assert reconciler("init", str(tmp_path / "ds"), "--demo").code == 0
+    demo = tmp_path / "ds" / "demo"
+    snapshot = json.loads((demo / "snapshot.json").read_text())
+    rows = [
+        Row(
+            START + 60 * minute,
+            "demo",
+            topic["name"],
+            each["partition"],
+            1000.0 + each["partition"],
+            2000.0,
+            10.0,
+            10**6,
+        )
+        for topic in snapshot["topics"]
+        for each in topic["partitions"]
+        for minute in (0, 1)
+    ]
+    samples, out = write_parquet(tmp_path / "in.parquet", rows), tmp_path / "loads"
+    first = reconciler("loads", "--samples", str(samples), "--out", str(out), "-o", "json")
+    assert first.code == 0, first.err
+    assert json.loads(first.out)["clusters"][0]["defects"].keys() == {rule.value for rule in Rule}
+    assert "demo: " in first.err
+    plan = reconciler("-C", str(tmp_path / "ds"), "plan", "--cluster", "demo", "--loads", str(out))
+    assert plan.code == 0, plan.err
+    nothing = write_parquet(tmp_path / "none.parquet", [Row(None, "demo", "t", 0)])
+    failed = reconciler("loads", "--samples", str(nothing), "--out", str(out))
+    assert failed.code == 1
+    assert "no sample counts" in failed.err
+    assert parquet.read_table(out).num_rows == len(rows) // 2
+    again = reconciler("loads", "--samples", str(samples), str(samples), "--out", str(out), "--cluster", "demo")
+    assert again.code == 0, again.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "in.parquet", "loads", "none.parquet"]
