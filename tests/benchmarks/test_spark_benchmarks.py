@@ -1,0 +1,100 @@
+"""Prints what `loads` and `balance` cost: `python -m pytest tests/benchmarks/test_spark_benchmarks.py -m benchmark -s`.
+
+The variable BENCHMARK_ROWS names millions of samples, `20` by default; `5,20,50` makes the whole table. With
+BENCHMARK_PARTITIONS there are others than 100,000 partitions. Beside each verb stand the same figures with nothing
+around them (helpers.bare_jobs), in Spark and in DuckDB, from the same files; all results must be equal.
+"""
+
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers import bare_jobs
+from helpers.sample_lake import BROKERS, CLUSTER, PARTITIONS, write_lake
+from helpers.tree_cost import TreeCost, tree_cost
+from pyarrow import dataset
+
+SIZES = [float(each) for each in os.environ.get("BENCHMARK_ROWS", "20").split(",")]
+MOST = 1.3
+BAR_FROM_ROWS = 20_000_000
+RECONCILER = (sys.executable, "-m", "reconciler")
+ON_TWO_CORES = ("--samples", "samples", "--cluster", CLUSTER, "--master", "local[2]")
+HEADER = (
+    "| rows | job | reconciler CPU s | GiB | bare Spark CPU s | GiB | ratio | DuckDB CPU s | GiB |\n" + "|---" * 9 + "|"
+)
+
+pytestmark = pytest.mark.benchmark
+
+
+@pytest.fixture(params=SIZES, ids=lambda millions: f"{millions:g}M")
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield a folder with the samples, and how many time buckets they have; it goes afterwards."""
+    buckets = int(request.param * 1_000_000) // PARTITIONS
+    write_lake(tmp_path, buckets)
+    bare_jobs.write_replicas(tmp_path / bare_jobs.REPLICAS)
+    yield tmp_path, buckets
+    shutil.rmtree(tmp_path)
+
+
+def test_loads_and_balance_beside_the_bare_aggregation(lake: tuple[Path, int]) -> None:
+    folder, buckets = lake
+    _tell(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n\n{HEADER}")
+    verbs = {
+        "loads": ("loads", *ON_TWO_CORES, "--out", "loads"),
+        "balance": ("balance", *ON_TWO_CORES, "--state", "snapshot.json", "-o", "json"),
+    }
+    ratios = {}
+    for job, arguments in verbs.items():
+        ours = tree_cost([*RECONCILER, *arguments], folder / f"{job}-reconciler.json", cwd=folder)
+        spark, duckdb = (_bare(engine, job, folder, buckets) for engine in bare_jobs.ENGINES)
+        ratios[job] = ours.cpu_seconds / spark.cpu_seconds
+        cells = (f"{PARTITIONS * buckets:,}", job, *_cells(ours), *_cells(spark), f"{ratios[job]:.2f}", *_cells(duckdb))
+        _tell(f"| {' | '.join(cells)} |")
+    _same_loads(folder)
+    _same_balance(folder)
+    # Below that, what Spark and the snapshot take to start with outweighs the work.
+    assert PARTITIONS * buckets < BAR_FROM_ROWS or max(ratios.values()) <= MOST, ratios
+
+
+def _bare(engine: str, job: str, folder: Path, buckets: int) -> TreeCost:
+    command = [sys.executable, bare_jobs.__file__, engine, job, str(buckets)]
+    return tree_cost(command, folder / f"{job}-{engine}.json", cwd=folder)
+
+
+def _cells(cost: TreeCost) -> tuple[str, str]:
+    return f"{cost.cpu_seconds:.1f}", f"{cost.peak_bytes / 2**30:.1f}"
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _same_loads(folder: Path) -> None:
+    """Compare what was written with DuckDB's, each figure to a millionth."""
+    keys = [("topic", "ascending"), ("partition", "ascending")]
+    ours, theirs = (
+        dataset.dataset(folder / name, format="parquet").to_table().sort_by(keys)
+        for name in ("loads", f"{bare_jobs.OUT}.parquet")
+    )
+    assert ours.num_rows == PARTITIONS
+    for name in set(ours.column_names) - {"cluster", "topic"}:
+        assert ours[name].to_pylist() == pytest.approx(theirs[name].to_pylist(), rel=1e-6), name
+
+
+def _same_balance(folder: Path) -> None:
+    """Compare each broker's figures with DuckDB's, each to a millionth."""
+    told = json.loads((folder / "balance-reconciler.json").read_text("utf-8"))
+    brokers = {row["broker"]: row["before"] for row in told["clusters"][0]["brokers"]}
+    theirs = json.loads((folder / "balance-duckdb.json").read_text("utf-8"))
+    assert len(brokers) == len(theirs) == BROKERS
+    for row in theirs:
+        for way, name in (("bytesInPerSecond", "bytes_in"), ("bytesOutPerSecond", "bytes_out")):
+            ours = brokers[row["broker"]][way]
+            for figure, column in (("average", "avg"), ("p95", "p95"), ("maximum", "max"), ("peak", "peak")):
+                assert ours[figure] == pytest.approx(row[f"{name}_{column}"], rel=1e-6), (row["broker"], way, figure)
