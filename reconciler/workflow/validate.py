@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from reconciler.files.policies import read_policies
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
 from reconciler.workflow.sources import desired_state
@@ -18,13 +20,20 @@ class Validated:
 
 
 def validate_files(inputs: Inputs) -> Validated:
-    """Return every problem in every file of the cluster that is named, or of all clusters of the root."""
+    """Return every problem in every file of the cluster that is named, or of all clusters of the root.
+
+    Of policies it is seen that they only ask; what they ask, Spark alone understands.
+    """
     names = _names(inputs)
     topics = 0
     problems: list[Problem] = []
     for name in names:
         try:
             topics += len(desired_state(replace(inputs, cluster=name)).topics)
+        except InvalidInput as error:
+            problems += error.problems
+        try:
+            read_policies(Path(inputs.root), name)
         except InvalidInput as error:
             problems += error.problems
     return Validated(tuple(names), topics, tuple(dict.fromkeys(problems)))

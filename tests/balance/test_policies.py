@@ -105,6 +105,18 @@ def test_what_is_no_query_stops_the_plan_before_spark_starts(prod: Setup) -> Non
     assert "prod/policies/drop.sql:2:1: a policy only asks: begin it with SELECT or WITH, not with DROP" in prod.error()
 
 
+def test_validate_tells_what_is_no_query_with_all_else_that_is_wrong(prod: Setup) -> None:
+    prod.policy("drop.sql", "DROP TABLE topics")
+    cluster = prod.root / "prod" / "cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("capacity", "capacty"))
+    ended = prod.program("-C", str(prod.root), "validate")
+    assert ended.code == 1
+    told = ended.out + ended.err
+    assert "did you mean 'capacity'" in told
+    assert "prod/policies/drop.sql:1:1: a policy only asks" in told
+    assert "KR182" in told
+
+
 @pytest.mark.spark
 def test_each_row_is_a_violation_in_the_order_of_its_columns(prod: Setup, spark: "SparkSession") -> None:
     prod.policy(
