@@ -17,7 +17,7 @@ from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level
 from reconciler.model.problem import Problem, Severity
 from reconciler.render import as_html
 from reconciler.render.escape import visible
-from reconciler.render.html_charts import axis_top
+from reconciler.render.html_charts import Member, axis_top, chart
 
 VOID = {"meta", "link"}
 ELEMENTS = {
@@ -181,6 +181,19 @@ def test_an_axis_ends_at_a_round_number(greatest: float, step_of: float, top: fl
     assert found >= greatest
     assert found <= max(greatest * 2, 4)
     assert found == pytest.approx(top)
+
+
+def test_a_bar_is_as_high_as_its_value_and_stands_out_above_a_limit_alone() -> None:
+    members = [Member("1", "one", 0.05, 0.10), Member("2", "two", 0.20, None), Member("3", "three", None, 0.15)]
+    drawn = chart("", "", members, str, line=("10 %", 0.10), is_limit=True)
+    assert drawn is not None
+    bars = [(bar.kind, bar.height, bar.is_over) for column in drawn.columns for bar in column.bars]
+    assert bars == [
+        ("before", 50, False), ("after", 100, False), ("before", 200, True), ("after", 150, True),
+    ]  # fmt: skip
+    plain = chart("", "", members, str, line=("mean", 0.10))
+    assert plain is not None
+    assert not any(bar.is_over for column in plain.columns for bar in column.bars)
 
 
 def figures_of(report: BalanceReport) -> Iterator[float]:
