@@ -59,13 +59,11 @@ def sums(samples: DataFrame, carried: DataFrame) -> DataFrame:
     themselves, each counted once.
     """
     needed = ("carrier", "weight", "leads", "followers", "is_total")
-    slim = carried.select(
-        *PARTITION,
-        F.transform("carried", lambda one: F.struct(*(one[name].alias(name) for name in needed))).alias("carried"),
+    slim = carried.select(*PARTITION, F.explode("carried").alias("one")).select(
+        *PARTITION, *(f"one.{name}" for name in needed)
     )
     exact = samples.select(*PARTITION, "bucket", _milli("bytes_in"), _milli("bytes_out"), "size_bytes")
-    joined = exact.join(F.broadcast(slim), on=list(PARTITION), how="inner")
-    each = joined.select("bucket", "bytes_in", "bytes_out", "size_bytes", F.inline("carried"))
+    each = exact.join(F.broadcast(slim), on=list(PARTITION), how="inner")
     sent = F.col("bytes_out") + F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
     return each.groupBy("carrier", "bucket").agg(
