@@ -100,7 +100,7 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
     elif first.kind is Kind.CSV:
-        raw = reader.csv(paths, header=True, enforceSchema=True)
+        raw = reader.csv(paths, header=True, enforceSchema=bool(first.columns))
     else:
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
@@ -110,9 +110,12 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
 
 def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header."""
-    if file.kind is Kind.CSV:
+    if file.kind is Kind.CSV and file.columns:
         columns = [StructField(name, StringType()) for name in dict(file.columns)]
-    elif file.kind is Kind.JSON_LINES or not file.columns:
+    elif file.kind is Kind.PARQUET and not file.columns:
+        # A URI, which nobody has looked at: its columns must have the types of a sample.
+        columns = list(target.fields)
+    elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
         wanted = set(target.fieldNames())

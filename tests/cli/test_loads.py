@@ -94,6 +94,7 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     assert failed.code == 1
     assert "no sample counts" in failed.err
     assert parquet.read_table(out).num_rows == len(rows) // 2
-    again = reconciler("loads", "--samples", str(samples), str(samples), "--out", str(out), "--cluster", "demo")
+    again = reconciler("loads", "--samples", str(samples), samples.as_uri(), "--out", str(out), "--cluster", "demo")
     assert again.code == 0, again.err
+    assert f"duplicate: {len(rows)} samples" in again.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "in.parquet", "loads", "none.parquet"]
