@@ -128,13 +128,3 @@ def percentile(values: Sequence[float], share: float) -> float:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return the least-squares slope of y over x; None for less than two different x."""
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    if spread == 0:
-        return None
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
