@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster
 
 pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
-pytest_plugins = ("helpers.spark_session",)
+pytest_plugins = ("helpers.figures", "helpers.spark_session")
 
 SLOW_MARKS = ("brokers", "java", "spark", "benchmark")
 
