@@ -29,7 +29,7 @@ PLAN_HELP = "Compare with the state that this plan reaches; with --cluster '*' o
 @click.option("--samples", metavar="PATH...", multiple=True, show_envvar=True, help="Files or folders, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @click.option("--loads", metavar="DIR", show_envvar=True, help="What loads wrote: averages and peaks, no percentiles.")
-@click.option("--plan", "plans", metavar="FILE", multiple=True, show_envvar=True, help=PLAN_HELP)
+@click.option("--plan", metavar="FILE", multiple=True, show_envvar=True, help=PLAN_HELP)
 @click.option("--out", metavar="DIR", show_envvar=True, help="Write the tables there too, as Parquet, all topics in.")
 @click.option(
     "--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True,
@@ -45,7 +45,7 @@ def command(
     context: click.Context,
     samples: tuple[str, ...],
     more: tuple[str, ...],
-    plans: tuple[str, ...],
+    plan: tuple[str, ...],
     *,
     loads: str | None,
     out: str | None,
@@ -77,7 +77,7 @@ def command(
         report = make_balance(
             asked.inputs,
             BalanceAsked(
-                datetime.now(UTC), (*samples, *more), loads, plans, out, int(bucket.total_seconds()),
+                datetime.now(UTC), (*samples, *more), loads, plan, out, int(bucket.total_seconds()),
                 master, driver_memory, has_progress=sys.stderr.isatty(),
             ),
             progress=progress,

@@ -1,7 +1,7 @@
 """`show --explain`: one partition's reasons, from the plan's file alone."""
 
 import json
-from pathlib import Path
+import shutil
 
 import pytest
 from helpers.program import Program
@@ -15,8 +15,7 @@ def saved(reconciler: Program) -> Program:
     """Return the program, in a folder with a plan of the demo and nothing else."""
     reconciler("init", "--demo")
     assert reconciler("plan", "--out", "plan.json").code == 0
-    for file in Path("desired-state/demo").iterdir():
-        file.unlink()
+    shutil.rmtree("desired-state")
     return reconciler
 
 

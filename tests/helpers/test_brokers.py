@@ -42,12 +42,20 @@ def wait_until_ended(pid: int) -> None:
 
 @pytest.mark.brokers
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_brokers_and_their_data_go_when_the_test_process_is_killed(how: signal.Signals, kafka_version: str) -> None:
+def test_brokers_and_their_data_go_when_the_test_process_is_killed(
+    how: signal.Signals, kafka_version: str, tmp_path: Path
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-c", STARTS_A_BROKER, kafka_version]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tests:
+    said = tmp_path / "said"
+    with (
+        said.open("wb") as errors,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as tests,
+    ):
         assert tests.stdout is not None
-        pid, folder = tests.stdout.readline().decode().split()
+        line = tests.stdout.readline().decode()
+        assert line, said.read_text()
+        pid, folder = line.split()
         assert is_running(int(pid))
         tests.send_signal(how)
     wait_until_ended(int(pid))
