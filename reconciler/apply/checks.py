@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from reconciler.apply.course import Itinerary, Place
-from reconciler.apply.decide import elections_due
+from reconciler.apply.elections import elections_due
 from reconciler.apply.moves import awaited, is_in_sync
 from reconciler.apply.observed import Observed
 from reconciler.apply.topic_changes import ChangeState, standing

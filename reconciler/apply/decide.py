@@ -1,44 +1,34 @@
 """The next step of a run: a pure function of the plan, what is observed, what is remembered, and the time."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from reconciler.apply.course import Itinerary, Place
-from reconciler.apply.moves import SETTLE, MoveState, awaited
+from reconciler.apply.elections import next_election
+from reconciler.apply.moves import MoveState, awaited
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
 from reconciler.apply.steps import (
-    ChangeConfigs,
-    CreateTopics,
-    DeleteTopics,
-    ElectLeaders,
     FailRun,
     FinishStage,
-    GrowTopics,
     LeaveAlone,
     PutThrottles,
     Step,
     SubmitMoves,
     TakeThrottleListsOff,
-    Wait,
     WithdrawMoves,
 )
-from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, ChangeState, remaining, standing
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.move import Election, Move
+from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
+from reconciler.apply.topic_steps import next_topic_step
+from reconciler.apply.waiting import ATTEMPTS, poll
+from reconciler.model.move import Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 
 DEAD = timedelta(seconds=30)
 """How long a destination may be dead before its moves are taken back; a restart takes 10 to 20 s."""
-ATTEMPTS = 5
-ELECTION_ATTEMPTS = 12
-CONFIGS_A_REQUEST = 500
-SLOWEST_POLL = 5.0
-
-T = TypeVar("T")
 
 
 def decide(itinerary: Itinerary, observed: Observed, record: RunRecord, now: datetime) -> Step:
@@ -46,18 +36,13 @@ def decide(itinerary: Itinerary, observed: Observed, record: RunRecord, now: dat
     stage = itinerary.plan.stages[record.stage_index]
     match stage:
         case TopicsStage():
-            return _topics(itinerary, stage, observed, record, now)
+            return next_topic_step(itinerary, stage, observed, record, now)
         case ReassignStage():
             return _moves(itinerary, stage, observed, record, now)
         case ElectStage():
-            return _elections(itinerary, stage, observed, record, now)
+            return next_election(itinerary, stage, observed, record, now)
         case _:
             assert_never(stage)
-
-
-def poll(record: RunRecord) -> Wait:
-    """Return the wait before the next look: short at first, then longer."""
-    return Wait(min(SLOWEST_POLL, 0.25 * 1.5 ** min(record.polls, 20)))
 
 
 # Moves
@@ -168,146 +153,6 @@ def _stalled(
     text = f"stage {stage.number} made no progress for {seconds} s: {names}"
     hint = "see that their brokers, disks and throttle (moves.throttle) let data through, then run apply again"
     return FailRun(Problem("KR702", f"{text}; {hint}"))
-
-
-# Elections
-
-
-def _elections(itinerary: Itinerary, stage: ElectStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
-    due = elections_due(itinerary, stage, observed)
-    if not due:
-        return FinishStage()
-    ready = []
-    for election in due:
-        key = str(election.topic_partition)
-        if record.is_quiet(key, now):
-            continue
-        if not _is_electable(election, observed):
-            if now - record.started_at >= SETTLE:
-                return FailRun(_election_problem(election, observed))
-            continue
-        if record.count(key) >= ELECTION_ATTEMPTS:
-            return FailRun(_election_problem(election, observed))
-        ready.append(election)
-    if not ready:
-        return poll(record)
-    return ElectLeaders(tuple(ready[: max(1, itinerary.plan.election_batch)]))
-
-
-def _is_electable(election: Election, observed: Observed) -> bool:
-    """Whether a preferred election gives this leader: metadata may lag, or somebody else may have changed the list."""
-    partition = observed.partition(election.topic_partition)
-    return partition is not None and partition.preferred_leader == election.leader
-
-
-def elections_due(itinerary: Itinerary, stage: ElectStage, observed: Observed) -> tuple[Election, ...]:
-    """Return the elections of a stage whose leader does not lead; a partition that has moved on since needs none."""
-    return tuple(election for election in stage.elections if _is_election_due(itinerary, stage, election, observed))
-
-
-def _is_election_due(itinerary: Itinerary, stage: ElectStage, election: Election, observed: Observed) -> bool:
-    key = election.topic_partition
-    partition = observed.partition(key)
-    if partition is None or partition.leader == election.leader:
-        return partition is None
-    if key not in itinerary.courses:
-        return True
-    return itinerary.position(key, observed).index <= itinerary.passed_before(stage.number, key)
-
-
-def _election_problem(election: Election, observed: Observed) -> Problem:
-    key, leader = election.topic_partition, election.leader
-    partition = observed.partition(key)
-    if partition is None:
-        return Problem("KR701", f"{key} is gone, so broker {leader} cannot be elected its leader; make a new plan")
-    if partition.preferred_leader != leader:
-        text = f"{key} is on {list(partition.target_replicas)}, so broker {leader} is not its preferred leader"
-        return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
-    why = "it leads nothing until it is in sync" if leader not in partition.isr else "the controller did not elect it"
-    text = f"broker {leader} does not lead {key} after {ELECTION_ATTEMPTS} elections (leader {partition.leader})"
-    return Problem("KR706", f"{text}: {why}; see to that broker, then run apply again")
-
-
-# Topics
-
-
-def _topics(itinerary: Itinerary, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
-    changes = [itinerary.plan.topic_changes[position] for position in stage.changes]
-    due = [change for change in changes if standing(change, observed, itinerary).state is not ChangeState.DONE]
-    if not due:
-        return FinishStage()
-    ready = [change for change in due if not record.is_quiet(_request_key(change, observed), now)]
-    for change in ready:
-        problem = _topic_trouble(change, observed, itinerary, record)
-        if problem is not None:
-            return FailRun(problem)
-    return _topic_request(ready, observed) or poll(record)
-
-
-def _topic_trouble(change: TopicChange, observed: Observed, itinerary: Itinerary, record: RunRecord) -> Problem | None:
-    where = standing(change, observed, itinerary)
-    if where.state is ChangeState.STALE:
-        text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
-        return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
-    if record.count(_request_key(change, observed)) >= ATTEMPTS:
-        text = f"topic {change.topic}: {what(change)} was asked for {ATTEMPTS} times and does not show"
-        return Problem("KR707", f"{text}; look at the controller's log, then run apply again")
-    return None
-
-
-def _request_key(change: TopicChange, observed: Observed) -> str:
-    """Return the key of the next request for a change; a growth may take several."""
-    return change_key(remaining(change, observed) if isinstance(change, CreatePartitions) else change)
-
-
-def change_key(change: TopicChange) -> str:
-    """Return what tells one request for a topic from another."""
-    match change:
-        case CreatePartitions():
-            return f"grow {change.topic} to {change.to_count}"
-        case _:
-            return f"{what(change)} {change.topic}"
-
-
-def what(change: TopicChange) -> str:
-    """Return a change in words."""
-    match change:
-        case CreateTopic():
-            return "its creation"
-        case CreatePartitions():
-            return f"its growth to {change.to_count} partitions"
-        case AlterConfigs():
-            return "its change of configs"
-        case DeleteTopic():
-            return "its deletion"
-        case _:
-            assert_never(change)
-
-
-def _topic_request(ready: Sequence[TopicChange], observed: Observed) -> Step | None:
-    creations = [change for change in ready if isinstance(change, CreateTopic)]
-    if creations:
-        return CreateTopics(_fitting(creations, lambda change: change.partitions))
-    growths = [remaining(change, observed) for change in ready if isinstance(change, CreatePartitions)]
-    if growths:
-        return GrowTopics(_fitting(growths, lambda change: change.to_count - change.from_count))
-    configs = tuple(change for change in ready if isinstance(change, AlterConfigs))
-    if configs:
-        return ChangeConfigs(configs[:CONFIGS_A_REQUEST])
-    deletions = tuple(change for change in ready if isinstance(change, DeleteTopic))
-    return DeleteTopics(deletions[:CONFIGS_A_REQUEST]) if deletions else None
-
-
-def _fitting(changes: Sequence[T], weight: Callable[[T], int]) -> tuple[T, ...]:
-    """Return the first changes that one request can take, at least one."""
-    taken: list[T] = []
-    total = 0
-    for change in changes:
-        total += weight(change)
-        if taken and total > PARTITIONS_A_REQUEST:
-            break
-        taken.append(change)
-    return tuple(taken)
 
 
 def _named(names: Iterable[str], most: int = 5) -> str:

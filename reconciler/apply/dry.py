@@ -5,7 +5,7 @@ from typing import assert_never
 
 from reconciler.apply.checks import is_move_done
 from reconciler.apply.course import Itinerary
-from reconciler.apply.decide import elections_due
+from reconciler.apply.elections import elections_due
 from reconciler.apply.observed import Observed
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing

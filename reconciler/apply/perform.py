@@ -7,7 +7,6 @@ from typing import TypeVar, assert_never
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.crash import crash_point
-from reconciler.apply.decide import change_key, what
 from reconciler.apply.moves import SETTLE
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import TRANSIENT, Session, refusal, refused, told_answer
@@ -28,6 +27,7 @@ from reconciler.apply.steps import (
     WithdrawMoves,
 )
 from reconciler.apply.throttling import put_throttles, take_lists_off
+from reconciler.apply.topic_steps import change_key, what
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.change import AlterConfigs, TopicChange
 from reconciler.model.problem import Problem

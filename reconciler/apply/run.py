@@ -1,18 +1,18 @@
 """Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from reconciler.admin.port import Admin
-from reconciler.apply.checks import check_plan, check_requirements, check_stage, check_still_valid, is_stage_done
+from reconciler.apply.checks import check_plan, check_requirements, check_still_valid, is_stage_done
 from reconciler.apply.course import Itinerary, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
 from reconciler.apply.dry import steps_to_do
+from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal
-from reconciler.apply.moves import MoveState
+from reconciler.apply.leave import leave
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
@@ -20,24 +20,19 @@ from reconciler.apply.record import RunRecord, note
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
-from reconciler.apply.windows import described, is_open
-from reconciler.apply.withdraw import moves_under_way, withdraw
+from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError, Refused
-from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
+from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
-RECOVERY = timedelta(seconds=120)
-"""How long a later stage waits for a broker to come back, or replicas in sync, before it is refused."""
-GATE_PAUSE_SECONDS = 5.0
 SIZES_EVERY = timedelta(seconds=3)
 
 Progress = Callable[[RunProgress], None]
-Stop = Callable[[], str | None]
 
 
 def _never() -> str | None:
@@ -72,7 +67,7 @@ def run_plan(
     if first < len(plan.stages):
         check_requirements(session.itinerary, observed)
     adopt_leftovers(session)
-    return _Run(session, progress, deadline, should_stop, windows).go(first, observed)
+    return _Run(session, Gate(session, deadline, should_stop, windows), progress).go(first, observed)
 
 
 def _first_undone(course: Itinerary, observed: Observed) -> int:
@@ -86,10 +81,8 @@ class _Run:
     """The loop over stages and turns; everything it decides is decided in `decide`."""
 
     session: Session
+    gate: Gate
     progress: Progress | None
-    deadline: datetime | None
-    should_stop: Stop
-    windows: Sequence[Window]
     record: RunRecord | None = None
     first: int = 0
     meter: Meter = field(default_factory=Meter)
@@ -106,7 +99,7 @@ class _Run:
         """Run the stages from the first that is not done."""
         self.first = self.session.stages_done = first
         if first < len(self._plan.stages):
-            self._gate(first)
+            self.gate.enter(first, is_first=True)
         self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=first + 1)
         return self._guarded(is_clear=not moves_under_way(self.session.itinerary, observed))
 
@@ -119,9 +112,9 @@ class _Run:
                 self._stage(index)
             return self._finish()
         except ReconcilerError as error:
-            raise with_result(error, self._leave(error)) from error
+            raise with_result(error, leave(self.session, self.record, error)) from error
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            self._leave(error)
+            leave(self.session, self.record, error)
             raise
 
     def _finish(self) -> RunResult:
@@ -136,7 +129,7 @@ class _Run:
     def _stage(self, index: int) -> None:
         stage = self._plan.stages[index]
         self.session.stage = stage.number
-        if index > self.first and self._is_skipped(index):
+        if index > self.first and self.gate.enter(index, is_first=False):
             self.session.stages_done += 1
             return
         self.session.tell("stage", Outcome.STARTED)
@@ -150,50 +143,11 @@ class _Run:
         self.session.stages_done += 1
         self.record = None
 
-    def _is_skipped(self, index: int) -> bool:
-        """Whether a later stage is done already; one that is not must be safe to begin."""
-        end = self.session.now() + RECOVERY
-        while True:
-            try:
-                return self._gate(index)
-            except (Refused, ClusterUnavailable) as error:
-                if self.session.now() >= end or error.code == "KR421":
-                    raise
-            self._stop_if_asked()
-            self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
-
-    def _gate(self, index: int) -> bool:
-        """Check that a stage may begin; return whether it is done already."""
-        stage = self._plan.stages[index]
-        self._stop_if_asked()
-        names = self.session.itinerary.topics_of(stage)
-        observed = look(self.session.admin, names, with_configs_of=names)
-        if is_stage_done(self.session.itinerary, stage, observed):
-            return True
-        self._stop_if_late(index)
-        check_stage(self.session.itinerary, stage, observed, self.windows, self.session.now())
-        return False
-
-    def _stop_if_asked(self) -> None:
-        reason = self.should_stop()
-        if reason is not None:
-            text = f"stopped before the end of stage {self.session.stage} of {len(self._plan.stages)}: {reason}"
-            raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
-
-    def _stop_if_late(self, index: int) -> None:
-        now = self.session.now()
-        before = f"stopped before stage {index + 1} of {len(self._plan.stages)}"
-        if self.deadline is not None and now >= self.deadline:
-            raise StoppedEarly(f"{before}: the time given is over; run apply again to go on", code="KR711")
-        if index > self.first and not is_open(self.windows, now):
-            text = f"{before}: the window is over ({described(self.windows)})"
-            raise StoppedEarly(f"{text}; run apply again inside one", code="KR712")
-
     # Turns
 
     def _turn(self, stage: Stage) -> bool:
         """Observe, decide, do one thing; return whether the stage goes on."""
-        self._stop_if_asked()
+        self.gate.stop_if_asked()
         try:
             goes_on = self._step(stage)
         except ClusterUnavailable as error:
@@ -263,49 +217,3 @@ class _Run:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
             raise RunFailed(f"{text}\nRun apply again when it answers.", code="KR705") from error
         self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
-
-    # The end that is not the plan's
-
-    def _leave(self, error: BaseException) -> RunResult:
-        """Take moves in flight back and throttles off; a cluster's error is only told."""
-        left = self._unfinished()
-        if self.record is not None:
-            self._take_back()
-        try:
-            take_all_off(self.session)
-        except ReconcilerError as trouble:
-            self.session.messages.append(f"throttles of this run are still on: {trouble}")
-        is_stopped = isinstance(error, StoppedEarly)
-        outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
-        with suppress(OSError, ReconcilerError):
-            self.session.tell("run", outcome, why=str(error), debts=[str(debt) for debt in self.session.debts])
-        return self.session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
-
-    def _take_back(self) -> None:
-        record = self._current()
-        stage = self._plan.stages[record.stage_index]
-        if not isinstance(stage, ReassignStage):
-            return
-        try:
-            observed = self.session.patiently(lambda: look(self.session.admin, self.session.itinerary.topics_of(stage)))
-            moves = [move for move in moves_under_way(self.session.itinerary, observed) if move in stage.moves]
-            outcome = withdraw(self.session, moves)
-        except (ReconcilerError, OSError) as trouble:
-            self.session.messages.append(f"moves of stage {stage.number} may still be in flight: {trouble}")
-            return
-        for key, why in sorted(outcome.left.items()):
-            self.session.messages.append(
-                f"{key} goes on, and without a throttle: {why}; run apply or cancel to see to it"
-            )
-
-    def _unfinished(self) -> Sequence[TopicPartition]:
-        """Return the partitions with moves left to do."""
-        record = self.record
-        index = record.stage_index if record else self.session.stages_done
-        left: set[TopicPartition] = set()
-        for position, stage in enumerate(self._plan.stages[index:], start=index):
-            for move in stage.moves if isinstance(stage, ReassignStage) else ():
-                is_here = record is not None and position == record.stage_index
-                if not (is_here and record and record.state(move.topic_partition) is MoveState.DONE):
-                    left.add(move.topic_partition)
-        return sorted(left)

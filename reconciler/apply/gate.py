@@ -1,0 +1,73 @@
+"""The gate before each stage: whether the run may go on, and whether the stage is safe to begin."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.apply.checks import check_stage, is_stage_done
+from reconciler.apply.observed import look
+from reconciler.apply.session import Session
+from reconciler.apply.windows import described, is_open
+from reconciler.model.desired import Window
+from reconciler.model.problem import ClusterUnavailable, Refused
+from reconciler.model.run import StoppedEarly
+
+RECOVERY = timedelta(seconds=120)
+"""How long a later stage waits for a broker to come back, or replicas in sync, before it is refused."""
+GATE_PAUSE_SECONDS = 5.0
+FOREIGN_MOVE = "KR421"
+
+Stop = Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a run may not go on against: a signal, the time given, windows."""
+
+    session: Session
+    deadline: datetime | None
+    should_stop: Stop
+    windows: Sequence[Window]
+
+    def enter(self, index: int, *, is_first: bool) -> bool:
+        """Check that a stage may begin; return whether it is done already.
+
+        A later one waits a while for what time may cure: a broker that restarts, replicas that catch up.
+        """
+        end = self.session.now() + (timedelta() if is_first else RECOVERY)
+        while True:
+            try:
+                return self._check(index, is_first=is_first)
+            except (Refused, ClusterUnavailable) as error:
+                if self.session.now() >= end or error.code == FOREIGN_MOVE:
+                    raise
+            self.stop_if_asked()
+            self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+
+    def stop_if_asked(self) -> None:
+        """Raise StoppedEarly where a signal came."""
+        reason = self.should_stop()
+        if reason is not None:
+            stages = len(self.session.itinerary.plan.stages)
+            text = f"stopped before the end of stage {self.session.stage} of {stages}: {reason}"
+            raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
+
+    def _check(self, index: int, *, is_first: bool) -> bool:
+        stage = self.session.itinerary.plan.stages[index]
+        self.stop_if_asked()
+        names = self.session.itinerary.topics_of(stage)
+        observed = look(self.session.admin, names, with_configs_of=names)
+        if is_stage_done(self.session.itinerary, stage, observed):
+            return True
+        self._stop_if_late(index, is_first=is_first)
+        check_stage(self.session.itinerary, stage, observed, self.windows, self.session.now())
+        return False
+
+    def _stop_if_late(self, index: int, *, is_first: bool) -> None:
+        now = self.session.now()
+        before = f"stopped before stage {index + 1} of {len(self.session.itinerary.plan.stages)}"
+        if self.deadline is not None and now >= self.deadline:
+            raise StoppedEarly(f"{before}: the time given is over; run apply again to go on", code="KR711")
+        if not is_first and not is_open(self.windows, now):
+            text = f"{before}: the window is over ({described(self.windows)})"
+            raise StoppedEarly(f"{text}; run apply again inside one", code="KR712")
