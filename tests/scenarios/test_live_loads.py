@@ -123,8 +123,7 @@ def plan_to_reach(folder: Path) -> None:
 def tells_of_a_missed_band(plan: Path) -> bool:
     """Whether the plan says that bytes in stay outside what was asked for: measured rates differ from run to run."""
     return any(
-        each["code"] == "KR842" and "networkIn" in each["message"]
-        for each in json.loads(plan.read_text())["warnings"]
+        each["code"] == "KR842" and "networkIn" in each["message"] for each in json.loads(plan.read_text())["warnings"]
     )
 
 
