@@ -32,6 +32,7 @@ def plan_from_json(document: object) -> Plan:
             observed_at=source.optional_text("observedAt"),
             commit=source.optional_text("commit"),
             only=source.text_list("only"),
+            rolls_back=source.optional_text("rollsBack"),
         ),
         id=fields.text("id"),
         brokers_alive=fields.member("requires").integers("brokersAlive"),

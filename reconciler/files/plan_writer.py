@@ -40,8 +40,10 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def _source(plan: Plan) -> dict[str, Any]:
     source = plan.source
-    only = {"only": list(source.only)} if source.only else {}
-    return {"commit": source.commit, "desiredDigest": source.desired_digest, "observedAt": source.observed_at, **only}
+    some: dict[str, Any] = {"only": list(source.only)} if source.only else {}
+    if source.rolls_back is not None:
+        some["rollsBack"] = source.rolls_back
+    return {"commit": source.commit, "desiredDigest": source.desired_digest, "observedAt": source.observed_at, **some}
 
 
 def _topic_change(change: TopicChange) -> dict[str, Any]:

@@ -13,12 +13,16 @@ from reconciler.model.what_if import WhatIf
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a plan was made from; `only`: the shell patterns of the topics that it was confined to, none for all."""
+    """What a plan was made from; `only`: the shell patterns of the topics that it was confined to, none for all.
+
+    `rolls_back`: the id of the plan that it undoes, None for a plan that reaches a desired state.
+    """
 
     desired_digest: str
     observed_at: str | None = None
     commit: str | None = None
     only: tuple[str, ...] = ()
+    rolls_back: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def _bare(**fields: object) -> Plan:
         _bare(remedies=REMEDIES),
         _bare(what_if=SUPPOSED, remedies=REMEDIES),
         _bare(grounds=GROUNDS),
+        _bare(source=Source("sha256:0", rolls_back="0badcafe")),
     ],
 )
 def test_it_reads_back_exactly_and_fits_the_schema(tmp_path: Path, plan: Plan) -> None:
