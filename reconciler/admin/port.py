@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import DiskReport, Features, Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +105,32 @@ class Admin(Protocol):
     def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
         """Return the bytes on disk of these partitions' replicas, by (partition, broker id); unknown: left out."""
 
+    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
+        """Return the log dirs of these brokers; one that is dead, or does not answer, is left out.
+
+        Only here a full or broken disk shows: its broker lives on, and what is copied there never comes in sync.
+        """
+
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the dynamic overrides of these topics; one that does not exist is left out."""
 
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
         """Return the dynamic overrides of these brokers, live ones only."""
+
+    def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Return these configs of live brokers as they are in force, wherever they were set."""
+
+    def disk_report(self) -> DiskReport:
+        """Return every log dir of all live brokers and what it holds; MissingRight where Kafka would tell of none."""
+
+    def features(self) -> Features:
+        """Return what the brokers can do, and what the cluster has switched on."""
+
+    def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
+        """Return what this user may do: to the cluster, to all topics that it sees or that are named, to these groups.
+
+        Of a group only Read, with the Describe that comes with it, is told.
+        """
 
     def reassign(
         self,

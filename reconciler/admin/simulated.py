@@ -6,16 +6,19 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TypeVar
 
+from reconciler.admin import simulated_vitals as vitals
 from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, ConfigChange, ProgressHook, Reassignment
 from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable
-from reconciler.model.sample import ClusterSample, ReplicaOnDisk
+from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import DiskReport, Features, Rights
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.failing_log_dirs import fail_log_dir, repair_log_dir
 from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
 from reconciler.simulate.groups import commit_offsets, delete_groups
 from reconciler.simulate.progress import advance
@@ -97,7 +100,7 @@ class SimulatedAdmin:
         return ClusterSample(
             cluster_id=seen.cluster_id,
             topics={name: _bare(topic) for name, topic in seen.topics.items()},
-            replicas=tuple(sorted(replica for key, one in seen.partitions() for replica in _on_disk(key, one))),
+            replicas=tuple(sorted(replica for key, one in seen.partitions() for replica in vitals.on_disk(key, one))),
             end_offsets={key: one.end_offset for key, one in seen.partitions() if one.end_offset is not None},
             untold=tuple(
                 f"broker {one.id} is not alive: what its log dirs hold is unknown"
@@ -142,6 +145,12 @@ class SimulatedAdmin:
             if self.cluster.is_alive(replica) and (size := partition.size_on(replica)) is not None
         }
 
+    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
+        """Return the log dirs of those brokers that live."""
+        self._before("log_dirs")
+        alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))
+        return {broker_id: self.cluster.brokers[broker_id].log_dirs for broker_id in alive}
+
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the overrides of those topics that exist."""
         self._before("topic_configs")
@@ -152,6 +161,27 @@ class SimulatedAdmin:
         self._before("broker_configs")
         alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))
         return {broker_id: dict(self.cluster.brokers[broker_id].configs) for broker_id in alive}
+
+    def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Return these configs of living brokers as they are in force."""
+        self._before("broker_settings")
+        return vitals.broker_settings(self.cluster, broker_ids, keys)
+
+    def disk_report(self) -> DiskReport:
+        """Return the log dirs of living brokers and what they hold."""
+        self._before("disk_report")
+        return vitals.disk_report(self.cluster)
+
+    def features(self) -> Features:
+        """Return what brokers of this version can do."""
+        self._before("features")
+        return vitals.features(self.cluster)
+
+    def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
+        """Return every right: there is no authorizer."""
+        del topics
+        self._before("rights")
+        return vitals.rights(self.cluster, groups)
 
     def reassign(
         self,
@@ -247,6 +277,14 @@ class SimulatedAdmin:
         """Let a dead broker live again; it catches up as time passes."""
         self._become(unfence(self.cluster, broker_id))
 
+    def fail_log_dir(self, broker_id: int, path: str) -> None:
+        """Let a log dir go offline, as a full or broken disk does; its broker lives on."""
+        self._become(fail_log_dir(self.cluster, broker_id, path))
+
+    def repair_log_dir(self, broker_id: int, log_dir: LogDir) -> None:
+        """Let a log dir work again: its replicas catch up."""
+        self._become(repair_log_dir(self.cluster, broker_id, log_dir))
+
     def add_broker(self, broker: Broker) -> None:
         """Let a new broker join."""
         self._become(register(self.cluster, broker))
@@ -321,15 +359,6 @@ def _without_sizes(partition: Partition, dead: frozenset[int]) -> Partition:
         log_dirs=tuple(None if replica in dead else path for replica, path in log_dirs),
         end_offset=end_offset,
     )
-
-
-def _on_disk(key: TopicPartition, partition: Partition) -> list[ReplicaOnDisk]:
-    """Return the replicas whose log dir is known; how far one lags is not simulated, so only those in sync are told."""
-    return [
-        ReplicaOnDisk(key, replica, log_dir, partition.size_on(replica), 0 if replica in partition.isr else None)
-        for replica, log_dir in zip(partition.replicas, partition.log_dirs, strict=False)
-        if log_dir is not None
-    ]
 
 
 def _bare(topic: Topic) -> Topic:

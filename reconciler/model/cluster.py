@@ -16,11 +16,15 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One log directory of a broker; a size is None where the broker did not tell it."""
+    """One log directory of a broker; a size is None where the broker did not tell it.
+
+    `is_offline`: the broker cannot read or write it (a full or broken disk), and lives on without what lies in it.
+    """
 
     path: str
     total_bytes: int | None = None
     usable_bytes: int | None = None
+    is_offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from reconciler.model.cluster import (
     Partition,
 )
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.failing_log_dirs import log_dir_of, offline_log_dirs
 
 NETWORK_BYTES_PER_SECOND = 100 * 1024 * 1024
 
@@ -36,13 +37,14 @@ class Pipe:
 
 
 def copies(cluster: Cluster) -> tuple[Copy, ...]:
-    """Return every copy that is under way, by partition and follower."""
+    """Return every copy that is under way, by partition and follower; into an offline log dir nothing is copied."""
+    offline = offline_log_dirs(cluster)
     return tuple(
         Copy(key, partition.leader, replica, _remaining(partition, replica))
         for key, partition in cluster.partitions()
         if partition.leader is not None and len(partition.isr) < len(partition.replicas)
         for replica in sorted(set(partition.replicas).difference(partition.isr))
-        if cluster.is_alive(replica)
+        if cluster.is_alive(replica) and (replica, log_dir_of(partition, replica)) not in offline
     )
 
 

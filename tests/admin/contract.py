@@ -517,6 +517,49 @@ class AdminContract:
         bench.admin.clock.sleep(1)
         assert bench.partition(name).leader == 1
 
+    # What a doctor asks
+
+    def test_versions_tell_what_the_brokers_can_do(self, bench: Bench) -> None:
+        told, version = bench.admin.features(), bench.cluster.kafka_version
+        assert told.release == "{}.{}".format(*version)
+        assert (told.has_factor_guard, told.has_consumer_groups) == (version >= (4, 1), version >= (4, 0))
+
+    def test_without_an_authorizer_every_right_is_there(self, bench: Bench) -> None:
+        name, nowhere = bench.topic((1, 2)), bench.new_name()
+        bench.wait_until(lambda: name in bench.admin.rights().topics, f"{name} to be known")
+        told = bench.admin.rights(topics=[name, nowhere], groups=["contract-nobodys"])
+        assert told.cluster >= {"Alter", "AlterConfigs", "Create", "Describe", "DescribeConfigs"}
+        assert told.topics[name] >= {"Alter", "AlterConfigs", "Delete", "Describe", "DescribeConfigs"}
+        assert (nowhere in told.topics, told.hidden) == (False, frozenset())
+        assert told.groups == {"contract-nobodys": {"Describe", "Read"}}
+        assert bench.admin.groups(["contract-nobodys"]) == {}
+
+    def test_every_log_dir_is_told_with_what_it_holds_and_a_dead_broker_tells_nothing(self, bench: Bench) -> None:
+        name = bench.topic((1, 6), size=MIB)
+        bench.wait_until(lambda: _is_measured(bench, name), "the sizes to be known")
+        told = bench.admin.disk_report()
+        dirs = {number: [one for one in told.dirs if one.broker_id == number] for number in range(1, 7)}
+        assert all(len({one.path for one in found}) == 2 for found in dirs.values())
+        assert {(one.error, one.is_cordoned) for one in told.dirs} == {(None, False)}
+        held = {one.broker_id: one for one in told.replicas if one.topic_partition.topic == name}
+        assert {1, 6} == set(held)
+        assert all((one.size_bytes or 0) >= MIB and not one.is_future for one in held.values())
+        bench.kill(6)
+        told = bench.admin.disk_report()
+        assert (told.silent, {one.broker_id for one in told.dirs}) == ((), {1, 2, 3, 4, 5})
+        assert {one.broker_id for one in told.replicas if one.topic_partition.topic == name} == {1}
+
+    def test_settings_are_told_as_they_are_in_force(self, bench: Bench) -> None:
+        keys = ["auto.leader.rebalance.enable", "min.insync.replicas", FOLLOWER_THROTTLED_RATE]
+        bench.throttled.add(2)
+        assert bench.admin.alter_broker_configs(2, [SET(FOLLOWER_THROTTLED_RATE, "1234567")]).is_ok
+
+        def told() -> Mapping[str, str]:
+            return bench.admin.broker_settings([2], keys)[2]
+
+        bench.wait_until(lambda: told().get(FOLLOWER_THROTTLED_RATE) == "1234567", "the rate to be told")
+        assert (told()["auto.leader.rebalance.enable"], told()["min.insync.replicas"]) == ("false", "1")
+
     # Observation
 
     def test_the_whole_cluster_is_observed(self, bench: Bench) -> None:
@@ -545,6 +588,13 @@ class AdminContract:
         assert set(bench.admin.replica_bytes([key])) == {(key, 3), (key, 4)}
         assert bench.admin.replica_bytes([]) == {}
 
+    def test_log_dirs_are_those_of_the_live_brokers_asked_for(self, bench: Bench) -> None:
+        found = bench.admin.log_dirs([1, 2])
+        assert list(found) == [1, 2]
+        assert all(len(dirs) > 1 for dirs in found.values())
+        assert not any(one.is_offline or one.usable_bytes is None for dirs in found.values() for one in dirs)
+        assert bench.admin.log_dirs([]) == {}
+
     def test_brokers_are_told_without_configs_and_log_dirs(self, bench: Bench) -> None:
         brokers = bench.admin.brokers()
         assert list(brokers) == [1, 2, 3, 4, 5, 6]
@@ -564,6 +614,7 @@ class AdminContract:
         assert partition.log_dirs[1] is None
         assert not seen.is_alive(6)
         assert 6 not in bench.admin.broker_configs([5, 6])
+        assert list(bench.admin.log_dirs([5, 6])) == [5]
         assert (TopicPartition(name, 0), 6) not in bench.admin.replica_bytes([TopicPartition(name, 0)])
         with pytest.raises(ClusterUnavailable, match="Broker 6 does not answer"):
             bench.admin.alter_broker_configs(6, [SET(FOLLOWER_THROTTLED_RATE, "1")])

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from reconciler.admin.client import group_writes, groups, observe, requests, sample
+from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import DiskReport, Features, Rights
 
 LAG_TRIES = 5
 LAG_SECONDS = 0.5
@@ -114,6 +115,10 @@ class KafkaAdmin:
         found = observe.disks(self.wire, alive, topic_partitions).replicas
         return {key: size for key, (size, _) in sorted(found.items())}
 
+    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
+        """Return the log dirs of these brokers, without what lies in them; a broker that is silent is left out."""
+        return observe.disks(self.wire, broker_ids, ()).dirs if broker_ids else {}
+
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the dynamic overrides of these topics."""
         return observe.topic_configs(self.wire, names)
@@ -125,6 +130,22 @@ class KafkaAdmin:
     def cluster_default_configs(self) -> Mapping[str, str]:
         """Return the dynamic configs that hold for every broker without an override of its own."""
         return observe.cluster_default_configs(self.wire)
+
+    def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
+        """Return these configs of live brokers as they are in force."""
+        return vitals.broker_settings(self.wire, broker_ids, keys)
+
+    def disk_report(self) -> DiskReport:
+        """Return every log dir of all live brokers and what it holds."""
+        return vitals.disk_report(self.wire, [one.id for one in self.brokers().values() if not one.is_fenced])
+
+    def features(self) -> Features:
+        """Return what the brokers can do."""
+        return vitals.features(self.wire)
+
+    def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
+        """Return what this user may do."""
+        return vitals.rights(self.wire, topics, groups)
 
     def reassign(
         self,

@@ -95,7 +95,7 @@ def controller_id(wire: Wire) -> int | None:
 
 def kafka_version(wire: Wire) -> str | None:
     """Return the release whose features the cluster has switched on (`4.3`), None where that is not known."""
-    response = wire.read(_api_versions)
+    response = wire.read(api_versions)
     levels = {feature.name: feature.max_version_level for feature in response.finalized_features or ()}
     level = levels.get("metadata.version", 0)
     return next((release for last, release in sorted(LAST_METADATA_VERSION.items()) if 0 < level <= last), None)
@@ -222,7 +222,8 @@ def check_for_hidden_topics(wire: Wire, known: Collection[str], on_disk: Iterabl
         _topics_of(wire.read(_metadata(some)))
 
 
-def _api_versions() -> ApiVersionsRequest:
+def api_versions() -> ApiVersionsRequest:
+    """Return the request for what a broker speaks and what the cluster has switched on."""
     # A broker refuses the request without a name and a version of the client.
     return ApiVersionsRequest(client_software_name="kafka-reconciler", client_software_version="1", min_version=3)
 
@@ -314,7 +315,7 @@ def _log_dirs(response: "DescribeLogDirsResponse") -> tuple[LogDir, ...]:
     if getattr(response, "error_code", NONE) in AUTHORIZATION_FAILED or not response.results:
         raise missing_right("Describe", "cluster", (), "Reading log dirs")
     return tuple(
-        LogDir(result.log_dir, _known(result.total_bytes), _known(result.usable_bytes))
+        LogDir(result.log_dir, _known(result.total_bytes), _known(result.usable_bytes), result.error_code != NONE)
         for result in sorted(response.results, key=lambda result: result.log_dir)
     )
 

@@ -1,0 +1,41 @@
+"""A log dir that goes offline, as seen on 4.1.1 with a full disk."""
+
+from helpers.small_cluster import small_cluster
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.model.cluster import LogDir
+from reconciler.model.topic_partition import TopicPartition
+
+A0 = TopicPartition("a", 0)
+
+
+def test_an_offline_log_dir_leaves_its_broker_alive_and_takes_its_replicas_out_of_every_isr() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2 size 100", "a-1: 2,1 size 100"))
+    admin.fail_log_dir(2, "/d1" if admin.cluster.topics["a"].partitions[0].log_dirs[1] == "/d1" else "/d2")
+    first, second = admin.topics(["a"])["a"].partitions
+    assert (first.isr, second.isr) == ((1,), (2, 1))
+    assert not admin.brokers()[2].is_fenced
+    offline = [one for one in admin.log_dirs([2])[2] if one.is_offline]
+    assert [(one.total_bytes, one.usable_bytes) for one in offline] == [(None, None)]
+
+
+def test_a_move_into_an_offline_log_dir_never_ends_until_the_dir_is_back() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2 size 100000000000"))
+    admin.reassign({A0: (1, 3)})
+    admin.clock.sleep(1)
+    path = admin.cluster.topics["a"].partitions[0].log_dirs[1]
+    assert path is not None
+    admin.fail_log_dir(3, path)
+    admin.clock.sleep(100_000)
+    assert A0 in admin.reassignments()
+    admin.repair_log_dir(3, LogDir(path, 10**12, 10**12))
+    admin.clock.sleep(100_000)
+    assert admin.reassignments() == {}
+
+
+def test_the_last_replica_in_sync_stays_listed() -> None:
+    cluster = small_cluster("a-0: 1,2 isr 2 leader 2 size 100")
+    admin = SimulatedAdmin(cluster)
+    for path in ("/d1", "/d2"):
+        admin.fail_log_dir(2, path)
+    assert admin.topics(["a"])["a"].partitions[0].isr == (2,)
