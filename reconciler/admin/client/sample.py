@@ -23,7 +23,7 @@ def sample(wire: Wire) -> ClusterSample:
     topics = observe.topics(wire, None)
     alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
     answers = wire.read_each({broker: lambda: DescribeLogDirsRequest(topics=None) for broker in alive})
-    replicas = sorted(replica for broker, answer in answers.items() for replica in _replicas(broker, answer))
+    replicas = sorted(replica for broker, answer in answers.items() for replica in replicas_told(broker, answer))
     leaders = {
         TopicPartition(topic.name, partition.partition): partition.leader
         for topic in topics.values()
@@ -39,7 +39,8 @@ def sample(wire: Wire) -> ClusterSample:
     return ClusterSample(cluster_id, topics, tuple(replicas), dict(sorted(end_offsets.items())), tuple(untold))
 
 
-def _replicas(broker: int, answer: "DescribeLogDirsResponse") -> Iterator[ReplicaOnDisk]:
+def replicas_told(broker: int, answer: "DescribeLogDirsResponse") -> Iterator[ReplicaOnDisk]:
+    """Yield the replicas that a broker tells of, in the order of its answer."""
     for result in answer.results:
         for topic in result.topics:
             for replica in topic.partitions:

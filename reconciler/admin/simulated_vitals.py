@@ -1,0 +1,82 @@
+"""What a simulated cluster answers the doctor: it has no authorizer, and elects nobody by itself."""
+
+from collections.abc import Collection, Mapping
+
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights
+from reconciler.simulate.controller import controller_of
+
+CONSUMER_GROUPS_SINCE = (4, 0)
+OFFLINE = "KAFKA_STORAGE_ERROR"
+DEFAULTS = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
+CLUSTER_OPERATIONS = frozenset(
+    {
+        "Alter",
+        "AlterConfigs",
+        "ClusterAction",
+        "Create",
+        "Describe",
+        "DescribeConfigs",
+        "IdempotentWrite",
+    }
+)
+TOPIC_OPERATIONS = frozenset(
+    {"Alter", "AlterConfigs", "Create", "Delete", "Describe", "DescribeConfigs", "Read", "Write"}
+)
+GROUP_OPERATIONS = frozenset({"Describe", "Read"})
+
+
+def features(cluster: Cluster) -> Features:
+    """Return what brokers of that version can do."""
+    controller = controller_of(cluster)
+    return Features(
+        release=cluster.kafka_version,
+        has_factor_guard=controller.has_replication_factor_guard,
+        has_consumer_groups=controller.version >= CONSUMER_GROUPS_SINCE,
+    )
+
+
+def rights(cluster: Cluster, groups: Collection[str]) -> Rights:
+    """Return every right there is."""
+    return Rights(
+        cluster=CLUSTER_OPERATIONS,
+        topics=dict.fromkeys(cluster.topics, TOPIC_OPERATIONS),
+        groups=dict.fromkeys(sorted(groups), GROUP_OPERATIONS),
+    )
+
+
+def disk_report(cluster: Cluster) -> DiskReport:
+    """Return the log dirs of living brokers and the replicas whose log dir is known."""
+    alive = [broker for broker in cluster.brokers.values() if not broker.is_fenced]
+    return DiskReport(
+        dirs=tuple(
+            LogDirState(broker.id, log_dir.path, OFFLINE if log_dir.is_offline else None)
+            for broker in alive
+            for log_dir in broker.log_dirs
+        ),
+        replicas=tuple(
+            sorted(one for key, each in cluster.partitions() for one in on_disk(key, each) if cluster.is_alive(one[1]))
+        ),
+    )
+
+
+def broker_settings(
+    cluster: Cluster, broker_ids: Collection[int], keys: Collection[str]
+) -> Mapping[int, Mapping[str, str]]:
+    """Return these configs of living brokers: what is set, else what the simulation does."""
+    alive = [broker_id for broker_id in sorted(broker_ids) if cluster.is_alive(broker_id)]
+    set_now = {broker_id: {**DEFAULTS, **cluster.brokers[broker_id].configs} for broker_id in alive}
+    return {
+        broker_id: {key: found[key] for key in sorted(keys) if key in found} for broker_id, found in set_now.items()
+    }
+
+
+def on_disk(key: TopicPartition, partition: Partition) -> list[ReplicaOnDisk]:
+    """Return the replicas whose log dir is known; how far one lags is not simulated, so only those in sync are told."""
+    return [
+        ReplicaOnDisk(key, replica, log_dir, partition.size_on(replica), 0 if replica in partition.isr else None)
+        for replica, log_dir in zip(partition.replicas, partition.log_dirs, strict=False)
+        if log_dir is not None
+    ]
