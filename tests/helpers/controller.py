@@ -1,0 +1,112 @@
+"""Two questions to Kafka's controller that confluent-kafka cannot ask, written out byte by byte.
+
+Any broker passes both on to the active controller. Versions 0 of the requests, which every broker with KRaft has.
+"""
+
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+LIST_REASSIGNMENTS, DESCRIBE_QUORUM = 46, 55
+METADATA_TOPIC = b"__cluster_metadata"
+NO_TAGS = b"\0"
+TIMEOUT_SECONDS = 15
+
+
+def reassignments(bootstrap: str) -> Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return the adding and removing replicas of each partition that the controller lists as being reassigned."""
+    answer = _ask(bootstrap, LIST_REASSIGNMENTS, struct.pack(">i", 10_000) + b"\0" + NO_TAGS)
+    answer.number(4)  # throttle time
+    error = answer.number(2)
+    assert error == 0, f"the controller lists no reassignments: error {error}"
+    answer.text()
+    found = {}
+    for _ in range(answer.count()):
+        topic = answer.text()
+        for _ in range(answer.count()):
+            number = answer.number(4)
+            _, adding, removing = answer.numbers(), answer.numbers(), answer.numbers()
+            answer.tags()
+            found[f"{topic}-{number}"] = adding, removing
+        answer.tags()
+    return found
+
+
+def active_controller(bootstrap: str) -> int:
+    """Return the leader of the metadata quorum; the controller that Metadata names is any live broker."""
+    partition = b"\x02" + struct.pack(">i", 0) + NO_TAGS
+    topic = b"\x02" + bytes([len(METADATA_TOPIC) + 1]) + METADATA_TOPIC + partition + NO_TAGS
+    answer = _ask(bootstrap, DESCRIBE_QUORUM, topic + NO_TAGS)
+    error = answer.number(2)
+    assert error == 0, f"no quorum is told: error {error}"
+    answer.count(), answer.text(), answer.count(), answer.number(4), answer.number(2)
+    return answer.number(4)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer's bytes, read from the front."""
+
+    data: bytes
+
+    def number(self, width: int) -> int:
+        taken, self.data = self.data[:width], self.data[width:]
+        return int.from_bytes(taken, "big", signed=True)
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.data[0]
+            self.data = self.data[1:]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+
+    def count(self) -> int:
+        return max(0, self.varint() - 1)
+
+    def text(self) -> str:
+        length = self.count()
+        taken, self.data = self.data[:length], self.data[length:]
+        return taken.decode()
+
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(self.number(4) for _ in range(self.count()))
+
+    def tags(self) -> None:
+        assert self.varint() == 0, "version 0 has no tagged fields"
+
+
+def _ask(bootstrap: str, key: int, body: bytes) -> _Answer:
+    """Return the answer of the first broker that gives one."""
+    trouble: list[OSError] = []
+    for address in bootstrap.split(","):
+        try:
+            return _ask_one(address, key, body)
+        except OSError as error:
+            trouble.append(error)
+    raise AssertionError(f"no broker answers: {trouble}")
+
+
+def _ask_one(address: str, key: int, body: bytes) -> _Answer:
+    host, _, port = address.partition(":")
+    header = struct.pack(">hhih", key, 0, 1, -1) + NO_TAGS  # key, version, correlation, no client id
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS) as connection:
+        connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+        length = struct.unpack(">i", _exactly(connection, 4))[0]
+        answer = _Answer(_exactly(connection, length))
+    answer.number(4)  # correlation
+    answer.tags()
+    return answer
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    parts: Sequence[bytes] = ()
+    while (missing := length - sum(map(len, parts))) > 0:
+        part = connection.recv(missing)
+        if not part:
+            raise ConnectionError("the broker closed the connection")
+        parts = (*parts, part)
+    return b"".join(parts)

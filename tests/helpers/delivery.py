@@ -1,0 +1,175 @@
+"""A keyed idempotent producer (acks=all) that runs through a test's faults, and what its records must have become.
+
+with Delivery(kafka.bootstrap, "orders", 8) as delivery:   # one record is acknowledged on each partition by now
+    ...                                                    # faults
+delivery.faults(observer.records("orders"))                # what is wrong with what the brokers hold; empty when well
+"""
+
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from confluent_kafka import KafkaException, Message, Producer
+
+MOST = 5
+Place = tuple[int, int]
+
+
+class Ack(NamedTuple):
+    """A record that the brokers acknowledged: where it is, what it is, and when (monotonic seconds)."""
+
+    partition: int
+    offset: int
+    value: bytes
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a producer was told: its acknowledgements in the order they came, and the errors of the other records."""
+
+    acks: Sequence[Ack]
+    failures: Sequence[str] = ()
+
+
+def delivery_faults(sent: Sent, read: Mapping[Place, bytes], partitions: int) -> list[str]:
+    """Return what is wrong with the records that the brokers hold, against what a producer was told.
+
+    `read` holds each record's value by (partition, offset). A record that stands twice is wrong only where no delivery
+    failed (KAFKA-18905).
+    """
+    silent = sorted(set(range(partitions)) - {ack.partition for ack in sent.acks})
+    faults = [f"partition {number} never acknowledged a record" for number in silent]
+    faults += _lost(sent.acks, read)
+    faults += _falling(sent.acks)
+    faults += _disordered(sent.acks, read)
+    copies = duplicates(sent.acks, read)
+    if copies and not sent.failures:
+        faults.append(f"{copies} records stand more than once, and no delivery failed")
+    return faults
+
+
+def duplicates(acks: Iterable[Ack], read: Mapping[Place, bytes]) -> int:
+    """Return how many copies too many there are of acknowledged values."""
+    times = Counter(read.values())
+    return sum(times[value] - 1 for value in {ack.value for ack in acks} if times[value] > 1)
+
+
+def longest_pause(acks: Sequence[Ack]) -> float:
+    """Return the longest time without an acknowledgement, in seconds."""
+    moments = sorted(ack.at for ack in acks)
+    return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
+
+
+def _lost(acks: Iterable[Ack], read: Mapping[Place, bytes]) -> list[str]:
+    """Return the acknowledged places that hold another value, or none."""
+    faults = []
+    for ack in acks:
+        found = read.get((ack.partition, ack.offset))
+        if found != ack.value:
+            faults.append(f"partition {ack.partition} offset {ack.offset} holds {found!r}, acknowledged {ack.value!r}")
+    return _few(faults)
+
+
+def _falling(acks: Iterable[Ack]) -> list[str]:
+    """Return where a partition's acknowledged offsets do not rise, in the order in which they were acknowledged."""
+    faults = []
+    last: dict[int, int] = {}
+    for ack in acks:
+        if ack.offset <= last.get(ack.partition, -1):
+            faults.append(f"partition {ack.partition} acknowledged {ack.offset} after {last[ack.partition]}")
+        last[ack.partition] = ack.offset
+    return _few(faults)
+
+
+def _disordered(acks: Iterable[Ack], read: Mapping[Place, bytes]) -> list[str]:
+    """Return the partitions whose acknowledged values do not stand in the order in which they were sent."""
+    order = {ack.value: number for number, ack in enumerate(acks)}
+    held: defaultdict[int, list[int]] = defaultdict(list)
+    seen: set[bytes] = set()
+    for (partition, _), value in sorted(read.items()):
+        if value in order and value not in seen:
+            seen.add(value)
+            held[partition].append(order[value])
+    return [f"partition {number} holds records in another order" for number in sorted(held) if _falls(held[number])]
+
+
+def _falls(numbers: Sequence[int]) -> bool:
+    return any(later < earlier for earlier, later in pairwise(numbers))
+
+
+def _few(faults: Sequence[str]) -> list[str]:
+    """Return the first faults and how many more there are."""
+    return [*faults[:MOST], *([f"and {len(faults) - MOST} more"] if len(faults) > MOST else [])]
+
+
+class Delivery:
+    """Produces keyed records to every partition of a topic, from `with` on until its end."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, *, records_per_second: int = 200) -> None:
+        self.topic, self.partitions = topic, partitions
+        self._acks: list[Ack] = []
+        self._failures: list[str] = []
+        self._pause = 1 / records_per_second
+        self._mark = f"{time.time_ns():x}"
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._produce, name="delivery")
+        settings = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        patience = {"reconnect.backoff.max.ms": 1_000, "topic.metadata.refresh.interval.ms": 5_000}
+        self._producer = Producer({"bootstrap.servers": bootstrap, **settings, **patience})
+
+    @property
+    def sent(self) -> Sent:
+        """What the producer was told so far."""
+        return Sent(tuple(self._acks), tuple(self._failures))
+
+    @property
+    def longest_pause(self) -> float:
+        """The longest time without an acknowledgement so far, in seconds."""
+        return longest_pause(tuple(self._acks))
+
+    def __enter__(self) -> Self:
+        """Return the running producer once each partition has acknowledged a record."""
+        self._thread.start()
+        end = time.monotonic() + 60
+        while {ack.partition for ack in tuple(self._acks)} != set(range(self.partitions)):
+            if time.monotonic() > end:
+                self._stop()
+                raise AssertionError(f"not every partition of {self.topic} took a record: {self._failures[:1]}")
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop, and wait for the answers that are due; what has none is a failed delivery."""
+        self._stop()
+
+    def _stop(self) -> None:
+        self._is_over.set()
+        self._thread.join(120)
+
+    def _produce(self) -> None:
+        number = 0
+        while not self._is_over.wait(self._pause):
+            value = f"{self._mark} {number}".encode()
+            key = f"key {number % self.partitions}".encode()
+            try:
+                self._producer.produce(
+                    self.topic, value, key=key, partition=number % self.partitions, on_delivery=self._told
+                )
+            except (BufferError, KafkaException) as error:
+                self._failures.append(str(error))
+            self._producer.poll(0)
+            number += 1
+        left = self._producer.flush(60)
+        self._failures += ["no answer"] * left
+
+    def _told(self, error: object, message: Message) -> None:
+        if error is None:
+            self._acks.append(Ack(message.partition(), message.offset(), message.value(), time.monotonic()))
+        else:
+            self._failures.append(str(error))
