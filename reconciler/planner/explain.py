@@ -58,6 +58,8 @@ def _refuse_unknown(plan: Plan, topic_partition: TopicPartition) -> None:
         raise InvalidInput([Problem("KR308", f"{topic_partition} is not known to this plan: {known}")])
     if not topics:
         why = "it holds nothing that could be explained" if plan.stages else "it changes nothing"
+        if plan.source.rolls_back:
+            why = f"it goes back to what plan {plan.source.rolls_back} found, for no other reason"
         raise InvalidInput([Problem("KR308", f"{topic_partition} is not known to this plan: {why}")])
     near = get_close_matches(name, sorted(topics), n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"its cluster has {len(topics)} topics, none like it"

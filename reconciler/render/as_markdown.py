@@ -9,18 +9,20 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
-    KEPT_AT_EVERY_STAGE,
     action_count,
     balance_ranges,
     by_weight,
     estimate,
     is_size_known,
+    kept_at_every_stage,
     least_movement,
     over_least,
     place,
+    reason,
     replica_list,
     stage_title,
     throttle,
+    undoes,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
@@ -105,7 +107,7 @@ def _facts(reviewed: Plan) -> list[str]:
     facts = [
         _claim(reviewed),
         _time(reviewed),
-        KEPT_AT_EVERY_STAGE,
+        kept_at_every_stage(reviewed),
         *balance_ranges(reviewed, arrow=ARROW, quoted=code_span),
     ]
     text = " · ".join(filter(None, facts))
@@ -119,7 +121,7 @@ def _time(reviewed: Plan) -> str:
 
 def _claim(reviewed: Plan) -> str:
     claim = least_movement(reviewed)
-    if not claim or not reviewed.summary.replica_moves or not is_size_known(reviewed):
+    if not claim or not reviewed.summary.replica_moves or not is_size_known(reviewed) or undoes(reviewed):
         return claim
     gap = reviewed.proof.gap_percent
     return f"{claim}: gap {percent(gap)}" if gap else "fewest bytes possible: proved, gap 0 %"
@@ -155,21 +157,22 @@ def _stage(reviewed: Plan, stage: Stage) -> str:
             return f"{title}\n\n{', '.join(elected)}"
         case ReassignStage():
             head = ["| Partition | From | To | Data | Why |", "|---|---|---|---|---|"]
-            return "\n".join([title, "", *head, *_move_lines(stage)])
+            return "\n".join([title, "", *head, *_move_lines(reviewed, stage)])
 
 
-def _move_lines(stage: ReassignStage) -> Iterator[str]:
+def _move_lines(reviewed: Plan, stage: ReassignStage) -> Iterator[str]:
     for move in stage.moves:
         data = size(move.bytes) if move.is_size_known else "unknown"
         where = f" {code_span(place(move.at))}" if place(move.at) else ""
         lists = f"{replica_list(move.from_replicas)} | {replica_list(move.to_replicas)}"
         name = code_span(str(move.topic_partition))
-        yield f"| {name} | {lists} | {data if move.added else '0'} | {move.reason}{where} |"
+        yield f"| {name} | {lists} | {data if move.added else '0'} | {reason(reviewed, move)}{where} |"
 
 
 def _footer(reviewed: Plan) -> str:
     source = reviewed.source
     made = f"Plan `{_plain(reviewed.id)}`"
+    made += f" undoes `{_plain(source.rolls_back)}`" if source.rolls_back else ""
     made += f" for commit `{_plain(source.commit)[:_SHORT_COMMIT]}`" if source.commit else ""
     made += f", observed {_moment(source.observed_at)}" if source.observed_at else ""
     if reviewed.what_if:
@@ -183,8 +186,8 @@ def _moment(text: str) -> str:
 
 
 def _marker(reviewed: Plan) -> str:
-    """Return what a bot finds its comment by; a supposed plan never takes the place of a real one."""
-    kind = "what-if" if reviewed.what_if else "plan"
+    """Return what a bot finds its comment by; a supposed plan, or a rollback, never takes the place of a plan."""
+    kind = "what-if" if reviewed.what_if else "rollback" if reviewed.source.rolls_back else "plan"
     return f"<!-- reconciler {kind} {_plain(reviewed.cluster_name)} -->"
 
 

@@ -10,16 +10,18 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.status import MoveStatus, Status
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
-    KEPT_AT_EVERY_STAGE,
     balance_ranges,
     by_weight,
     estimate,
+    kept_at_every_stage,
     least_movement,
     over_least,
     place,
+    reason,
     replica_list,
     stage_title,
     throttle,
+    undoes,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
@@ -38,7 +40,7 @@ _STATES = {
 
 def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     """Return the plan: one line a change, totals, what is known of its safety, violations and warnings."""
-    head = what_if_lines(reviewed.what_if) if reviewed.what_if else []
+    head = _head(reviewed)
     if reviewed.is_empty:
         return "\n".join([*head, NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
     lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
@@ -50,8 +52,13 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
 def no_changes(reviewed: Plan, topics: int, partitions: int, *, root: str = "") -> str:
     """Return that nothing is to be done, and how much was looked at."""
     matched = f"{NO_CHANGES} {counted(topics, 'topic')}, {counted(partitions, 'partition')} match."
-    head = what_if_lines(reviewed.what_if) if reviewed.what_if else []
+    head = _head(reviewed)
     return "\n".join([*head, matched, *findings(reviewed, root=root)]) + "\n"
+
+
+def _head(reviewed: Plan) -> list[str]:
+    supposed = what_if_lines(reviewed.what_if) if reviewed.what_if else []
+    return [*supposed, *([f"A rollback: {visible(undoes(reviewed))}."] if undoes(reviewed) else [])]
 
 
 def findings(reviewed: Plan, *, root: str = "") -> list[str]:
@@ -203,13 +210,14 @@ def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...
             for move in stage.moves:
                 lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
                 data = size(move.bytes) if move.is_size_known else "size unknown"
-                effect = f"{move.reason}, {data}" if move.added else f"{move.reason}, no data"
+                effect = f"{reason(reviewed, move)}, {data if move.added else 'no data'}"
                 yield "~", str(move.topic_partition), lists, place(move.at, root), effect
 
 
 def _balance(reviewed: Plan) -> list[str]:
     ranges = balance_ranges(reviewed)
-    return [f"{KEPT_AT_EVERY_STAGE[0].upper()}{KEPT_AT_EVERY_STAGE[1:]}; {'; '.join(ranges)}."] if ranges else []
+    kept = kept_at_every_stage(reviewed)
+    return [f"{kept[0].upper()}{kept[1:]}; {'; '.join(ranges)}."] if ranges else []
 
 
 def _some(names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -10,8 +11,24 @@ from reconciler.render.units import counted, duration, number, percent, rate, si
 
 _LEAST_COMPARED = 60
 """Seconds: below, the rounding up of each stage says more than how they were packed."""
-KEPT_AT_EVERY_STAGE = "racks and min ISR kept at every stage"
-"""True of every plan that is written: each stage of it was simulated first, and refused otherwise."""
+
+
+def kept_at_every_stage(plan: Plan) -> str:
+    """Return what holds in between: each stage of a plan that is written was simulated first, and refused otherwise.
+
+    A rollback goes back to lists that may break a rack rule, and says so.
+    """
+    return "min ISR kept at every stage" if plan.source.rolls_back else "racks and min ISR kept at every stage"
+
+
+def undoes(plan: Plan) -> str:
+    """Return which plan this one undoes, empty where it reaches a desired state."""
+    return f"undoes plan {plan.source.rolls_back}" if plan.source.rolls_back else ""
+
+
+def reason(plan: Plan, move: Move) -> str:
+    """Return why a partition moves: the rule that asks for it, or that it goes back."""
+    return "back" if plan.source.rolls_back else str(move.reason)
 
 
 def is_size_known(plan: Plan) -> bool:
@@ -27,14 +44,15 @@ def least_movement(plan: Plan) -> str:
         return "nothing is copied"
     if proof.objective == "replicas" and proof.value == summary.replica_moves:
         unknown = "some sizes are unknown"
-        return unknown if proof.gap_percent else f"no plan can copy fewer replicas; {unknown}"
+        which = "way back copies" if plan.source.rolls_back else "plan can copy"
+        return unknown if proof.gap_percent else f"no {which} fewer replicas; {unknown}"
     if not is_size_known(plan):
         return "some sizes are unknown"
     if proof.objective != "bytes" or proof.value != summary.bytes:
         return ""
     if proof.gap_percent:
         return f"at most {percent(proof.gap_percent)} more than the least possible"
-    return "no plan can copy less"
+    return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
 
 
 def throttle(plan: Plan) -> str:

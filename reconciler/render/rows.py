@@ -60,7 +60,8 @@ def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
         groups.setdefault(_group(move), []).append(move)
     rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
     emptied = _emptied(plan)
-    rows += [_move_row(groups[key], emptied, arrow) for key in sorted(groups)]
+    is_rollback = plan.source.rolls_back is not None
+    rows += [_move_row(groups[key], emptied, arrow, is_rollback=is_rollback) for key in sorted(groups)]
     elections = plan.summary.elections
     if elections:
         what = counted(elections, "preferred-leader election")
@@ -129,11 +130,13 @@ def _group(move: Move) -> tuple[int, str, Location]:
     return _ORDER[move.reason], topic, at or Location("", 0)
 
 
-def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str) -> Row:
+def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
     paths = tuple(_paths(moves))
     first = moves[0]
     subject = "" if first.reason in _CLUSTER_WIDE else first.topic_partition.topic
     what = _why(first.reason, paths, emptied, arrow)
+    if is_rollback:
+        what = f"back: {counted(len(paths), 'partition')} to where the plan found them"
     at = None if first.reason is Reason.DEAD_BROKER else first.at
     return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at)
 

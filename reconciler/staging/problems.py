@@ -14,6 +14,7 @@ from reconciler.staging.units import percent_text, size_text
 
 AUTO_REBALANCE = "auto.leader.rebalance.enable"
 SHOWN = 10
+PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
 def violations(
@@ -78,7 +79,7 @@ def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits
     shown = f"{percent_text(limit)} ({int(most)})" if isinstance(limit, Fraction) else str(limit)
     message = (
         f"the plan changes {changed} of {total} partitions and limits.changedPartitions is {shown}:"
-        " raise it, or plan fewer topics at once with --only"
+        f" raise it{PLAN_FEWER}"
     )
     return Problem(CHANGED_PARTITIONS, message, limits.at.get("changedPartitions"), Severity.VIOLATION)
 
@@ -89,7 +90,7 @@ def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
         return None
     message = (
         f"the plan copies {size_text(copied)} ({copied} bytes) and limits.movedBytes is"
-        f" {size_text(limits.moved_bytes)}: raise it, or plan fewer topics at once with --only"
+        f" {size_text(limits.moved_bytes)}: raise it{PLAN_FEWER}"
     )
     return Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
 
@@ -143,7 +144,7 @@ def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Li
     if limits.disk_use is None or not several:
         return None
     message = (
-        f"what lies in which log dir of brokers {_some(several)} is unknown, so limits.diskUse is checked for all of a"
+        f"what lies in which log dir of brokers {some(several)} is unknown, so limits.diskUse is checked for all of a"
         " broker's dirs together; a snapshot of the live cluster tells it"
     )
     return _warning("KR826", message, limits.at.get("diskUse"))
@@ -167,7 +168,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
     if not unknown:
         return None
     message = (
-        f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({_some(unknown)}):"
+        f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({some(unknown)}):"
         " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
     )
     return _warning("KR812", message)
@@ -180,7 +181,7 @@ def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Li
     if not unknown:
         return None
     message = (
-        f"the disk capacity of brokers {_some(unknown)} is unknown, so limits.diskUse is not checked there:"
+        f"the disk capacity of brokers {some(unknown)} is unknown, so limits.diskUse is not checked there:"
         " brokers from Kafka 3.3 on tell it"
     )
     return _warning("KR813", message, limits.at.get("diskUse"))
@@ -203,13 +204,14 @@ def _leaderless(moves: Sequence[Move], situation: Situation) -> Iterator[Problem
     ]
     if without:
         message = (
-            f"{len(without)} partitions to copy have no leader ({_some(without)}): their moves cannot end before"
+            f"{len(without)} partitions to copy have no leader ({some(without)}): their moves cannot end before"
             " one of their in-sync replicas is back; start its broker first"
         )
         yield _warning("KR817", message)
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
     more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 

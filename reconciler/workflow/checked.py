@@ -1,10 +1,11 @@
 """A plan walked through on the simulated controller before anybody sees it: every stage must run, and stay safe."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from reconciler.diff.rules import TopicRules
+from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.desired import Spread
+from reconciler.model.desired import Desired, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -32,6 +33,12 @@ def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]
         if found:
             raise UnsafePlan(_told(stage, found))
         before = after
+
+
+def refuse_unsafe_way_back(plan: Plan, observed: Cluster, desired: Desired) -> None:
+    """Refuse the same of a rollback but for rack rules: it goes back to what was there."""
+    rules = {name: replace(rule, spread=None) for name, rule in topic_rules(desired, observed).items()}
+    refuse_unsafe(plan, observed, rules)
 
 
 def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:

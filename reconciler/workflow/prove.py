@@ -8,7 +8,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan
-from reconciler.model.problem import StalePlan
+from reconciler.model.problem import ReconcilerError, StalePlan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.verdict import Verdict
 from reconciler.workflow.inputs import Inputs
@@ -18,6 +18,7 @@ from reconciler.workflow.sources import desired_state, observed_state
 OTHER_FILES = "KR505"
 OTHER_CLUSTER = "KR506"
 MOVED_ON = "KR507"
+A_ROLLBACK = "KR509"
 
 
 def prove_plan(
@@ -28,6 +29,9 @@ def prove_plan(
     The cluster is by default the plan's; `loads` are those that it was made with. Raises StalePlan where files, cluster
     or the partitions that the plan moves are no longer those that it was made from.
     """
+    if plan.source.rolls_back:
+        message = f"this plan goes back to what plan {plan.source.rolls_back} found, not to a desired state"
+        raise ReconcilerError(f"{message}: no other lists would do, so there is nothing to prove", code=A_ROLLBACK)
     inputs = replace(inputs, cluster=inputs.cluster or plan.cluster_name)
     desired = desired_state(inputs)
     if desired.digest != plan.source.desired_digest:

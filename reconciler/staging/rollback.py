@@ -1,0 +1,136 @@
+"""The plan that undoes another: what it moved goes back to the ordered lists and leaders that it found."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.diff.rules import TopicRules, topic_rules
+from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
+from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
+from reconciler.model.move import Move
+from reconciler.model.plan import Plan, Proof
+from reconciler.model.problem import Problem
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.shares import shares
+from reconciler.staging.assembly import assemble
+from reconciler.staging.problems import PLAN_FEWER, some
+from reconciler.staging.situation import situation
+from reconciler.staging.stages import stage_moves
+from reconciler.staging.topic_changes import MIN_ISR
+from reconciler.staging.undone_changes import undone_changes
+from reconciler.staging.way_back import warning, way_back
+
+
+@dataclass(frozen=True, slots=True)
+class GoingBack:
+    """A plan without its id, and what it leaves as it is although it could be undone: each with the reason.
+
+    `left` is among the plan's warnings; so is what Kafka cannot undo at all, which is not in `left`.
+    """
+
+    plan: Plan
+    left: tuple[Problem, ...] = ()
+
+
+def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
+    """Return the plan that undoes what has ended of another, a function of its arguments alone.
+
+    `observed` has nothing of the plan in flight: see `as_if_cancelled`. `desired` gives the limits that stages keep.
+    The moves are given by what was there before, so none is searched for: the bytes are those of the replicas that are
+    missing, which is what any way back copies; that, and no price, is its proof.
+    """
+    rules = topic_rules(desired, observed)
+    topics = undone_changes(undone, observed)
+    at = situation(observed, desired, rules, {})
+    back = way_back(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted)
+    staged = stage_moves(back.moves, topics.changes, back.elections, observed=observed, desired=desired, rules=rules)
+    left = (*topics.left, *back.left)
+    before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
+    plan = assemble(
+        staged,
+        observed=observed,
+        desired=desired,
+        source=replace(undone.source, observed_at=observed.observed_at, rolls_back=undone.id),
+        proof=_proof(back.moves),
+        balance_before=before,
+        balance_after=after,
+        warnings=(*topics.told, *back.told, *left, *_against_racks(back.moves, rules)),
+    )
+    violations = tuple(replace(one, message=one.message.replace(PLAN_FEWER, "")) for one in plan.violations)
+    return GoingBack(replace(plan, cluster_name=undone.cluster_name, violations=violations), left)
+
+
+def policy_of(plan: Plan) -> Desired:
+    """Return the limits that a plan itself tells of, for where nothing is declared: its throttle, batches, time-out."""
+    rates = [stage.throttle_bytes_per_second for stage in plan.stages if isinstance(stage, ReassignStage)]
+    moves = MovePolicy(
+        throttle_bytes_per_second=max((rate for rate in rates if rate is not None), default=None),
+        election_batch=plan.election_batch,
+        timeout_seconds=plan.timeout_seconds,
+    )
+    return Desired(DesiredCluster(plan.cluster_name, moves=moves), digest=plan.source.desired_digest)
+
+
+def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) -> Cluster:
+    """Return the cluster as a cancel leaves it: these moves at their ordered start, throttles as before the plan."""
+    starts = {move.topic_partition: move.from_replicas for move in in_flight}
+    if not starts:
+        return observed
+    topics = {name: _topic_back(topic, starts, undone) for name, topic in observed.topics.items()}
+    rates = undone.rollback.broker_throttles
+    brokers = {
+        id_: replace(broker, configs=_restored(broker.configs, BROKER_THROTTLES, rates.get(id_, {})))
+        for id_, broker in observed.brokers.items()
+    }
+    return replace(observed, topics=topics, brokers=brokers)
+
+
+def _topic_back(topic: Topic, starts: Mapping[TopicPartition, tuple[int, ...]], undone: Plan) -> Topic:
+    keys = [TopicPartition(topic.name, partition.partition) for partition in topic.partitions]
+    if not any(key in starts for key in keys):
+        return topic
+    partitions = tuple(
+        _at_start(partition, starts[key]) if key in starts else partition
+        for key, partition in zip(keys, topic.partitions, strict=True)
+    )
+    before = undone.rollback.topic_throttles.get(topic.name, {})
+    return replace(topic, partitions=partitions, configs=_restored(topic.configs, TOPIC_THROTTLES, before))
+
+
+def _at_start(partition: Partition, start: tuple[int, ...]) -> Partition:
+    dirs = dict(zip(partition.replicas, partition.log_dirs, strict=False))
+    return replace(
+        partition,
+        leader=start[0] if start[0] in partition.isr else partition.leader,
+        replicas=start,
+        isr=tuple(replica for replica in start if replica in partition.isr),
+        adding_replicas=(),
+        removing_replicas=(),
+        sizes=tuple(partition.size_on(replica) for replica in start) if partition.sizes else (),
+        log_dirs=tuple(dirs.get(replica) for replica in start) if dirs else (),
+    )
+
+
+def _restored(configs: Mapping[str, str], keys: Collection[str], before: Mapping[str, str]) -> Mapping[str, str]:
+    others = {key: value for key, value in configs.items() if key not in keys}
+    return {**others, **{key: value for key, value in before.items() if key in keys}}
+
+
+def _proof(moves: Sequence[Move]) -> Proof:
+    """Return what these moves copy: no way to the same lists copies less."""
+    if all(move.is_size_known for move in moves):
+        value = sum(move.bytes for move in moves)
+        return Proof("bytes", value, value)
+    copies = sum(len(move.added) for move in moves)
+    return Proof("replicas", copies, copies)
+
+
+def _against_racks(moves: Iterable[Move], rules: Mapping[str, TopicRules]) -> Iterable[Problem]:
+    broken = [
+        str(move.topic_partition)
+        for move in moves
+        if (rule := rules[move.topic_partition.topic]).spread is Spread.STRICT and rule.rack_excess(move.to_replicas)
+    ]
+    if broken:
+        text = f"{len(broken)} partitions go back to where they break racks.spread strict ({some(broken)})"
+        yield warning("KR857", f"{text}: the next plan moves them again")

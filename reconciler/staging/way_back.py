@@ -1,0 +1,160 @@
+"""Each partition that a plan touched: whether it can go back to where the plan found it, and if not, why."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from reconciler.model.cluster import Partition
+from reconciler.model.move import Election, Move, Reason
+from reconciler.model.plan import Plan, Restore
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.chain import steps_of
+from reconciler.staging.situation import Situation
+from reconciler.staging.topic_changes import KAFKA_DEFAULT_MIN_ISR, MIN_ISR
+
+Replicas = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class WayBack:
+    """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now."""
+
+    moves: list[Move] = field(default_factory=list)
+    elections: list[Election] = field(default_factory=list)
+    told: list[Problem] = field(default_factory=list)
+    left: list[Problem] = field(default_factory=list)
+
+
+def way_back(
+    undone: Plan, situation: Situation, min_isr: Mapping[str, str | None], deleted: Collection[str] = ()
+) -> WayBack:
+    """Return the whole moves, one a partition, and elections that restore lists and leaders.
+
+    `min_isr` holds the override that a topic will have once its configs are undone, `deleted` topics that the plan has
+    deleted: of their partitions nothing is said.
+    """
+    found = WayBack()
+    courses = _courses(undone)
+    for restore in undone.rollback.assignments:
+        key = restore.topic_partition
+        partition = situation.observed.partition(key)
+        if partition is None:
+            if key.topic not in deleted:
+                found.left.append(
+                    warning("KR854", f"{key} is gone, and so it does not go back to {list(restore.replicas)}")
+                )
+            continue
+        _one(restore, partition, courses.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    situation: Situation
+    min_isr: str | None
+
+
+def _one(restore: Restore, partition: Partition, course: Sequence[Replicas], ground: _Ground, found: WayBack) -> None:
+    key, goal = restore.topic_partition, restore.replicas
+    trouble = _astray(restore, partition, course, ground.situation) or _obstacle(restore, partition, ground)
+    if trouble is not None:
+        found.left.append(trouble)
+        return
+    if restore.leader not in {None, goal[0], partition.leader}:
+        text = f"{key} was led by {restore.leader}, which is not first in {list(goal)}: only a first replica is elected"
+        found.told.append(warning("KR855", text))
+    if partition.replicas != goal:
+        found.moves.append(_move(key, partition, goal))
+    elif partition.leader != goal[0] and restore.leader == goal[0]:
+        found.elections.append(Election(key, goal[0]))
+
+
+def _move(key: TopicPartition, partition: Partition, goal: Replicas) -> Move:
+    size = partition.bytes_to_copy
+    added = sum(replica not in partition.replicas for replica in goal)
+    is_known = size is not None or not added
+    return Move(key, partition.replicas, goal, (size or 0) * added, Reason.ASSIGNMENT, is_size_known=is_known)
+
+
+def _astray(restore: Restore, partition: Partition, course: Sequence[Replicas], situation: Situation) -> Problem | None:
+    """Return what is wrong where the plan, or a way back from it, never put the partition."""
+    key, goal = restore.topic_partition, restore.replicas
+    if partition.is_reassigning:
+        text = f"{key} is being reassigned to {list(partition.target_replicas)}, and not by this plan"
+        return warning("KR854", f"{text}: it is left alone; once that has ended, or is cancelled, roll back again")
+    now = partition.replicas
+    if now == goal or now in course or _is_on_the_way(key, now, goal, course, situation):
+        return None
+    text = f"{key} is on {list(now)}, where this plan never put it: somebody else moved it, so it is left alone"
+    return warning("KR854", f"{text}; agree with them, then assign {list(goal)} in the desired state")
+
+
+def _is_on_the_way(
+    key: TopicPartition, now: Replicas, goal: Replicas, course: Sequence[Replicas], situation: Situation
+) -> bool:
+    """Whether Kafka's own cancel of a step, or an earlier rollback that was stopped, leaves such a list.
+
+    That rollback's file is not needed to know it: the steps follow from the two ends.
+    """
+    if now in _disordered(course):
+        return True
+    for start in (replicas for replicas in dict.fromkeys(course) if replicas != goal):
+        steps = steps_of(Move(key, start, goal, 0, Reason.ASSIGNMENT), situation)
+        lists = [start, *(step.move.to_replicas for step in steps)]
+        if now in _disordered(lists) or set(now) in map(set, lists[1:-1]):
+            return True
+    return False
+
+
+def _disordered(course: Sequence[Replicas]) -> Iterator[Replicas]:
+    """Yield what Kafka's own cancel of each move leaves: the kept ones in the new order, then the rest ascending."""
+    for before, after in pairwise(course):
+        yield tuple(one for one in after if one in before) + tuple(sorted(set(before) - set(after)))
+
+
+def _obstacle(restore: Restore, partition: Partition, ground: _Ground) -> Problem | None:
+    """Return why a partition cannot go back now: Kafka ends a move only once every replica of its target is in sync."""
+    key, goal = restore.topic_partition, restore.replicas
+    if partition.replicas == goal and (partition.leader == goal[0] or restore.leader != goal[0]):
+        return None
+    why = next(_troubles(partition, goal, ground), None)
+    if why is None:
+        return None
+    what = f"{key} cannot go back to {list(goal)} now: {why}"
+    return warning("KR856", f"{what}. See to that and roll back again, or go on with apply")
+
+
+def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator[str]:
+    yield from (f"broker {broker} is not alive" for broker in goal if broker not in ground.situation.alive)
+    if partition.leader is None:
+        yield "it has no leader"
+    kept = (broker for broker in goal if broker in partition.replicas)
+    yield from (f"broker {broker} is not in sync" for broker in kept if broker not in partition.isr)
+    wanted = _number(ground.min_isr)
+    if len(partition.isr) < min(wanted, len(partition.replicas)):
+        yield f"{len(partition.isr)} replicas are in sync, {MIN_ISR} is {wanted}"
+    if len(goal) < min(wanted, len(partition.replicas)):
+        yield f"these are {len(goal)} replicas, {MIN_ISR} is {wanted}"
+
+
+def _number(value: str | None) -> int:
+    return int(value) if value is not None and value.isdigit() else KAFKA_DEFAULT_MIN_ISR
+
+
+def warning(code: str, text: str) -> Problem:
+    """Return what a reader of the rollback must know."""
+    return Problem(code, text, severity=Severity.WARNING)
+
+
+def _courses(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:
+    courses: dict[TopicPartition, list[Replicas]] = {}
+    for move in moves_of(undone):
+        courses.setdefault(move.topic_partition, [move.from_replicas]).append(move.to_replicas)
+    return {key: tuple(lists) for key, lists in courses.items()}
+
+
+def moves_of(plan: Plan) -> Iterable[Move]:
+    """Return the moves of a plan's stages, in order."""
+    return (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)
