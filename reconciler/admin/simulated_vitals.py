@@ -7,6 +7,7 @@ from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights
 from reconciler.simulate.controller import controller_of
+from reconciler.simulate.failing_log_dirs import offline_log_dirs
 
 CONSUMER_GROUPS_SINCE = (4, 0)
 OFFLINE = "KAFKA_STORAGE_ERROR"
@@ -50,6 +51,7 @@ def rights(cluster: Cluster, groups: Collection[str]) -> Rights:
 def disk_report(cluster: Cluster) -> DiskReport:
     """Return the log dirs of living brokers and the replicas whose log dir is known."""
     alive = [broker for broker in cluster.brokers.values() if not broker.is_fenced]
+    offline = offline_log_dirs(cluster)
     return DiskReport(
         dirs=tuple(
             LogDirState(broker.id, log_dir.path, OFFLINE if log_dir.is_offline else None)
@@ -57,9 +59,14 @@ def disk_report(cluster: Cluster) -> DiskReport:
             for log_dir in broker.log_dirs
         ),
         replicas=tuple(
-            sorted(one for key, each in cluster.partitions() for one in on_disk(key, each) if cluster.is_alive(one[1]))
+            sorted(one for key, each in cluster.partitions() for one in on_disk(key, each) if _is_told(one, cluster, offline))
         ),
     )
+
+
+def _is_told(replica: ReplicaOnDisk, cluster: Cluster, offline: Collection[tuple[int, str | None]]) -> bool:
+    """Whether its broker lives and its log dir works: nothing else is heard of."""
+    return cluster.is_alive(replica.broker_id) and (replica.broker_id, replica.log_dir) not in offline
 
 
 def broker_settings(

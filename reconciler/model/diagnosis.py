@@ -20,7 +20,8 @@ class Gravity(StrEnum):
 class Finding:
     """One finding: its stable code, what it is, what to do next, and what it is about.
 
-    `bytes_behind`, `records_behind`: by how much followers lag, in all; None where log dirs do not tell.
+    `bytes_behind`, `records_behind`: by how much followers lag, in all; `bytes_on_disk`: what strays hold. None where
+    log dirs do not tell.
     """
 
     code: str
@@ -32,6 +33,7 @@ class Finding:
     partitions: tuple[TopicPartition, ...] = ()
     bytes_behind: int | None = None
     records_behind: int | None = None
+    bytes_on_disk: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +78,15 @@ class FoundThrottle:
 class KnownRun:
     """What is known here of a plan's run, from its journal and its plan.
 
-    `is_open`: it began and its end is not recorded. `targets`: the ordered lists that its moves go to. `rates` and
-    `lists`: what its journal says is still on the cluster, as (owner, key) -> the value once that is taken off.
+    `is_open`: it began and its end is not recorded. `targets`: the ordered lists that its moves go to. `throttles`:
+    what it has on the cluster now, as (broker id or topic, key) -> the value once its own part is taken off.
     """
 
     plan_id: str
     is_open: bool = False
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
-    rates: Mapping[tuple[int, str], str | None] = field(default_factory=dict)
-    lists: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Diagnosis:
     """All that was found. `findings` are sorted, the gravest first.
 
     `rights` and `features` are None where a snapshot was read. `blocking`: for each broker that is not safe to stop,
-    the partitions that would go under min ISR, or offline, without it. `unexamined`: what could not be looked at.
+    the partitions that would go under min ISR, or offline, without it. `holder`: who holds the
+    cluster's lock. `unexamined`: what could not be looked at.
     """
 
     cluster_id: str
@@ -109,6 +111,7 @@ class Diagnosis:
     throttles: tuple[FoundThrottle, ...] = ()
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    holder: str | None = None
     unexamined: tuple[str, ...] = ()
 
     def count(self, gravity: Gravity) -> int:

@@ -63,7 +63,8 @@ class Vitals:
     """One look of the doctor. What could not be read is None, or left out, and `unexamined` says what and why.
 
     `cluster`: brokers, topics, configs, reassignments, and sizes where log dirs told them. `settings`: some of each
-    broker's configs as they are in force, wherever they were set.
+    broker's configs as they are in force, wherever they were set. `holder`: who holds the cluster's lock, in words;
+    None where nobody does, or where it was not told.
     """
 
     cluster: Cluster
@@ -71,4 +72,5 @@ class Vitals:
     rights: Rights | None = None
     disks: DiskReport | None = None
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    holder: str | None = None
     unexamined: tuple[str, ...] = ()

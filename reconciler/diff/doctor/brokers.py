@@ -1,0 +1,141 @@
+"""Findings of brokers: dead, silent, with a broken disk, in no rack, or electing leaders by themselves."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from reconciler.diff.doctor.words import brokers_named, counted
+from reconciler.model.cluster import Cluster
+from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.vitals import LogDirState, Vitals
+
+if TYPE_CHECKING:
+    from reconciler.model.topic_partition import TopicPartition
+
+_RACKS = "set broker.rack on every broker where there are zones or racks that fail apart"
+AUTO_REBALANCE = "auto.leader.rebalance.enable"
+
+
+def findings(vitals: Vitals) -> Iterator[Finding]:
+    """Yield what is wrong with brokers."""
+    yield from _dead(vitals.cluster)
+    yield from _silent(vitals)
+    yield from _log_dirs(vitals)
+    yield from _racks(vitals.cluster)
+    yield from _self_electing(vitals)
+
+
+def _dead(cluster: Cluster) -> Iterator[Finding]:
+    held: dict[int, list[TopicPartition]] = defaultdict(list)
+    for key, partition in cluster.partitions():
+        for broker in partition.replicas:
+            held[broker].append(key)
+    for broker in sorted({*held, *cluster.brokers}):
+        if cluster.is_alive(broker):
+            continue
+        what = "is not alive (fenced)" if broker in cluster.brokers else "is not known to the cluster"
+        if held[broker]:
+            yield Finding(
+                "KR650",
+                Gravity.ERROR,
+                f"broker {broker} {what} and holds {counted(len(held[broker]), 'replica')}",
+                "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere",
+                brokers=(broker,),
+                partitions=tuple(held[broker]),
+            )
+        else:
+            yield Finding(
+                "KR651",
+                Gravity.WARNING,
+                f"broker {broker} {what} and holds nothing",
+                "start it, or take it out of the cluster: kafka-cluster unregister --id " + str(broker),
+                brokers=(broker,),
+            )
+
+
+def _silent(vitals: Vitals) -> Iterator[Finding]:
+    for broker in vitals.disks.silent if vitals.disks is not None else ():
+        yield Finding(
+            "KR654",
+            Gravity.WARNING,
+            f"broker {broker} counts as alive but did not tell of its log dirs",
+            "see whether it can be reached from here, and whether it hangs; then look again",
+            brokers=(broker,),
+        )
+
+
+def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
+    told = [one for one in vitals.disks.dirs if one.error is not None] if vitals.disks is not None else []
+    for one in told or _offline_in(vitals.cluster):
+        yield Finding(
+            "KR652",
+            Gravity.ERROR,
+            f"log dir {one.path} of broker {one.broker_id} is offline ({one.error}): what it holds is out of sync, and "
+            "a move to it never ends; the broker counts as alive all the same",
+            "make room or replace the disk, then restart the broker",
+            brokers=(one.broker_id,),
+        )
+    cordoned = [one for one in vitals.disks.dirs if one.is_cordoned] if vitals.disks is not None else []
+    for one in cordoned:
+        yield Finding(
+            "KR655",
+            Gravity.NOTE,
+            f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka itself puts nothing there",
+            "declare the broker cordoned too if all its log dirs are: a plan's moves are not kept away otherwise",
+            brokers=(one.broker_id,),
+        )
+
+
+def _offline_in(cluster: Cluster) -> list[LogDirState]:
+    return [
+        LogDirState(broker.id, log_dir.path, "offline when the snapshot was taken")
+        for broker in cluster.brokers.values()
+        for log_dir in broker.log_dirs
+        if log_dir.is_offline
+    ]
+
+
+def _racks(cluster: Cluster) -> Iterator[Finding]:
+    nowhere = tuple(broker.id for broker in cluster.brokers.values() if broker.rack is None)
+    if nowhere and len(nowhere) < len(cluster.brokers):
+        yield Finding(
+            "KR653",
+            Gravity.WARNING,
+            f"{brokers_named(nowhere)} in no rack, while others have one: each counts as a rack of its own, or as none",
+            "set broker.rack in server.properties and restart",
+            brokers=nowhere,
+        )
+    elif nowhere:
+        yield Finding(
+            "KR656",
+            Gravity.NOTE,
+            "no broker has a rack: nothing keeps a partition's replicas from failing together",
+            _RACKS,
+        )
+    counts = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
+    if len(counts) == 1 and not nowhere and len(cluster.brokers) > 1:
+        yield Finding("KR656", Gravity.NOTE, f"every broker is in one rack, {next(iter(counts))}", _RACKS)
+
+
+def _self_electing(vitals: Vitals) -> Iterator[Finding]:
+    """Go by the brokers' own word: dedicated controllers, which decide, may have been told otherwise."""
+    on = tuple(broker for broker, keys in sorted(vitals.settings.items()) if keys.get(AUTO_REBALANCE) == "true")
+    if not on:
+        return
+    waiting = tuple(
+        key
+        for key, partition in vitals.cluster.partitions()
+        if partition.leader is not None
+        and partition.leader != partition.preferred_leader
+        and partition.preferred_leader in partition.isr
+    )
+    now = f"; {counted(len(waiting), 'partition')} will change leader so" if waiting else ""
+    yield Finding(
+        "KR657",
+        Gravity.NOTE,
+        f"{AUTO_REBALANCE} is on for {brokers_named(on)}: every leader.imbalance.check.interval.seconds (300) "
+        f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}",
+        f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches",
+        brokers=on,
+        partitions=waiting,
+    )

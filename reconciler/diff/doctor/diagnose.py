@@ -1,0 +1,54 @@
+"""All findings of one look at a cluster, sorted, the gravest first."""
+
+from collections.abc import Sequence
+
+from reconciler.diff.doctor import brokers, partitions, rights, runs, throttles, versions
+from reconciler.diff.health import blocking_partitions, brokers_min_isr
+from reconciler.model.desired import Desired
+from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
+from reconciler.model.vitals import Vitals
+
+_WEIGHT = {gravity: weight for weight, gravity in enumerate(Gravity)}
+
+
+def diagnose(
+    vitals: Vitals, known: Sequence[KnownRun] = (), *, desired: Desired | None = None, is_snapshot: bool = False
+) -> Diagnosis:
+    """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
+
+    Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
+    """
+    cluster = vitals.cluster
+    needed = rights.needed_rights(vitals.rights, desired) if vitals.rights is not None else None
+    found_throttles = throttles.found_throttles(vitals, known)
+    is_moving = any(partition.is_reassigning for _, partition in cluster.partitions())
+    findings: list[Finding] = [
+        *versions.findings(vitals, desired),
+        *rights.findings(needed or ()),
+        *brokers.findings(vitals),
+        *partitions.findings(vitals),
+        *runs.findings(vitals, known),
+        *throttles.findings(found_throttles, is_moving=is_moving),
+    ]
+    blocking = blocking_partitions(cluster, brokers_min_isr(cluster, vitals.settings))
+    return Diagnosis(
+        cluster_id=cluster.cluster_id,
+        is_snapshot=is_snapshot,
+        observed_at=cluster.observed_at,
+        release=cluster.kafka_version,
+        brokers=len(cluster.brokers),
+        topics=len(cluster.topics),
+        partitions=sum(len(topic.partitions) for topic in cluster.topics.values()),
+        findings=tuple(sorted(findings, key=_order)),
+        features=vitals.features,
+        rights=needed,
+        throttles=found_throttles,
+        safe_to_stop=tuple(one for one in sorted(cluster.brokers) if cluster.is_alive(one) and one not in blocking),
+        blocking=blocking,
+        holder=vitals.holder,
+        unexamined=vitals.unexamined,
+    )
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    return _WEIGHT[finding.gravity], finding.code, finding.brokers, finding.topics, finding.partitions, finding.message

@@ -1,0 +1,152 @@
+"""Findings of partitions: without a leader, short of replicas in sync, and replicas on disk that nobody assigned."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.diff.doctor.words import brokers_named, counted, some
+from reconciler.diff.health import brokers_min_isr, needed_in_sync
+from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import Vitals
+
+Place = tuple[TopicPartition, int]
+
+
+def findings(vitals: Vitals) -> Iterator[Finding]:
+    """Yield what is wrong with partitions; many for one reason are one finding."""
+    yield from _offline(vitals.cluster)
+    yield from _under_min_isr(vitals)
+    yield from _lagging(vitals)
+    yield from _strays(vitals)
+    yield from _future(vitals)
+
+
+def _offline(cluster: Cluster) -> Iterator[Finding]:
+    by_candidates: dict[tuple[int, ...], list[TopicPartition]] = defaultdict(list)
+    for key, partition in cluster.partitions():
+        if partition.leader is None:
+            by_candidates[tuple(sorted(partition.isr or partition.replicas))].append(key)
+    for candidates, keys in sorted(by_candidates.items()):
+        yield Finding(
+            "KR640",
+            Gravity.ERROR,
+            f"{counted(len(keys), 'partition')} offline, without a leader: {some(keys)}",
+            f"start {brokers_named(candidates)}: only {'it has' if len(candidates) == 1 else 'they have'} all records; "
+            "an unclean election would lose some",
+            brokers=candidates,
+            partitions=tuple(keys),
+        )
+
+
+def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
+    default = brokers_min_isr(vitals.cluster, vitals.settings)
+    by_missing: dict[tuple[int, ...], list[TopicPartition]] = defaultdict(list)
+    for name, topic in vitals.cluster.topics.items():
+        for partition in topic.partitions:
+            if partition.leader is not None and len(partition.isr) < needed_in_sync(topic, partition, default):
+                by_missing[_missing(partition)].append(TopicPartition(name, partition.partition))
+    for missing, keys in sorted(by_missing.items()):
+        because = f"{brokers_named(missing)} not in sync" if missing else "too few replicas"
+        yield Finding(
+            "KR641",
+            Gravity.ERROR,
+            f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {some(keys)}",
+            f"get {brokers_named(missing)} in sync again" if missing else "raise replicationFactor",
+            brokers=missing,
+            partitions=tuple(keys),
+        )
+
+
+def _missing(partition: Partition) -> tuple[int, ...]:
+    """Return the replicas that ought to be in sync: those that a move only brings are not yet."""
+    wanted = set(partition.target_replicas) - set(partition.adding_replicas)
+    return tuple(sorted(wanted - set(partition.isr)))
+
+
+def _lagging(vitals: Vitals) -> Iterator[Finding]:
+    """Name the followers behind on brokers that live; of a dead one, its own finding tells."""
+    on_disk = _on_disk(vitals)
+    behind: dict[int, list[TopicPartition]] = defaultdict(list)
+    for key, partition in vitals.cluster.partitions():
+        for broker in _missing(partition):
+            if partition.leader is not None and vitals.cluster.is_alive(broker):
+                behind[broker].append(key)
+    for broker, keys in sorted(behind.items()):
+        yield Finding(
+            "KR642",
+            Gravity.WARNING,
+            f"{counted(len(keys), 'replica')} on broker {broker} not in sync: {some(keys)}",
+            "see whether it catches up: its disk, its network, a throttle that lists it",
+            brokers=(broker,),
+            partitions=tuple(keys),
+            bytes_behind=_sum([_bytes_behind(key, broker, vitals.cluster, on_disk) for key in keys]),
+            records_behind=_sum([on_disk[key, broker].offset_lag if (key, broker) in on_disk else None for key in keys])
+            or None,
+        )
+
+
+def _on_disk(vitals: Vitals) -> Mapping[Place, ReplicaOnDisk]:
+    replicas = vitals.disks.replicas if vitals.disks is not None else ()
+    return {(one.topic_partition, one.broker_id): one for one in replicas if not one.is_future}
+
+
+def _bytes_behind(
+    key: TopicPartition, broker: int, cluster: Cluster, on_disk: Mapping[Place, ReplicaOnDisk]
+) -> int | None:
+    """Return what the leader's log holds more; retention makes it a little less, or more, than what is to be copied."""
+    partition = cluster.partition(key)
+    if partition is None or partition.leader is None:
+        return None
+    sizes = [_size(key, partition, one, on_disk) for one in (partition.leader, broker)]
+    return None if sizes[0] is None else max(0, sizes[0] - (sizes[1] or 0))
+
+
+def _size(key: TopicPartition, partition: Partition, broker: int, on_disk: Mapping[Place, ReplicaOnDisk]) -> int | None:
+    told = on_disk.get((key, broker))
+    return told.size_bytes if told is not None else partition.size_on(broker)
+
+
+def _sum(amounts: Sequence[int | None]) -> int | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
+
+
+def _strays(vitals: Vitals) -> Iterator[Finding]:
+    """Name what log dirs hold beside the assignment: a moved replica goes soon, a stray stays (KAFKA-13972)."""
+    hidden = vitals.rights.hidden if vitals.rights is not None else frozenset()
+    by_broker: dict[int, list[ReplicaOnDisk]] = defaultdict(list)
+    for place, replica in _on_disk(vitals).items():
+        partition = vitals.cluster.partition(place[0])
+        is_assigned = partition is not None and place[1] in partition.replicas
+        if not is_assigned and place[0].topic not in hidden:
+            by_broker[place[1]].append(replica)
+    for broker, replicas in sorted(by_broker.items()):
+        keys = tuple(sorted(replica.topic_partition for replica in replicas))
+        yield Finding(
+            "KR680",
+            Gravity.WARNING,
+            f"broker {broker} has {counted(len(keys), 'replica')} on disk that nobody assigned to it: {some(keys)}",
+            "look again in a minute: Kafka deletes a moved replica a little later. What stays goes when the broker is "
+            "restarted",
+            brokers=(broker,),
+            partitions=keys,
+            bytes_on_disk=_sum([replica.size_bytes for replica in replicas]),
+        )
+
+
+def _future(vitals: Vitals) -> Iterator[Finding]:
+    replicas = [one for one in vitals.disks.replicas if one.is_future] if vitals.disks is not None else []
+    for broker in sorted({one.broker_id for one in replicas}):
+        moving = [one for one in replicas if one.broker_id == broker]
+        yield Finding(
+            "KR681",
+            Gravity.NOTE,
+            f"{counted(len(moving), 'replica')} on broker {broker} on the way to another of its log dirs: "
+            f"{some(one.topic_partition for one in moving)}",
+            "wait, or see why it does not end: kafka-log-dirs --describe",
+            brokers=(broker,),
+            partitions=tuple(one.topic_partition for one in moving),
+            records_behind=_sum([one.offset_lag for one in moving]),
+        )

@@ -1,0 +1,99 @@
+"""Rights that this user lacks, one by one, and what cannot be done without each."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from reconciler.diff.doctor.words import some
+from reconciler.model.desired import Desired
+from reconciler.model.diagnosis import Finding, Gravity, NeededRight
+from reconciler.model.vitals import CLUSTER, GROUP, TOPIC, Rights
+
+READERS = ("snapshot", "diff", "plan", "apply", "status", "cancel", "doctor")
+WRITERS = ("apply", "cancel", "doctor --fix throttles")
+
+
+class _Need(NamedTuple):
+    operation: str
+    resource: str
+    verbs: tuple[str, ...]
+    purpose: str
+    gravity: Gravity = Gravity.WARNING
+
+
+_NEEDS = (
+    _Need("Describe", CLUSTER, READERS, "log dirs, reassignments, the active controller", Gravity.ERROR),
+    _Need("DescribeConfigs", CLUSTER, READERS, "brokers' configs", Gravity.ERROR),
+    _Need("Alter", CLUSTER, ("apply", "cancel"), "moves and elections"),
+    _Need("AlterConfigs", CLUSTER, WRITERS, "throttle rates of brokers"),
+    _Need("Create", CLUSTER, ("apply",), "new topics, unless it is granted on each of them", Gravity.NOTE),
+    _Need("Describe", TOPIC, READERS, "partitions and who holds them", Gravity.ERROR),
+    _Need("DescribeConfigs", TOPIC, READERS, "topics' configs", Gravity.ERROR),
+    _Need("Alter", TOPIC, ("apply",), "new partitions"),
+    _Need("AlterConfigs", TOPIC, WRITERS, "throttled replicas, and configs"),
+    _Need("Delete", TOPIC, ("apply",), "deleting topics, which topics.delete allows"),
+    _Need("Read", GROUP, ("apply", "cancel"), "the lock that keeps two runs apart"),
+)
+_GRAVITY = {(need.operation, need.resource): need.gravity for need in _NEEDS}
+
+
+def needed_rights(rights: Rights, desired: Desired | None) -> tuple[NeededRight, ...]:
+    """Return every right that some verb needs on this cluster, and where this user lacks it."""
+    return tuple(_needed(need, rights) for need in _NEEDS if _is_needed(need, rights, desired))
+
+
+def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
+    """Yield a finding for each right that is missing: an error where nothing can be read without it."""
+    for right in needed:
+        if right.is_granted:
+            continue
+        where = "the cluster" if right.resource == CLUSTER else f"{right.resource} {some(right.lacking)}"
+        gravity = _GRAVITY[right.operation, right.resource]
+        yield Finding(
+            "KR630" if gravity is Gravity.ERROR else "KR631",
+            gravity,
+            f"this user lacks the right {right.operation} on {where}: {', '.join(right.verbs)} "
+            f"{'need' if len(right.verbs) > 1 else 'needs'} it for {right.purpose}",
+            f"kafka-acls --add --allow-principal User:NAME --operation {right.operation} {_option(right)}",
+            topics=right.lacking if right.resource == TOPIC else (),
+        )
+    if any(right.operation == "Alter" and right.resource == CLUSTER and right.is_granted for right in needed):
+        yield Finding(
+            "KR632",
+            Gravity.NOTE,
+            "who moves replicas administers the cluster: Alter on it also lets this user create ACLs, change SCRAM "
+            "passwords and unregister brokers",
+            "use a user without it for plan, and keep this one for apply",
+        )
+
+
+def _is_needed(need: _Need, rights: Rights, desired: Desired | None) -> bool:
+    if need.resource == GROUP:
+        return bool(rights.groups)
+    return need.operation != "Delete" or (desired is not None and desired.cluster.topics.is_delete_allowed)
+
+
+def _needed(need: _Need, rights: Rights) -> NeededRight:
+    match need.resource:
+        case "cluster":
+            return _right(need, is_granted=need.operation in rights.cluster)
+        case "group":
+            return _right(need, [name for name, held in rights.groups.items() if need.operation not in held])
+    without = [name for name, held in rights.topics.items() if need.operation not in held]
+    return _right(need, [*without, *(rights.hidden if need.operation == "Describe" else ())])
+
+
+def _right(need: _Need, lacking: Collection[str] = (), *, is_granted: bool = True) -> NeededRight:
+    return NeededRight(
+        need.operation,
+        need.resource,
+        need.verbs,
+        need.purpose,
+        is_granted=is_granted and not lacking,
+        lacking=tuple(sorted(lacking)),
+    )
+
+
+def _option(right: NeededRight) -> str:
+    if right.resource == CLUSTER:
+        return "--cluster"
+    return f"--{right.resource} {right.lacking[0] if len(right.lacking) == 1 else repr('*')}"
