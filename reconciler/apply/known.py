@@ -1,0 +1,97 @@
+"""What is known here of a plan's run, beside what the cluster shows: is it over, and which throttles are its own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.apply.course import itinerary
+from reconciler.apply.session import recorded_throttles
+from reconciler.apply.throttles import (
+    ThrottleRecord,
+    leftovers,
+    list_restored,
+    our_rates,
+    parts,
+    rate_restored,
+)
+from reconciler.model.diagnosis import KnownRun
+from reconciler.model.plan import Plan
+from reconciler.model.run import Outcome, RunEvent
+
+RUNS = frozenset({"run", "cancel"})
+"""The steps whose start and end a journal tells."""
+
+Configs = Mapping[str, str]
+Key = tuple[int | str, str]
+
+
+def known_run(
+    plan: Plan,
+    events: Sequence[RunEvent],
+    broker_configs: Mapping[int, Configs],
+    topic_configs: Mapping[str, Configs],
+) -> KnownRun:
+    """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked."""
+    record = throttle_record(plan, events, broker_configs, topic_configs)
+    began = [event for event in events if event.step in RUNS and event.outcome is Outcome.STARTED]
+    return KnownRun(
+        plan_id=plan.id,
+        is_open=is_open(events),
+        began=began[-1].time.isoformat() if began else None,
+        targets={key: frozenset(course.lists) for key, course in itinerary(plan).courses.items()},
+        throttles=dict(_visible(plan, record, broker_configs, topic_configs)),
+        unpaid=tuple(broker for broker in record.brokers if broker not in broker_configs),
+    )
+
+
+def throttle_record(
+    plan: Plan,
+    events: Sequence[RunEvent],
+    broker_configs: Mapping[int, Configs],
+    topic_configs: Mapping[str, Configs],
+) -> ThrottleRecord:
+    """Return what a plan's runs have on the cluster: by the journal, or where it has no run, by what looks like it."""
+    if any(event.step == "run" for event in events):
+        return recorded_throttles(events)
+    return leftovers(plan, broker_configs, topic_configs)
+
+
+def is_open(events: Sequence[RunEvent]) -> bool:
+    """Whether a run, or a cancel, began whose end the journal does not tell: it goes on, or it crashed."""
+    told = [event for event in events if event.step in RUNS]
+    return bool(told) and told[-1].outcome is Outcome.STARTED
+
+
+def _visible(
+    plan: Plan,
+    record: ThrottleRecord,
+    broker_configs: Mapping[int, Configs],
+    topic_configs: Mapping[str, Configs],
+) -> Iterator[tuple[Key, str | None]]:
+    """Yield what taking our part off would change, and to what; None: the key goes."""
+    ours = our_rates(plan)
+    for (broker, key), before in sorted(record.rates.items()):
+        if broker in broker_configs:
+            value = broker_configs[broker].get(key)
+            yield from _changed((broker, key), value, rate_restored(key, before, value, ours))
+    for (topic, key), entry in sorted(record.lists.items()):
+        if topic in topic_configs:
+            value = topic_configs[topic].get(key)
+            yield from _changed((topic, key), value, list_restored(key, entry, value))
+
+
+def _changed(key: Key, value: str | None, change: ConfigChange | None) -> Iterator[tuple[Key, str | None]]:
+    after = value if change is None else _after(change, value)
+    if after != value:
+        yield key, after
+
+
+def _after(change: ConfigChange, value: str | None) -> str | None:
+    """Return what a key holds after a change, as Kafka does it."""
+    match change.operation:
+        case ConfigOperation.DELETE:
+            return None
+        case ConfigOperation.SUBTRACT:
+            gone = set(parts(change.value))
+            return None if value is None else ",".join(item for item in parts(value) if item not in gone)
+        case _:
+            return change.value
