@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Self
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
@@ -74,6 +74,31 @@ EARLIEST, LATEST = -2, -1
 ProgressHook = Callable[[str, int, int], None]
 """Called with what is read, how much of it was, and how much there is."""
 
+WaitHook = Callable[[str], None]
+"""Called once with a sentence, where something takes longer than a moment."""
+
+
+class Lock(Protocol):
+    """A cluster's lock, held until it is released or its holder dies. It is no fence: it must be asked before a write.
+
+    While it is held, each write of the admin that gave it checks it first, so a run need not.
+    """
+
+    def is_held(self) -> bool:
+        """Whether it is certainly held at this moment; asks nobody."""
+
+    def check(self) -> None:
+        """Return once it is certain that it is held; raises LockLost for good, ClusterUnavailable where nobody says."""
+
+    def release(self) -> None:
+        """Give it back; never raises, and may be called twice."""
+
+    def __enter__(self) -> Self:
+        """Return the lock."""
+
+    def __exit__(self, *_: object) -> None:
+        """Release it."""
+
 
 class Admin(Protocol):
     """One cluster. A call that gets no answer raises ClusterUnavailable; a missing right raises MissingRight.
@@ -92,6 +117,13 @@ class Admin(Protocol):
 
     def cluster_id(self) -> str:
         """Return the id of the cluster that answers."""
+
+    def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> Lock:
+        """Return the cluster's lock for this process; LockHeld says who has it.
+
+        The lock of a process that died is waited for (6 s at most on a cluster with Kafka's defaults, and `waiting` is
+        told so), that of one that lives is not.
+        """
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, fenced ones too, without configs and log dirs."""

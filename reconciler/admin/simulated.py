@@ -7,7 +7,19 @@ from enum import Enum
 from typing import TypeVar
 
 from reconciler.admin import simulated_vitals as vitals
-from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, ConfigChange, ProgressHook, Reassignment
+from reconciler.admin.holder import this_process
+from reconciler.admin.port import (
+    EARLIEST,
+    LATEST,
+    Answer,
+    Clock,
+    ConfigChange,
+    Lock,
+    ProgressHook,
+    Reassignment,
+    WaitHook,
+)
+from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock
 from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
@@ -45,6 +57,7 @@ request and after only its answer; or return an answer, which every item of a wr
 effect; after, beside it."""
 
 SaveHook = Callable[[Cluster], None]
+LoadHook = Callable[[], Cluster]
 
 
 class SimulatedClock:
@@ -66,13 +79,18 @@ class SimulatedClock:
 
 
 class SimulatedAdmin:
-    """One simulated cluster. `cluster` is its whole state; `save` is called with it after every change."""
+    """One simulated cluster. `cluster` is its whole state; `save` is called with it after every change.
+
+    `locks`: where its lock is kept. `load` reads the cluster again once the lock is held: it may have changed before.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
         *,
         save: SaveHook | None = None,
+        load: LoadHook | None = None,
+        locks: Locks | None = None,
         fault: FaultHook | None = None,
         network_bytes_per_second: int = NETWORK_BYTES_PER_SECOND,
     ) -> None:
@@ -83,6 +101,9 @@ class SimulatedAdmin:
         self._began = _milliseconds(_time(cluster.observed_at))
         self.clock: Clock = SimulatedClock(_time(cluster.observed_at), self._pass_time)
         self._save = save
+        self._load = load
+        self._locks = locks or MemoryLocks()
+        self._lock: SimulatedLock | None = None
         self._network_bytes_per_second = network_bytes_per_second
 
     def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
@@ -113,6 +134,16 @@ class SimulatedAdmin:
         """Return the cluster's id."""
         self._before("cluster_id")
         return self.cluster.cluster_id
+
+    def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> Lock:
+        """Return the cluster's lock; one whose holder died is free at once, so nobody is kept waiting."""
+        del waiting
+        self._before("lock")
+        self._lock = SimulatedLock(self._locks.take(this_process(purpose, self.clock.now())))
+        if self._load is not None:
+            self.cluster = self._load()
+            self.clock = SimulatedClock(_time(self.cluster.observed_at), self._pass_time)
+        return self._lock
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, without configs and log dirs."""
@@ -301,6 +332,8 @@ class SimulatedAdmin:
         return next((first for time, written, first in self._written if written == key and time >= at), None)
 
     def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
+        if self._lock is not None:
+            self._lock.check()
         instead = self._before(name)
         if instead is not None:
             return dict.fromkeys(items, instead)

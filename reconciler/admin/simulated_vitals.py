@@ -59,7 +59,12 @@ def disk_report(cluster: Cluster) -> DiskReport:
             for log_dir in broker.log_dirs
         ),
         replicas=tuple(
-            sorted(one for key, each in cluster.partitions() for one in on_disk(key, each) if _is_told(one, cluster, offline))
+            sorted(
+                one
+                for key, each in cluster.partitions()
+                for one in on_disk(key, each)
+                if _is_told(one, cluster, offline)
+            )
         ),
     )
 

@@ -58,9 +58,15 @@ def _open(inputs: Inputs, desired: Desired | None) -> Admin:
 
 def _simulated(path: Path) -> Admin:
     from reconciler.admin.simulated import SimulatedAdmin
+    from reconciler.files.lock_file import LockFile
     from reconciler.files.snapshot import read_snapshot, write_snapshot
 
-    return SimulatedAdmin(read_snapshot(path), save=lambda cluster: write_snapshot(cluster, path))
+    return SimulatedAdmin(
+        read_snapshot(path),
+        save=lambda cluster: write_snapshot(cluster, path),
+        load=lambda: read_snapshot(path),
+        locks=LockFile(path),
+    )
 
 
 def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeRequest
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
 from reconciler.admin.client.wire import PAUSE_SECONDS, Wire, batches
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group, GroupMember
+from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -121,14 +122,20 @@ def _answers(
 def _list(wire: Wire, alive: Collection[int]) -> list[_Listed]:
     """Ask every broker: each lists the groups that it coordinates."""
     answers = wire.read_each(dict.fromkeys(sorted(alive), ListGroupsRequest))
-    return [_listed(told, broker) for broker, answer in answers.items() for told in answer.groups]
+    return _all_listed(answers)
 
 
 def _list_of_each(wire: Wire, alive: Collection[int]) -> list[_Listed]:
     """Ask every broker, and one that is silent until it answers or time is up."""
     answers = wire.read_each(dict.fromkeys(sorted(alive), ListGroupsRequest))
     answers |= {broker: wire.read(ListGroupsRequest, broker) for broker in sorted(alive) if broker not in answers}
-    return [_listed(told, broker) for broker, answer in sorted(answers.items()) for told in answer.groups]
+    return _all_listed(answers)
+
+
+def _all_listed(answers: "Mapping[int, ListGroupsResponse]") -> list[_Listed]:
+    """Return the groups that brokers listed, without the one that is our lock: nothing is consumed in it."""
+    told = [_listed(group, broker) for broker, answer in sorted(answers.items()) for group in answer.groups]
+    return [group for group in told if group.group_id != LOCK_GROUP]
 
 
 def _listed(told: "ListGroupsResponse.ListedGroup", broker: int) -> _Listed:

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import kafka.errors
@@ -32,6 +32,7 @@ Item = TypeVar("Item")
 
 BOOTSTRAP_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
+SETUP_SECONDS = 10.0
 # One that is frozen takes a request and never answers: the first try is short, another broker gets the second.
 FIRST_TRY_SECONDS = 10.0
 RETRY_SECONDS = 15.0
@@ -59,7 +60,10 @@ class NoAnswer(Exception):
 
 @dataclass(slots=True)
 class Wire:
-    """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one."""
+    """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one.
+
+    `guard` is called before each request that writes, repeated ones too; what it raises is raised instead.
+    """
 
     client: KafkaAdminClient
     servers: tuple[Server, ...]
@@ -67,6 +71,8 @@ class Wire:
     retry_seconds: float = RETRY_SECONDS
     avoided: dict[int, float] = field(default_factory=dict)
     turn: int = 0
+    connection: Connection | None = None
+    guard: Callable[[], None] | None = None
 
     @property
     def manager(self) -> "KafkaConnectionManager":
@@ -106,6 +112,21 @@ class Wire:
         """Return that broker's answer; raises NotSent soon where it is down."""
         return self._write(build, node_id, min(ONE_BROKER_SECONDS, self.retry_seconds))
 
+    def ask(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
+        """Return that broker's answer, or any one's, within so long; tried once, raises NotSent or NoAnswer."""
+        return self._exchange(build, node_id, seconds)
+
+    def another(self, setup_seconds: float) -> "Wire":
+        """Return connections of their own to the brokers known now: requests on these wait for none of the others.
+
+        One that cannot be set up within so long is given up.
+        """
+        if self.connection is None:
+            raise ClusterUnavailable("These connections cannot be made a second time. Connect to the cluster anew.")
+        known = tuple((broker.host, broker.port) for broker in self.manager.cluster.brokers())
+        servers = known or self.connection.servers
+        return open_wire(replace(self.connection, servers=servers), setup_seconds)
+
     def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
         """Return the answers to several requests that any broker can answer, in their order."""
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
@@ -133,6 +154,8 @@ class Wire:
     def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         deadline = time.monotonic() + seconds
         while True:
+            if self.guard is not None:
+                self.guard()
             try:
                 response = self._exchange(build, node_id, self.request_seconds)
                 code = getattr(response, "error_code", NONE)
@@ -203,14 +226,17 @@ class Wire:
         return ",".join(map(shown, self.servers))
 
 
-def open_wire(connection: Connection) -> Wire:
+def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> Wire:
     """Connect, or say in one sentence why that cannot be."""
+    setup_ms = int(setup_seconds * 1000)
+    # The admin client does not take these two, its connections do.
+    setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
     hide_in_logs(*connection.secrets)
     servers = reachable(connection.servers)
     started: list[KafkaNetClient] = []
 
     def start(**options: object) -> KafkaNetClient:
-        started.append(KafkaNetClient(**options))
+        started.append(KafkaNetClient(**{**options, **setup}))
         return started[-1]
 
     with _Listener(started) as heard:
@@ -226,7 +252,7 @@ def open_wire(connection: Connection) -> Wire:
                 net_client.close()
             raise _refusal(heard.reason or error, servers, connection) from None
     seconds = client.config["request_timeout_ms"] / 1000
-    return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds))
+    return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds), connection=connection)
 
 
 async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> None:

@@ -1,0 +1,194 @@
+"""The cluster's lock: the lead of a group of its own, kept up from a thread, and certain only while it is."""
+
+import threading
+import time
+from typing import Self
+
+from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
+from reconciler.admin.client.wire import Wire
+from reconciler.admin.port import WaitHook
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+
+BEAT_SECONDS = 1.0
+# A write must have arrived before the session ends, so the last part of it does not count.
+MARGIN_SECONDS = 2.0
+# So long a write waits for a coordinator that moves, before the run is told that the cluster does not answer.
+SURE_SECONDS = 30.0
+COORDINATOR_SECONDS = 30.0
+MOMENT_SECONDS = 2.0
+LEAVE_SECONDS = 2.0
+# A connection that cannot be made must not use up the session.
+SETUP_SECONDS = 2.0
+
+
+def take_lock(wire: Wire, holder: Holder, waiting: WaitHook | None = None) -> "ClusterLock":
+    """Return the lock, held, whose check guards every write of that wire; LockHeld says who has it.
+
+    The broker answers when every other member has been heard of or given up: a holder that lives is told of within a
+    second or so, one that died is waited for until its session ends.
+    """
+    member = Member(wire.another(SETUP_SECONDS), holder)
+    try:
+        seat = _seated(member, waiting)
+        if seat.is_leader:
+            return ClusterLock(member, seat, wire)
+    except BaseException:
+        _go(member)
+        raise
+    _go(member)
+    raise LockHeld(seat.holder)
+
+
+def _go(member: Member) -> None:
+    member.leave()
+    member.wire.close()
+
+
+def _seated(member: Member, waiting: WaitHook | None) -> Seat:
+    """Join, for as long as a coordinator takes to be found: a new cluster makes `__consumer_offsets` first."""
+    hint = threading.Timer(MOMENT_SECONDS, waiting or (lambda _: None), [_waiting_text(member)])
+    hint.daemon = True
+    hint.start()
+    deadline = now() + COORDINATOR_SECONDS
+    try:
+        while True:
+            try:
+                return member.join()
+            except Forgotten:
+                member.begin_anew()
+            except Unsettled as error:
+                if now() > deadline:
+                    raise _without_coordinator(str(error)) from None
+            time.sleep(PAUSE_SECONDS)
+    finally:
+        hint.cancel()
+
+
+def _waiting_text(member: Member) -> str:
+    seconds = round(member.session_seconds)
+    return f"Waiting for the cluster's lock: if its holder has died, it is free within {seconds} s."
+
+
+def _without_coordinator(why: str) -> ClusterUnavailable:
+    return ClusterUnavailable(
+        f"The coordinator of group {LOCK_GROUP}, which holds the cluster's lock, does not answer ({why}). "
+        "Look at the leaders of __consumer_offsets, then try again.",
+        code="KR603",
+    )
+
+
+class ClusterLock:
+    """The lock, held. A thread says every second that its holder lives; what it hears decides what `check` says."""
+
+    def __init__(self, member: Member, seat: Seat, guarded: Wire) -> None:
+        self._member = member
+        self._guarded = guarded
+        self._changed = threading.Condition()
+        self._sure_until = 0.0
+        self._trouble = "no answer yet"
+        self._lost: LockLost | None = None
+        self._ended = threading.Event()
+        self._beaten_at = now()
+        self._generation = member.generation
+        self._is_out = self._was_empty = False
+        self._confirm(seat.at)
+        guarded.guard = self.check
+        self._thread = threading.Thread(target=self._live, name="cluster lock", daemon=True)
+        self._thread.start()
+
+    def is_held(self) -> bool:
+        """Whether it is certainly held at this moment."""
+        with self._changed:
+            return self._lost is None and not self._ended.is_set() and now() < self._sure_until
+
+    def check(self) -> None:
+        """Return once it is certain that the lock is held; after a silence, that takes the coordinator's word."""
+        end = now() + SURE_SECONDS
+        with self._changed:
+            while self._lost is None and now() >= self._sure_until:
+                if now() >= end or not self._thread.is_alive():
+                    raise _without_coordinator(self._trouble)
+                self._changed.wait(PAUSE_SECONDS)
+            if self._lost is not None:
+                raise LockLost(self._lost.why, self._lost.holder)
+
+    def release(self) -> None:
+        """Give it back: the next one need not wait for the session's end."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._guarded.guard = None
+        self._thread.join(LEAVE_SECONDS)
+        _go(self._member)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _live(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS) and self._lost is None:
+            before, self._beaten_at = self._beaten_at, now()
+            try:
+                self._beat(before)
+            except Unsettled as error:
+                self._trouble = str(error)
+            except ReconcilerError as error:
+                self._trouble = f"{error.code}: {error}"
+
+    def _beat(self, before: float) -> None:
+        """Say once that we live, and follow the group where it moves; `before` is when we last set out to."""
+        if self._is_out:
+            self._come_back()
+            return
+        sent_at = now()
+        try:
+            is_settled = self._member.beat()
+            self._confirm(sent_at)
+            if not is_settled:
+                self._keep(self._member.join())
+        except Forgotten:
+            silent = now() - before
+            if silent > self._member.session_seconds:
+                self._lose(f"this process stood still for {silent:.0f} s")
+            else:
+                self._is_out = True
+                self._come_back()
+
+    def _keep(self, seat: Seat) -> None:
+        if seat.is_leader:
+            self._generation = self._member.generation
+            self._confirm(seat.at)
+        else:
+            self._lose("another process was made its holder", seat.holder)
+
+    def _come_back(self) -> None:
+        """Join as a new member, and go on only if it is certain that nobody held the lock in between.
+
+        The session's end made one more generation, in which the group was empty, our coming back another. Had somebody
+        been in between, there would be more of them, or the group would never have been seen empty.
+        """
+        self._was_empty = self._was_empty or self._member.is_group_empty()
+        try:
+            seat = self._member.join()
+        except Forgotten:
+            self._member.begin_anew()
+            return
+        if self._was_empty and seat.is_leader and self._member.generation == self._generation + 2:
+            self._is_out = self._was_empty = False
+            self._keep(seat)
+        else:
+            self._lose("its coordinator did not hear of this process", None if seat.is_leader else seat.holder)
+
+    def _confirm(self, sent_at: float) -> None:
+        """Count the session from when we sent what was answered: the coordinator counts it from later."""
+        with self._changed:
+            self._sure_until = sent_at + self._member.session_seconds - MARGIN_SECONDS
+            self._changed.notify_all()
+
+    def _lose(self, why: str, holder: Holder | None = None) -> None:
+        with self._changed:
+            self._lost = LockLost(why, holder)
+            self._changed.notify_all()

@@ -1,0 +1,220 @@
+"""One member of the group whose leader holds the cluster's lock: each request once, what it means, nothing kept up.
+
+A classic group (JoinGroup, SyncGroup, Heartbeat, LeaveGroup) has exactly one leader: the member that came first, for as
+long as it is heard of. The leader hands its own name to every member as their assignment, so that whoever is not the
+leader learns in the same exchange who is.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import kafka.errors
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
+
+from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of
+from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
+from reconciler.model.lock import LOCK_GROUP, Holder
+from reconciler.model.problem import ClusterUnavailable, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka.protocol.api_message import ApiMessage
+    from kafka.protocol.consumer import JoinGroupResponse
+
+PROTOCOL_TYPE, PROTOCOL = "reconciler", "one-run"
+# The least that brokers allow by default (group.min.session.timeout.ms): so soon a dead holder is missed.
+SESSION_SECONDS = 6.0
+MOST_SESSION_SECONDS = 60.0
+# Only a session's end may cost a holder its place, never a rebalance that it is slow to follow.
+REBALANCE_SECONDS = 60.0
+ANSWER_SECONDS = 2.0
+# A broker waits for a silent member's session, and first for group.initial.rebalance.delay.ms, before it answers.
+JOIN_SECONDS = 20.0
+PAUSE_SECONDS = 0.2
+MANY_KEYS, GROUP_KEY = 4, 0
+
+ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCE = 22, 23, 25, 26, 27
+MEMBER_ID_REQUIRED = 79
+# 14 to 16: the coordinator is loading, none or another; the others: it could not write to __consumer_offsets just now.
+ELSEWHERE = frozenset({-1, 6, REQUEST_TIMED_OUT, 14, 15, 16, 19, 20, 56})
+EMPTY = "Empty"
+UNKNOWN_GENERATION = -1
+
+_monotonic = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def now() -> float:
+    """Return seconds that also pass while the machine sleeps, from an unknown start."""
+    return time.clock_gettime(_monotonic)
+
+
+class Forgotten(Exception):
+    """The coordinator does not know this member: its session has ended, or it never had one."""
+
+
+class Unsettled(Exception):
+    """The coordinator did not answer, or is none just now: whoever asks again may be answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place in a settled group: whether it is the leader's, who leads, since when (`now`) it is certain."""
+
+    is_leader: bool
+    holder: Holder | None
+    at: float
+
+
+@dataclass(slots=True)
+class Member:
+    """This process as a member; `wire` is its own, because a broker answers JoinGroup late, and in turn.
+
+    Each method asks once. Raises Forgotten and Unsettled as they say, MissingRight for a missing right, Refused where
+    the group's name serves something else.
+    """
+
+    wire: Wire
+    holder: Holder
+    session_seconds: float = SESSION_SECONDS
+    member_id: str = ""
+    generation: int = UNKNOWN_GENERATION
+    coordinator: int | None = None
+
+    def join(self) -> Seat:
+        """Take a place in the group, or keep it in a new generation; waits for those members that are silent."""
+        while True:
+            answer = self._send(self._joining, JOIN_SECONDS)
+            if answer.error_code == MEMBER_ID_REQUIRED:
+                self.member_id = answer.member_id
+            elif answer.error_code == INVALID_SESSION and self.session_seconds < MOST_SESSION_SECONDS:
+                self.session_seconds *= 2
+            elif answer.error_code != REBALANCE:
+                self._check(answer.error_code)
+                self.member_id = answer.member_id
+                seat = self._synced(answer)
+                if seat is not None:
+                    self.generation = answer.generation_id
+                    return seat
+
+    def beat(self) -> bool:
+        """Say that this member lives; returns whether the group is settled, False if it must join again."""
+        answer = self._send(self._beating, ANSWER_SECONDS)
+        if answer.error_code in {REBALANCE, ILLEGAL_GENERATION}:
+            return False
+        self._check(answer.error_code)
+        return True
+
+    def leave(self) -> None:
+        """Give the place up, if the coordinator can be told; if not, the session's end does it."""
+        if not self.member_id:
+            return
+        form = LeaveGroupRequest.MemberIdentity
+        members = [form(member_id=self.member_id, reason="the run has ended")]
+        for _ in range(2):
+            try:
+                code = self._send(
+                    lambda: LeaveGroupRequest(group_id=LOCK_GROUP, members=members, min_version=3)
+                ).error_code
+            except (Unsettled, ClusterUnavailable):
+                continue
+            if code not in ELSEWHERE:
+                break
+            self.coordinator = None
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget the place, not the coordinator."""
+        self.member_id, self.generation = "", UNKNOWN_GENERATION
+
+    def is_group_empty(self) -> bool:
+        """Whether the group has no member now, while the coordinator still knows it."""
+        answer = self._send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP]), ANSWER_SECONDS)
+        (told,) = answer.groups
+        self._check(told.error_code)
+        return bool(told.group_state == EMPTY)
+
+    def _synced(self, joined: "JoinGroupResponse") -> Seat | None:
+        """Return the place, with the leader's word; None where the group is in motion again."""
+        is_leader = joined.leader == joined.member_id
+        sent_at = now()
+        answer = self._send(partial(self._syncing, joined, is_leader=is_leader), JOIN_SECONDS)
+        if answer.error_code in {REBALANCE, ILLEGAL_GENERATION}:
+            return None
+        self._check(answer.error_code)
+        holder = self.holder if is_leader else Holder.read(bytes(answer.assignment).decode(errors="replace"))
+        return Seat(is_leader, holder, sent_at)
+
+    def _joining(self) -> JoinGroupRequest:
+        form = JoinGroupRequest.JoinGroupRequestProtocol
+        return JoinGroupRequest(
+            group_id=LOCK_GROUP,
+            session_timeout_ms=int(self.session_seconds * 1000),
+            rebalance_timeout_ms=int(REBALANCE_SECONDS * 1000),
+            member_id=self.member_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[form(name=PROTOCOL, metadata=self._written())],
+        )
+
+    def _syncing(self, joined: "JoinGroupResponse", *, is_leader: bool) -> SyncGroupRequest:
+        form = SyncGroupRequest.SyncGroupRequestAssignment
+        told = [form(member_id=each.member_id, assignment=self._written()) for each in joined.members]
+        return SyncGroupRequest(
+            group_id=LOCK_GROUP,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=PROTOCOL,
+            assignments=told if is_leader else [],
+        )
+
+    def _beating(self) -> HeartbeatRequest:
+        return HeartbeatRequest(group_id=LOCK_GROUP, generation_id=self.generation, member_id=self.member_id)
+
+    def _written(self) -> bytes:
+        return self.holder.written().encode()
+
+    def _send(self, build: "Callable[[], ApiMessage]", seconds: float = ANSWER_SECONDS) -> "ApiMessage":
+        if self.coordinator is None:
+            self.coordinator = self._found()
+        try:
+            return self.wire.ask(build, self.coordinator, seconds)
+        except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
+            self.coordinator = None
+            raise Unsettled(str(error)) from None
+
+    def _found(self) -> int:
+        """Return the group's coordinator, as any broker knows it."""
+        try:
+            answer = self.wire.ask(_finding, None, ANSWER_SECONDS)
+        except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
+            raise Unsettled(str(error)) from None
+        (told,) = answer.coordinators
+        self._check(told.error_code)
+        return int(told.node_id)
+
+    def _check(self, code: int) -> None:
+        if code == NONE:
+            return
+        if code == UNKNOWN_MEMBER:
+            raise Forgotten
+        if code in ELSEWHERE:
+            self.coordinator = None
+            raise Unsettled(name_of(code))
+        if code in AUTHORIZATION_FAILED:
+            raise missing_right("Read", "group", [LOCK_GROUP], "Holding the cluster's lock")
+        if code == INCONSISTENT_PROTOCOL:
+            raise Refused(
+                f"The group {LOCK_GROUP} serves something else than the reconciler's lock. "
+                "Stop its members, then try again.",
+                code="KR452",
+            )
+        raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} answered {name_of(code)}.")
+
+
+def _finding() -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[LOCK_GROUP], min_version=MANY_KEYS)

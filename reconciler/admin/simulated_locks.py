@@ -1,0 +1,95 @@
+"""The lock of a simulated cluster: in memory, or wherever the cluster itself is kept."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from reconciler.model.lock import Holder, LockHeld, LockLost
+
+
+class HeldLock(Protocol):
+    """A lock that somebody has; see `reconciler.admin.port.Lock`."""
+
+    def is_held(self) -> bool:
+        """Whether it is held."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class Locks(Protocol):
+    """Where the lock of one simulated cluster is kept."""
+
+    def take(self, holder: Holder, /) -> HeldLock:
+        """Return the lock; raises LockHeld where somebody else has it."""
+
+
+class MemoryLocks:
+    """The lock of a cluster in memory. Give it to several admins, and they are processes on one cluster."""
+
+    def __init__(self) -> None:
+        self._held: _Held | None = None
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who holds the lock, None while it is free."""
+        return self._held.holder if self._held else None
+
+    def take(self, holder: Holder, /) -> HeldLock:
+        """Return the lock; raises LockHeld where somebody else has it."""
+        if self._held is not None:
+            raise LockHeld(self._held.holder)
+        self._held = _Held(self, holder)
+        return self._held
+
+    def expire(self) -> None:
+        """End the holder's session, as when its process was frozen, or cut off, for too long."""
+        self._held = None
+
+    def is_held_by(self, lock: HeldLock) -> bool:
+        """Whether it is this lock that is held."""
+        return self._held is lock
+
+    def give_back(self, lock: HeldLock) -> None:
+        """Free the lock, if it is this one that is held."""
+        if self._held is lock:
+            self._held = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    locks: MemoryLocks
+    holder: Holder
+
+    def is_held(self) -> bool:
+        return self.locks.is_held_by(self)
+
+    def release(self) -> None:
+        self.locks.give_back(self)
+
+
+@dataclass(slots=True)
+class SimulatedLock:
+    """The port's Lock over one that is kept somewhere; `release` lets the admin write freely again."""
+
+    held: HeldLock
+    released: bool = False
+
+    def is_held(self) -> bool:
+        """Whether it is held."""
+        return not self.released and self.held.is_held()
+
+    def check(self) -> None:
+        """Raise LockLost where it is not held any more."""
+        if not self.released and not self.held.is_held():
+            raise LockLost("its session ended")
+
+    def release(self) -> None:
+        """Give it back."""
+        self.released = True
+        self.held.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -1,0 +1,90 @@
+"""The lock of a simulated cluster that is kept in a file: the system frees it when its holder dies, however that is."""
+
+import errno
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from reconciler.model.lock import Holder, LockHeld
+from reconciler.model.problem import Refused
+
+_MOST_BYTES = 4096
+_TAKEN = frozenset({errno.EACCES, errno.EAGAIN})
+_READ_TRIES, _READ_PAUSE_SECONDS = 20, 0.01
+
+
+class LockFile:
+    """The lock of one file: held on a file beside it, which says who holds it and is gone otherwise."""
+
+    def __init__(self, of: Path) -> None:
+        self.path = of.with_name(of.name + ".lock")
+
+    def take(self, holder: Holder, /) -> "HeldFile":
+        """Return the lock; raises LockHeld where another process has it, Refused where none can be taken here."""
+        while True:
+            descriptor = self._opened()
+            if not self._is_locked(descriptor):
+                os.close(descriptor)
+                raise LockHeld(self._holder())
+            if self._is_this(descriptor):
+                return HeldFile(self.path, descriptor, holder)
+            os.close(descriptor)  # its holder has removed it since it was opened
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise self._impossible(error) from error
+
+    def _is_locked(self, descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return False
+            os.close(descriptor)
+            raise self._impossible(error) from error
+        return True
+
+    def _is_this(self, descriptor: int) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+        return False
+
+    def _holder(self) -> Holder | None:
+        """Return who holds the lock; it writes its name a moment after it has the lock."""
+        for _ in range(_READ_TRIES):
+            with suppress(OSError):
+                found = Holder.read(self.path.read_text(errors="replace")[:_MOST_BYTES])
+                if found is not None:
+                    return found
+            time.sleep(_READ_PAUSE_SECONDS)
+        return None
+
+    def _impossible(self, error: OSError) -> Refused:
+        return Refused(f"{self.path} cannot be locked: {error.strerror}. Make its folder writable.", code="KR451")
+
+
+class HeldFile:
+    """A lock that this process holds until it is released, or the process ends."""
+
+    def __init__(self, path: Path, descriptor: int, holder: Holder) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, holder.written().encode(), 0)
+
+    def is_held(self) -> bool:
+        """Whether it is held."""
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give it back: the file goes while it is still locked, so that nobody else's can go with it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            return
+        with suppress(OSError):
+            self._path.unlink()
+        os.close(descriptor)
