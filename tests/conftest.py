@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
 pytest_plugins = ("helpers.figures", "helpers.spark_session")
 
-SLOW_MARKS = ("brokers", "java", "spark", "benchmark")
+SLOW_MARKS = ("long", "brokers", "java", "spark", "benchmark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

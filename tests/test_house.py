@@ -50,6 +50,7 @@ def test_no_lint_rule_is_broken() -> None:
     _run(str(BIN / "ruff"), "check", ".")
 
 
+@pytest.mark.long
 def test_types_are_right() -> None:
     _run(str(BIN / "mypy"))
 

@@ -10,6 +10,7 @@ from helpers.scrutiny import complaint
 
 from reconciler.planner import levels, sift
 
+pytestmark = pytest.mark.long
 PLANNER = "reconciler.planner"
 
 
