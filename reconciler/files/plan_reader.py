@@ -36,6 +36,7 @@ def plan_from_json(document: object) -> Plan:
         ),
         id=fields.text("id"),
         brokers_alive=fields.member("requires").integers("brokersAlive"),
+        topic_ids=fields.member("requires").texts("topicIds"),
         topic_changes=topic_changes,
         stages=_stages(fields, len(topic_changes)),
         rollback=_rollback(fields.member("rollback")),

@@ -21,7 +21,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "id": plan.id,
         "cluster": {"name": plan.cluster_name, "clusterId": plan.cluster_id},
         "source": _source(plan),
-        "requires": {"brokersAlive": sorted(plan.brokers_alive)},
+        "requires": _requires(plan),
         "run": {"electionBatch": plan.election_batch, "timeoutSeconds": plan.timeout_seconds},
         "topicChanges": [_topic_change(change) for change in plan.topic_changes],
         "stages": [_stage(stage) for stage in plan.stages],
@@ -36,6 +36,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         **log_dirs_to_json(plan),
         **extras_to_json(plan),
     }
+
+
+def _requires(plan: Plan) -> dict[str, Any]:
+    ids = {"topicIds": dict(plan.topic_ids)} if plan.topic_ids else {}
+    return {"brokersAlive": sorted(plan.brokers_alive), **ids}
 
 
 def _source(plan: Plan) -> dict[str, Any]:

@@ -111,6 +111,9 @@ class Rollback:
 class Plan:
     """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
 
+    `topic_ids`: Kafka's ids of the topics that it changes, as far as they were known: one that was deleted and made
+    again under the same name is another topic, and never touched.
+
     `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
     that they hold in all; where these are known. `least_seconds`: what its busiest broker's bytes, in or out, take at
     the rate that the estimates assume, however the stages are packed. `log_dirs`: how full each log dir becomes, on
@@ -142,6 +145,7 @@ class Plan:
     remedies: tuple[Remedy, ...] = ()
     what_if: WhatIf | None = None
     grounds: Grounds = field(default_factory=Grounds)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

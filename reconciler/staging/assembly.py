@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from reconciler.model.change import DeleteTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
@@ -50,6 +51,7 @@ def assemble(
         election_batch=desired.cluster.moves.election_batch,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(staging.stages, observed, desired.cluster.moves),
+        topic_ids=_topic_ids(staging, observed),
     )
 
 
@@ -61,6 +63,14 @@ def _brokers_needed(stages: Sequence[Stage], observed: Cluster) -> tuple[int, ..
             needed.update(move.to_replicas)
             needed.update(() if source is None else (source,))
     return tuple(sorted(needed))
+
+
+def _topic_ids(staging: Staging, observed: Cluster) -> Mapping[str, str]:
+    """Return the ids of the topics that are changed and go on; a deletion names the id of its topic itself."""
+    moved = {topic_partition.topic for topic_partition in _touched(staging.stages)}
+    changed = {change.topic for change in staging.topic_changes if not isinstance(change, DeleteTopic)}
+    found = ((name, observed.topics[name].topic_id) for name in sorted(moved | changed) if name in observed.topics)
+    return {name: topic_id for name, topic_id in found if topic_id is not None}
 
 
 def _rollback(stages: Sequence[Stage], observed: Cluster) -> Rollback:

@@ -170,6 +170,7 @@ WRONG: list[tuple[str, object, str, str]] = [
     ("/cluster/name", None, "/cluster", 'needs the field "name"'),
     ("/source/desiredDigest", 5, "/source/desiredDigest", "must be a text"),
     ("/requires/brokersAlive", [1, 1], "/requires/brokersAlive", "none of them twice"),
+    ("/requires/topicIds", {"orders": 7}, "/requires/topicIds/orders", "must be a text"),
     ("/run/timeoutSeconds", 0, "/run/timeoutSeconds", "at least 1"),
     (f"{S}/number", 2, f"{S}/number", "must be 1: stages are numbered in order"),
     (f"{S}/kind", "swap", f"{S}/kind", "must be reassign, elect or topics"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from helpers.staging_cases import cluster, desired, key, move, rules_of
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -63,6 +65,12 @@ def test_throttles_that_were_set_are_kept_for_touched_topics_and_for_brokers() -
     rollback = plan_of(Cluster("test", brokers=brokers, topics=topics)).rollback
     assert rollback.topic_throttles == {"t": {throttle: "*"}}
     assert rollback.broker_throttles == {6: {"leader.replication.throttled.rate": "9"}}
+
+
+def test_the_ids_of_touched_topics_are_kept_where_they_are_known() -> None:
+    assert plan_of(OBSERVED).topic_ids == {}
+    topics = {name: replace(topic, topic_id=f"id-of-{name}") for name, topic in OBSERVED.topics.items()}
+    assert plan_of(replace(OBSERVED, topics=topics)).topic_ids == {"t": "id-of-t", "u": "id-of-u"}
 
 
 def test_a_plan_carries_what_it_was_given() -> None:
