@@ -37,13 +37,9 @@ def check_plan(plan: Plan, cluster_id: str) -> None:
         raise Refused(f"the plan breaks what the desired state allows:\n{told}", code=plan.violations[0].code)
 
 
-def check_still_valid(itinerary: Itinerary, observed: Observed) -> None:
-    """Raise StalePlan unless all that the plan touches is as it saw it, or as it wants it."""
-    stale = (
-        *_stale_changes(itinerary, observed),
-        *_stale_moves(itinerary, observed),
-        *_stale_elections(itinerary, observed),
-    )
+def check_still_valid(itinerary: Itinerary, stages: Iterable[Stage], observed: Observed) -> None:
+    """Raise StalePlan unless all that these stages touch is as the plan saw it, or as it wants it."""
+    stale = list(dict.fromkeys(problem for stage in stages for problem in _stale(itinerary, stage, observed)))
     if not stale:
         return
     more = f"\nand {len(stale) - MOST} more" if len(stale) > MOST else ""
@@ -51,37 +47,49 @@ def check_still_valid(itinerary: Itinerary, observed: Observed) -> None:
     raise StalePlan(f"the cluster changed since the plan was made:\n{told}{more}\nMake a new plan.", code=stale[0].code)
 
 
-def _stale_changes(itinerary: Itinerary, observed: Observed) -> Iterator[Problem]:
-    for change in itinerary.plan.topic_changes:
+def _stale(itinerary: Itinerary, stage: Stage, observed: Observed) -> Iterator[Problem]:
+    match stage:
+        case TopicsStage():
+            yield from _stale_changes(itinerary, stage, observed)
+        case ReassignStage():
+            yield from _stale_moves(itinerary, stage, observed)
+        case ElectStage():
+            yield from _stale_elections(itinerary, stage, observed)
+        case _:
+            assert_never(stage)
+
+
+def _stale_changes(itinerary: Itinerary, stage: TopicsStage, observed: Observed) -> Iterator[Problem]:
+    for change in (itinerary.plan.topic_changes[position] for position in stage.changes):
         where = standing(change, observed, itinerary)
         if where.state is ChangeState.STALE:
             text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
             yield Problem("KR503", text)
 
 
-def _stale_moves(itinerary: Itinerary, observed: Observed) -> Iterator[Problem]:
+def _stale_moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> Iterator[Problem]:
     made = _made_by_plan(itinerary.plan)
-    for key, course in itinerary.courses.items():
+    for key in (move.topic_partition for move in stage.moves):
         position = itinerary.position(key, observed)
-        expected = " or ".join(str(list(replicas)) for replicas in dict.fromkeys(course.lists))
+        lists = itinerary.courses[key].lists
+        expected = " or ".join(str(list(replicas)) for replicas in dict.fromkeys(lists))
         if position.place is Place.UNKNOWN:
             yield Problem("KR502", f"{key}: expected {expected}, found {list(position.found)}")
         if position.place is Place.MISSING and key.topic not in made:
-            yield Problem("KR502", f"{key}: expected {expected}, found no such partition")
+            yield Problem("KR502", f"{key}: expected {expected}, found {observed.absence(key.topic)}")
 
 
-def _stale_elections(itinerary: Itinerary, observed: Observed) -> Iterator[Problem]:
+def _stale_elections(itinerary: Itinerary, stage: ElectStage, observed: Observed) -> Iterator[Problem]:
     made = _made_by_plan(itinerary.plan)
-    for stage in itinerary.plan.stages:
-        for election in stage.elections if isinstance(stage, ElectStage) else ():
-            key = election.topic_partition
-            partition = observed.partition(key)
-            if key in itinerary.courses or (partition is None and key.topic in made):
-                continue
-            found = None if partition is None else partition.preferred_leader
-            if found != election.leader:
-                text = f"{key}: expected {election.leader} as the preferred leader, found {found}"
-                yield Problem("KR504", text)
+    for election in stage.elections:
+        key = election.topic_partition
+        partition = observed.partition(key)
+        if key in itinerary.courses or (partition is None and key.topic in made):
+            continue
+        found = observed.absence(key.topic) if partition is None else partition.preferred_leader
+        if found != election.leader:
+            text = f"{key}: expected {election.leader} as the preferred leader, found {found}"
+            yield Problem("KR504", text)
 
 
 def _made_by_plan(plan: Plan) -> frozenset[str]:

@@ -60,7 +60,9 @@ def _moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed, recor
     if stalled is not None:
         return stalled
     if stage.throttle_bytes_per_second is not None and not record.is_throttled:
-        return PutThrottles(replace(stage, moves=tuple(unfinished)))
+        return PutThrottles(
+            replace(stage, moves=tuple(move for move in unfinished if observed.has(move.topic_partition)))
+        )
     return _submission(unfinished, observed, record) or poll(record)
 
 
@@ -110,7 +112,7 @@ def _conflict_text(itinerary: Itinerary, move: Move, observed: Observed) -> str:
     expected = f"{list(move.from_replicas)} or {list(move.to_replicas)}"
     tail = "somebody else changes it, so it was left alone; agree with them, then make a new plan"
     if position.place is Place.MISSING:
-        return f"{key} is gone, expected on {expected}; make a new plan"
+        return f"{key} is gone: expected on {expected}, found {observed.absence(key.topic)}; make a new plan"
     if position.place is Place.FOREIGN:
         return f"{key} is being reassigned to {list(position.found)}, expected {expected}; {tail}"
     if position.place is Place.UNKNOWN:

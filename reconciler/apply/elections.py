@@ -64,7 +64,8 @@ def _election_problem(election: Election, observed: Observed) -> Problem:
     key, leader = election.topic_partition, election.leader
     partition = observed.partition(key)
     if partition is None:
-        return Problem("KR701", f"{key} is gone, so broker {leader} cannot be elected its leader; make a new plan")
+        text = f"{key} is gone (found {observed.absence(key.topic)}), so broker {leader} cannot be elected its leader"
+        return Problem("KR701", f"{text}; make a new plan")
     if partition.preferred_leader != leader:
         text = f"{key} is on {list(partition.target_replicas)}, so broker {leader} is not its preferred leader"
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.apply.checks import check_stage, is_stage_done
-from reconciler.apply.observed import look
+from reconciler.apply.checks import check_plan_is_for, check_stage, check_still_valid, is_stage_done
+from reconciler.apply.moves import UNCLEAR
 from reconciler.apply.session import Session
 from reconciler.apply.windows import described, is_open
 from reconciler.model.desired import Window
-from reconciler.model.problem import ClusterUnavailable, Refused
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import StoppedEarly
 
 RECOVERY = timedelta(seconds=120)
@@ -32,14 +32,15 @@ class Gate:
     def enter(self, index: int, *, is_first: bool) -> bool:
         """Check that a stage may begin; return whether it is done already.
 
-        A later one waits a while for what time may cure: a broker that restarts, replicas that catch up.
+        A later one waits a while for what time may cure: a broker that restarts, replicas that catch up, metadata
+        that shows the past.
         """
-        end = self.session.now() + (timedelta() if is_first else RECOVERY)
+        start = self.session.now()
         while True:
             try:
                 return self._check(index, is_first=is_first)
-            except (Refused, ClusterUnavailable) as error:
-                if self.session.now() >= end or error.code == FOREIGN_MOVE:
+            except (Refused, StalePlan, ClusterUnavailable) as error:
+                if is_first or self.session.now() - start >= _patience(error):
                     raise
             self.stop_if_asked()
             self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
@@ -55,11 +56,14 @@ class Gate:
     def _check(self, index: int, *, is_first: bool) -> bool:
         stage = self.session.itinerary.plan.stages[index]
         self.stop_if_asked()
+        check_plan_is_for(self.session.itinerary.plan, self.session.admin.cluster_id())
         names = self.session.itinerary.topics_of(stage)
-        observed = look(self.session.admin, names, with_configs_of=names)
+        observed = self.session.look(names, with_configs_of=names)
         if is_stage_done(self.session.itinerary, stage, observed):
             return True
         self._stop_if_late(index, is_first=is_first)
+        if not is_first:
+            check_still_valid(self.session.itinerary, [stage], observed)
         check_stage(self.session.itinerary, stage, observed, self.windows, self.session.now())
         return False
 
@@ -71,3 +75,10 @@ class Gate:
         if not is_first and not is_open(self.windows, now):
             text = f"{before}: the window is over ({described(self.windows)})"
             raise StoppedEarly(f"{text}; run apply again inside one", code="KR712")
+
+
+def _patience(error: ReconcilerError) -> timedelta:
+    """Return how long time may cure that: what somebody else started is theirs to end, the plan is not for it."""
+    if isinstance(error, StalePlan):
+        return UNCLEAR
+    return timedelta() if error.code == FOREIGN_MOVE else RECOVERY

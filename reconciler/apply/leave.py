@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from reconciler.apply.moves import MoveState
-from reconciler.apply.observed import look
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import Session
 from reconciler.apply.throttling import take_all_off
@@ -36,7 +35,7 @@ def _take_back(session: Session, record: RunRecord) -> None:
     if not isinstance(stage, ReassignStage):
         return
     try:
-        observed = session.patiently(lambda: look(session.admin, session.itinerary.topics_of(stage)))
+        observed = session.patiently(lambda: session.look(session.itinerary.topics_of(stage)))
         moves = [move for move in moves_under_way(session.itinerary, observed) if move in stage.moves]
         outcome = withdraw(session, moves)
     except (ReconcilerError, OSError) as trouble:

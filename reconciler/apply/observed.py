@@ -7,21 +7,38 @@ from reconciler.admin.port import Admin, Reassignment
 from reconciler.model.cluster import Broker, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
 
+_NO_IDS: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One look at the cluster. `configs` and `replica_bytes` are empty where they were not asked for."""
+    """One look at the cluster. `configs` and `replica_bytes` are empty where they were not asked for.
+
+    `replaced` maps a topic that was deleted and made again since the plan to its new id: another topic, of which
+    nothing else is here, so that it is taken for what it is: not the plan's.
+    """
 
     topics: Mapping[str, Topic] = field(default_factory=dict)
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where it does not exist."""
         topic = self.topics.get(topic_partition.topic)
         return topic.partition(topic_partition.partition) if topic is not None else None
+
+    def has(self, topic_partition: TopicPartition) -> bool:
+        """Whether that partition exists."""
+        return self.partition(topic_partition) is not None
+
+    def absence(self, topic: str) -> str:
+        """Return in words why a topic, or a partition of it, is not here."""
+        if topic in self.replaced:
+            return f"another topic under the same name (id {self.replaced[topic]})"
+        return "no such partition" if topic in self.topics else "no such topic"
 
     def is_alive(self, broker_id: int) -> bool:
         """Whether that broker is registered and not fenced."""
@@ -33,16 +50,31 @@ class Observed:
         return tuple(sorted(broker for broker in set(broker_ids) if not self.is_alive(broker)))
 
 
-def look(admin: Admin, topics: Collection[str], *, with_configs_of: Collection[str] = ()) -> Observed:
-    """Observe these topics, every reassignment and the brokers.
+def look(
+    admin: Admin, topics: Collection[str], *, ids: Mapping[str, str] = _NO_IDS, with_configs_of: Collection[str] = ()
+) -> Observed:
+    """Observe these topics, every reassignment and the brokers; a topic of another id than in `ids` is not here.
 
     The controller's list comes first: what it no longer lists, the later metadata may already show.
     """
     reassignments = admin.reassignments()
     names = sorted(topics)
+    found = admin.topics(names) if names else {}
+    replaced = replaced_topics(found, ids)
+    configs = admin.topic_configs(sorted(with_configs_of)) if with_configs_of else {}
     return Observed(
-        topics=admin.topics(names) if names else {},
+        topics={name: topic for name, topic in found.items() if name not in replaced},
         reassignments=reassignments,
         brokers=admin.brokers(),
-        configs=admin.topic_configs(sorted(with_configs_of)) if with_configs_of else {},
+        configs={name: configs[name] for name in configs if name not in replaced},
+        replaced=replaced,
     )
+
+
+def replaced_topics(found: Mapping[str, Topic], ids: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the topics whose id is not the one in `ids`, each with its id; an id that is not known differs from none.
+
+    Brokers before Kafka 2.8 tell none.
+    """
+    new = ((name, topic.topic_id) for name, topic in found.items() if topic.topic_id is not None)
+    return {name: topic_id for name, topic_id in new if ids.get(name, topic_id) != topic_id}

@@ -13,7 +13,7 @@ from reconciler.apply.dry import steps_to_do
 from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal
 from reconciler.apply.leave import leave
-from reconciler.apply.observed import Observed, look
+from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
 from reconciler.apply.record import RunRecord, note
@@ -58,8 +58,8 @@ def run_plan(
     """
     session = Session(admin, journal, itinerary(plan))
     check_plan(plan, admin.cluster_id())
-    observed = look(admin, session.itinerary.topics, with_configs_of={change.topic for change in plan.topic_changes})
-    check_still_valid(session.itinerary, observed)
+    observed = session.look(session.itinerary.topics, with_configs_of={change.topic for change in plan.topic_changes})
+    check_still_valid(session.itinerary, plan.stages, observed)
     if is_dry_run:
         session.messages.extend(steps_to_do(session.itinerary, observed))
         return session.result(RunState.DONE)
@@ -177,7 +177,7 @@ class _Run:
     def _observe(self, stage: Stage) -> Observed:
         names = self.session.itinerary.topics_of(stage)
         configs = names if isinstance(stage, TopicsStage) else ()
-        observed = look(self.session.admin, names, with_configs_of=configs)
+        observed = self.session.look(names, with_configs_of=configs)
         if isinstance(stage, ReassignStage):
             return self._with_sizes(stage, observed)
         return observed

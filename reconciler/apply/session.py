@@ -1,6 +1,6 @@
 """One run's hands: the cluster, the journal, and what was written; shared by apply, cancel and restore."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -8,6 +8,7 @@ from typing import TypeVar
 from reconciler.admin.port import Admin, Answer
 from reconciler.apply.course import Itinerary
 from reconciler.apply.journal import Journal
+from reconciler.apply.observed import Observed, look
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
@@ -79,6 +80,11 @@ class Session:
         except Exception:
             self.is_journal_broken = True
             raise
+
+    def look(self, topics: Collection[str], *, with_configs_of: Collection[str] = ()) -> Observed:
+        """Observe these topics of the plan, every reassignment and the brokers."""
+        ids = self.itinerary.plan.topic_ids
+        return look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
 
     def write(self, request: Callable[[], T]) -> T:
         """Send a request that changes something, and count it."""

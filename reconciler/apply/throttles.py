@@ -168,18 +168,19 @@ def rate_restored(key: str, before: str | None, value: str | None, ours: Items) 
     return ConfigChange(key, ConfigOperation.DELETE) if before is None else _set(key, before)
 
 
-def list_restored(key: str, entry: Entry, value: str | None) -> ConfigChange | None:
+def list_restored(key: str, entry: Entry, value: str | None, ours: Items = frozenset()) -> ConfigChange | None:
     """Return the change that takes our items off a list; None where somebody made it cover everything since.
 
     What somebody else has added since stays. The key goes where it was not set before and nothing remains: Kafka
-    itself would leave an empty text. A value that Kafka would not write the same way again is set as it was. As with
+    itself would leave an empty text; what is read may still show items of an earlier stage, so `ours` has every item
+    that the plan adds there. A value that Kafka would not write the same way again is set as it was. As with
     rates, items that do not show are taken off all the same.
     """
     if value == EVERYTHING:
         return None
     remains = tuple(item for item in parts(value) if item not in entry.items)
     if entry.before is None:
-        is_ours_alone = not remains
+        is_ours_alone = not set(remains) - ours
         return ConfigChange(key, ConfigOperation.DELETE) if is_ours_alone else _subtract(key, entry.items)
     if value is None or (remains == parts(entry.before) and ",".join(remains) != entry.before):
         return _set(key, entry.before)

@@ -1,10 +1,11 @@
 """Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from reconciler.admin.port import Answer, ConfigChange
 from reconciler.apply.crash import crash_point
+from reconciler.apply.observed import replaced_topics
 from reconciler.apply.session import (
     TRANSIENT,
     TRIES,
@@ -59,8 +60,15 @@ def _found(session: Session) -> ThrottleRecord:
     brokers = sorted(throttled_brokers(plan))
     topics = sorted({topic for topic, _ in throttled_lists(plan)})
     broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-    topic_configs = session.admin.topic_configs(topics) if topics else {}
+    topic_configs = _topic_configs(session, topics) if topics else {}
     return leftovers(plan, broker_configs, topic_configs)
+
+
+def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the overrides of these topics; one that was made again since the plan is another, and left out."""
+    configs = session.admin.topic_configs(names)
+    replaced = replaced_topics(session.admin.topics(names), session.itinerary.plan.topic_ids)
+    return {name: configs[name] for name in configs if name not in replaced}
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> bool:
@@ -153,10 +161,11 @@ def take_lists_off(session: Session) -> list[Owed]:
     """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
     if not session.throttles.lists:
         return []
-    configs = session.admin.topic_configs(session.throttles.topics)
+    configs = _topic_configs(session, session.throttles.topics)
     changes: dict[str, list[ConfigChange]] = {}
+    ours = throttled_lists(session.itinerary.plan)
     for (topic, key), entry in sorted(session.throttles.lists.items()):
-        change = list_restored(key, entry, configs.get(topic, {}).get(key))
+        change = list_restored(key, entry, configs.get(topic, {}).get(key), ours.get((topic, key), entry.items))
         if change is not None and topic in configs:
             changes.setdefault(topic, []).append(change)
     answers = _alter_topics(session, {topic: tuple(keys) for topic, keys in changes.items()}, "unthrottle.topic")

@@ -44,7 +44,7 @@ def standing(change: TopicChange, observed: Observed, itinerary: Itinerary) -> S
         case CreatePartitions():
             return _growth(change, topic, observed, itinerary)
         case AlterConfigs():
-            return _configs(change, topic, observed.configs.get(change.topic, {}))
+            return _configs(change, topic, observed)
         case DeleteTopic():
             return _deletion(change, topic)
         case _:
@@ -79,7 +79,7 @@ def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, itin
 def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> Standing:
     expected = f"{change.from_count} partitions, or {change.to_count} as planned"
     if topic is None:
-        return Standing(ChangeState.STALE, expected, "no such topic")
+        return Standing(ChangeState.STALE, expected, observed.absence(change.topic))
     count = len(topic.partitions)
     if not change.from_count <= count <= change.to_count:
         return Standing(ChangeState.STALE, expected, f"{count} partitions")
@@ -105,9 +105,10 @@ def _misplaced(
     return None
 
 
-def _configs(change: AlterConfigs, topic: Topic | None, configs: Mapping[str, str]) -> Standing:
+def _configs(change: AlterConfigs, topic: Topic | None, observed: Observed) -> Standing:
     if topic is None:
-        return Standing(ChangeState.STALE, "the topic", "no such topic")
+        return Standing(ChangeState.STALE, "the topic", observed.absence(change.topic))
+    configs = observed.configs.get(change.topic, {})
     wanted: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
     left = {key: value for key, value in wanted.items() if configs.get(key) != value}
     for key, value in sorted(left.items()):

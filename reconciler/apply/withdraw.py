@@ -10,7 +10,7 @@ from datetime import timedelta
 from reconciler.admin.port import Answer
 from reconciler.apply.course import Itinerary, Place, cancelled
 from reconciler.apply.crash import crash_point
-from reconciler.apply.observed import Observed, look
+from reconciler.apply.observed import Observed
 from reconciler.apply.session import Session, told_answer
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
@@ -51,7 +51,7 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     outcome = Withdrawal()
     if not moves:
         return outcome
-    observed = session.patiently(lambda: look(session.admin, _topics(moves)))
+    observed = session.patiently(lambda: session.look(_topics(moves)))
     able = [move for move in moves if _is_returnable(move, observed, outcome)]
     in_flight = [m for m in able if session.itinerary.position(m.topic_partition, observed).place is Place.MOVING]
     crash_point("withdraw.before")
@@ -81,7 +81,7 @@ def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:
     dead = observed.dead_of(move.from_replicas)
     behind = sorted(set(move.from_replicas) - set(partition.isr)) if partition else []
     if partition is None:
-        outcome.left[key] = "it does not exist any more"
+        outcome.left[key] = f"it does not exist any more: found {observed.absence(key.topic)}"
     elif dead:
         outcome.left[key] = f"it cannot go back to {list(move.from_replicas)}: broker {dead[0]} is not alive"
     elif behind:
@@ -103,7 +103,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
 def _after_cancel(
     session: Session, batch: Sequence[Move], answers: Mapping[TopicPartition, Answer], outcome: Withdrawal
 ) -> list[Move]:
-    observed = session.patiently(lambda: look(session.admin, _topics(batch)))
+    observed = session.patiently(lambda: session.look(_topics(batch)))
     stopped = []
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition, Answer())
@@ -150,7 +150,7 @@ def _await_shown(session: Session, moves: Sequence[Move], outcome: Withdrawal) -
     end = session.now() + SHOWN
     waiting = list(moves)
     while waiting:
-        observed = session.patiently(lambda w=tuple(waiting): look(session.admin, _topics(w)))  # type: ignore[misc]
+        observed = session.patiently(lambda w=tuple(waiting): session.look(_topics(w)))  # type: ignore[misc]
         waiting = [move for move in waiting if not _is_back(move, observed)]
         if waiting and session.now() >= end:
             for move in waiting:
@@ -173,7 +173,7 @@ def _restore_leaders(session: Session, moves: Sequence[Move]) -> None:
     preferred = [move for move in moves if leader_before(session.itinerary, move) == move.from_replicas[0]]
     end = session.now() + LED
     while preferred:
-        observed = session.patiently(lambda p=tuple(preferred): look(session.admin, _topics(p)))  # type: ignore[misc]
+        observed = session.patiently(lambda p=tuple(preferred): session.look(_topics(p)))  # type: ignore[misc]
         preferred = [move for move in preferred if _is_led_elsewhere(move, observed)]
         if preferred and session.now() >= end:
             names = ", ".join(str(move.topic_partition) for move in preferred)

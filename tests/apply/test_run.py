@@ -1,6 +1,5 @@
 """Whole runs on the simulated cluster, and what stops them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,6 +7,7 @@ import pytest
 from helpers.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of, whole_plan
+from helpers.small_world import At
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin
@@ -30,22 +30,6 @@ from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 ORDERS_0 = TopicPartition("orders", 0)
-
-
-class At:
-    """Does something when the cluster is asked for `name` for the n-th time: another administrator, or a fault."""
-
-    def __init__(self, name: str, count: int, action: Callable[[], object]) -> None:
-        self.name = name
-        self.count = count
-        self.action = action
-
-    def __call__(self, name: str, moment: Moment) -> Answer | None:
-        if name == self.name and moment is Moment.BEFORE:
-            self.count -= 1
-            if self.count == 0:
-                self.action()
-        return None
 
 
 def two_moves(before: Cluster, **fields: object) -> Plan:

@@ -77,6 +77,7 @@ def plan_of(stages: Sequence[Stage], before: Cluster, **fields: object) -> Plan:
             sorted({b for s in stages if isinstance(s, ReassignStage) for m in s.moves for b in m.to_replicas})
         ),
         stages=tuple(stages),
+        topic_ids={name: f"id-of-{name}" for name in sorted({key.topic for key in moved}) if name in before.topics},
         rollback=Rollback(
             tuple(Restore(key, found.replicas, found.leader) for key, found in restores if found is not None),
             {t.name: _throttles(t, keys) for t in before.topics.values() if _throttles(t, keys)},
