@@ -16,6 +16,7 @@ VERBS = {
     "apply": "Run a saved plan, move for move; run again to resume.",
     "status": "Show the run in progress, its moves, bytes, rate and time left.",
     "cancel": "Stop a run on a legal state.",
+    "doctor": "Show what is wrong with a cluster, and what to do next; take off throttles left behind.",
     "collect": "Sample a live cluster into Parquet: sizes, leaders, end offsets.",
     "loads": "Make each partition's load from samples, with Spark: what plan --loads balances on.",
     "balance": "Show who carries what, now and after a plan, in one cluster or all, with Spark.",

@@ -31,6 +31,14 @@ def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
     return read_plan(found[-1]) if found else None
 
 
+def kept_runs(inputs: Inputs, cluster: str) -> tuple[tuple[Path, RunJournal], ...]:
+    """Return the file of each plan that was run on that cluster from here, and its journal; the latest first."""
+    known = _runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}")
+    found = [_plan_beside(Path(inputs.journal))] if inputs.journal else known
+    latest_first = sorted(found, key=_last_heard_of, reverse=True)
+    return tuple((path, RunJournal(_journal_beside(path))) for path in latest_first if path.exists())
+
+
 def _journal_path(inputs: Inputs, plan: Plan) -> Path:
     return Path(inputs.journal) if inputs.journal else journal_path(Path(), plan.cluster_name, plan.id)
 
@@ -43,7 +51,11 @@ def _plan_beside(journal: Path) -> Path:
     return journal.with_name(journal.name.removesuffix(".jsonl") + _PLAN_SUFFIX)
 
 
+def _journal_beside(plan_path: Path) -> Path:
+    return plan_path.with_name(plan_path.name.removesuffix(_PLAN_SUFFIX) + ".jsonl")
+
+
 def _last_heard_of(plan_path: Path) -> tuple[datetime, str]:
-    journal = plan_path.with_name(plan_path.name.removesuffix(_PLAN_SUFFIX) + ".jsonl")
+    journal = _journal_beside(plan_path)
     events = read_journal(journal) if journal.exists() else ()
     return (events[-1].time if events else _LONG_AGO, plan_path.name)

@@ -56,14 +56,6 @@ def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
             f"kafka-acls --add --allow-principal User:NAME --operation {right.operation} {_option(right)}",
             topics=right.lacking if right.resource == TOPIC else (),
         )
-    if any(right.operation == "Alter" and right.resource == CLUSTER and right.is_granted for right in needed):
-        yield Finding(
-            "KR632",
-            Gravity.NOTE,
-            "who moves replicas administers the cluster: Alter on it also lets this user create ACLs, change SCRAM "
-            "passwords and unregister brokers",
-            "use a user without it for plan, and keep this one for apply",
-        )
 
 
 def _is_needed(need: _Need, rights: Rights, desired: Desired | None) -> bool:

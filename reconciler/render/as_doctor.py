@@ -1,0 +1,94 @@
+"""What a doctor found, as text: the gravest first, each with what to do next; then which broker may stop."""
+
+from collections.abc import Iterator
+
+from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
+from reconciler.render.escape import visible
+from reconciler.render.units import counted, number, size
+
+MOST_NAMED = 5
+ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets passwords and unregisters brokers"
+_WHOSE = {Whose.RUN: "of the run of plan {plan}", Whose.LEFTOVER: "left by the run of plan {plan}", Whose.OTHER: ""}
+
+
+def doctor(found: Diagnosis, name: str | None) -> str:
+    """Return everything that was found."""
+    lines = [
+        _head(found, name),
+        *_versions(found),
+        *_rights(found.rights),
+        *(line for finding in found.findings for line in _finding(finding)),
+        *(_throttle(one) for one in found.throttles),
+        *_stopping(found),
+        *(f"not looked at: {visible(what)}" for what in found.unexamined),
+        _verdict(found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(found: Diagnosis, name: str | None) -> str:
+    shown = visible(name or found.cluster_id)
+    release = f"Kafka {visible(found.release)}" if found.release else "Kafka of an unknown release"
+    counts = (
+        counted(found.brokers, "broker"),
+        counted(found.topics, "topic"),
+        counted(found.partitions, "partition"),
+    )
+    when = f", as of {visible(found.observed_at)}" if found.is_snapshot and found.observed_at else ""
+    return f"{shown}: {release}, {', '.join(counts)}{when}."
+
+
+def _versions(found: Diagnosis) -> Iterator[str]:
+    features = found.features
+    if features is None:
+        return
+    can = [
+        ("moves that cannot change a replication factor (KIP-860)", features.has_factor_guard),
+        ("consumer groups of KIP-848", features.has_consumer_groups),
+    ]
+    levels = ", ".join(f"{visible(name)} {level}" for name, level in features.finalized.items())
+    yield "offers: " + "; ".join(f"{what}: {'yes' if there else 'no'}" for what, there in can)
+    if levels:
+        yield f"features: {levels}"
+
+
+def _rights(needed: tuple[NeededRight, ...] | None) -> Iterator[str]:
+    if needed is None:
+        return
+    there = [f"{one.operation} on {one.resource}" for one in needed if one.is_granted]
+    if len(there) == len(needed):
+        yield f"rights: all {number(len(needed))} that the verbs need; {ADMINISTERS}"
+    else:
+        yield f"rights: {number(len(there))} of {number(len(needed))}: {', '.join(there) or 'none'}"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    behind = [
+        f"{size(finding.bytes_behind)} behind" if finding.bytes_behind is not None else "",
+        f"{counted(finding.records_behind, 'record')} behind" if finding.records_behind else "",
+        f"{size(finding.bytes_on_disk)} on disk" if finding.bytes_on_disk is not None else "",
+    ]
+    amounts = ", ".join(filter(None, behind))
+    tail = f" ({amounts})" if amounts else ""
+    yield f"{finding.gravity}: {visible(finding.message)}{tail} ({finding.code})"
+    if finding.next:
+        yield f"  next: {visible(finding.next)}"
+
+
+def _throttle(one: FoundThrottle) -> str:
+    owner = f"broker {one.owner}" if isinstance(one.owner, int) else f"topic {visible(one.owner)}"
+    whose = _WHOSE[one.whose].format(plan=one.plan_id)
+    return f"throttle on {owner}: {one.key}={visible(one.value)}{f', {whose}' if whose else ''}"
+
+
+def _stopping(found: Diagnosis) -> Iterator[str]:
+    yield f"safe to stop, one at a time: {', '.join(map(str, found.safe_to_stop)) or 'none'}"
+    for broker, keys in found.blocking.items():
+        more = f" and {number(len(keys) - MOST_NAMED)} more" if len(keys) > MOST_NAMED else ""
+        named = ", ".join(visible(str(key)) for key in keys[:MOST_NAMED])
+        yield f"not safe to stop: {broker} ({named}{more} would go under min ISR, or offline)"
+
+
+def _verdict(found: Diagnosis) -> str:
+    counts = [counted(found.count(gravity), gravity.value) for gravity in Gravity]
+    return f"{', '.join(counts)}." if found.findings else "Nothing is wrong."

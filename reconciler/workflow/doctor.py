@@ -1,0 +1,89 @@
+"""`doctor`: what is wrong with a cluster, or its snapshot, and the one thing it puts right: throttles left behind."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from reconciler.admin.port import Admin, ProgressHook
+from reconciler.apply.examine import examine
+from reconciler.diff.doctor.diagnose import diagnose
+from reconciler.files.plan_file import read_plan
+from reconciler.model.desired import Desired
+from reconciler.model.diagnosis import Diagnosis, Whose
+from reconciler.model.plan import Plan
+from reconciler.model.problem import InvalidInput
+from reconciler.model.run import RunResult
+from reconciler.model.vitals import Vitals
+from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
+from reconciler.workflow.known_runs import Kept, as_known, known_here, restored_line, take_off
+from reconciler.workflow.sources import cluster_admin, declared
+
+NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, static settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A doctor beside one cluster: looks, and takes off what runs left. `name` is None where it is not declared."""
+
+    name: str | None
+    admin: Admin
+    inputs: Inputs
+    desired: Desired | None
+    plan: Plan | None
+
+    def look(self, progress: ProgressHook | None = None) -> Diagnosis:
+        """Return what is found now."""
+        vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
+        try:
+            known = as_known(self._known(), vitals.cluster)
+        except InvalidInput as error:
+            known = ()
+            vitals = replace(vitals, unexamined=(*vitals.unexamined, f"runs that were started here: {error}"))
+        return diagnose(vitals, known, desired=self.desired)
+
+    def take_off(self) -> tuple[RunResult, ...]:
+        """Bring throttles that runs left back to what they were; raises Refused while a run is going on."""
+        return take_off(self._known(), self.admin)
+
+    def _known(self) -> tuple[Kept, ...]:
+        return known_here(self.inputs, self.name, self.plan)
+
+
+@contextmanager
+def visit(inputs: Inputs, plan_path: str | None = None) -> Iterator[Visit]:
+    """Yield the doctor of the cluster that is named, or that is reached by what the caller gave."""
+    plan = read_plan(plan_path) if plan_path else None
+    name = plan.cluster_name if plan is not None else _name(inputs)
+    desired = declared(inputs, name) if name is not None else None
+    with cluster_admin(replace(inputs, cluster=name), desired) as admin:
+        yield Visit(name, admin, inputs, desired, plan)
+
+
+def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str | None, Diagnosis]:
+    """Return what can be told from the snapshot that is named, and the cluster's name where it is declared."""
+    from reconciler.files.snapshot import read_snapshot
+
+    plan = read_plan(plan_path) if plan_path else None
+    name = plan.cluster_name if plan is not None else _name(inputs)
+    desired = declared(inputs, name) if name is not None else None
+    cluster = read_snapshot(str(inputs.state))
+    known = as_known(known_here(inputs, name, plan), cluster)
+    vitals = Vitals(cluster, unexamined=(NOT_IN_SNAPSHOT,))
+    return name, diagnose(vitals, known, desired=desired, is_snapshot=True)
+
+
+def to_take_off(found: Diagnosis) -> tuple[str, ...]:
+    """Return a line for each throttle that `take_off` would bring back."""
+    return tuple(
+        restored_line(one.owner, one.key, one.value, one.restored)
+        for one in found.throttles
+        if one.whose is Whose.LEFTOVER
+    )
+
+
+def _name(inputs: Inputs) -> str | None:
+    """Return the cluster that is named, or the only declared one; None where the caller brings a cluster, or a file."""
+    if inputs.cluster or not (inputs.is_client_given or inputs.state):
+        return cluster_name(inputs)
+    names = cluster_names(inputs.root)
+    return names[0] if len(names) == 1 and inputs.state else None

@@ -1,0 +1,129 @@
+"""The runs that are known on this machine, and their debts: throttles that are theirs and are still on the cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.admin.port import Admin
+from reconciler.apply.known import is_open, known_run
+from reconciler.apply.restore import restore_throttles
+from reconciler.apply.session import recorded_throttles
+from reconciler.files.journal import RunJournal
+from reconciler.files.plan_file import read_plan
+from reconciler.model.cluster import Cluster
+from reconciler.model.diagnosis import KnownRun
+from reconciler.model.plan import Plan
+from reconciler.model.problem import ReconcilerError, Refused
+from reconciler.model.run import RunResult
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.runs import kept_runs, run_journal
+
+ON_ITS_WAY = "KR455"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A plan, and its journal as it is on this machine."""
+
+    plan: Plan
+    journal: RunJournal
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its end is not told."""
+        return is_open(self.journal.events)
+
+    @property
+    def owes(self) -> bool:
+        """Whether its journal tells of throttles that were put on and not taken off."""
+        return not recorded_throttles(self.journal.events).is_empty
+
+
+def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) -> tuple[Kept, ...]:
+    """Return the run of that plan, else the latest one, and every other one that is open or owes; the latest first."""
+    if plan is not None:
+        return (Kept(plan, run_journal(inputs, plan)),)
+    if cluster is None:
+        return ()
+    found = (
+        (path, journal)
+        for number, (path, journal) in enumerate(kept_runs(inputs, cluster))
+        if number == 0 or is_open(journal.events) or not recorded_throttles(journal.events).is_empty
+    )
+    return tuple(Kept(read_plan(path), journal) for path, journal in found)
+
+
+def as_known(kept: Sequence[Kept], cluster: Cluster) -> tuple[KnownRun, ...]:
+    """Return what is known of these runs beside that cluster; of a dead broker, its configs are not."""
+    brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
+    topics = {topic.name: topic.configs for topic in cluster.topics.values()}
+    return tuple(known_run(one.plan, one.journal.events, brokers, topics) for one in kept)
+
+
+def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
+    """Bring back what these runs left, the latest first: what it found there may be an earlier one's.
+
+    Raises Refused, before anything is changed, while moves of one of them are in flight: these need their throttles.
+    """
+    flights = {key: one.target_replicas for key, one in admin.reassignments().items()}
+    for one in kept:
+        targets = known_run(one.plan, one.journal.events, {}, {}).targets
+        moving = sorted(str(key) for key, target in flights.items() if target in targets.get(key, ()))
+        if moving:
+            raise Refused(
+                f"{len(moving)} moves of plan {one.plan.id} are in flight ({moving[0]} is one): their throttles stay "
+                "on, and nothing was changed. Apply the plan again to finish it, or cancel to take it back: both put "
+                "throttles back themselves.",
+                code=ON_ITS_WAY,
+            )
+    return tuple(restore_throttles(one.plan, admin, one.journal) for one in kept)
+
+
+def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, except_plan: str | None = None) -> tuple[str, ...]:
+    """Take off what ended runs owe, where their brokers are back, and return what was done in sentences.
+
+    Only what their journals name, and nothing while a run other than `except_plan` has not told its end. What fails is
+    told too, never raised: a debt must not keep anybody from looking, or from applying.
+    """
+    try:
+        kept = [one for one in known_here(inputs, cluster) if one.plan.id != except_plan]
+        owing = [one for one in kept if one.owes and not one.is_open]
+        if not owing or any(one.is_open for one in kept):
+            return ()
+        alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
+        payable = [one for one in owing if _is_payable(one, alive)]
+        told = [line for one in payable for line in _told(one, admin, alive)]
+        ended = take_off(payable, admin)
+    except ReconcilerError as error:
+        return (f"what ended runs may owe was not looked after: {error}",)
+    return (*told, *(str(debt) for result in ended for debt in result.debts))
+
+
+def _is_payable(kept: Kept, alive: Sequence[int]) -> bool:
+    record = recorded_throttles(kept.journal.events)
+    return bool(record.lists) or not set(record.brokers).isdisjoint(alive)
+
+
+def _told(kept: Kept, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
+    record = recorded_throttles(kept.journal.events)
+    brokers = admin.broker_configs(sorted(set(record.brokers) & set(alive)))
+    topics = admin.topic_configs(record.topics) if record.topics else {}
+    known = known_run(kept.plan, kept.journal.events, brokers, topics)
+    for (owner, key), after in known.throttles.items():
+        now = _configs_of(owner, brokers, topics).get(key)
+        yield f"{restored_line(owner, key, now, after)} (left by the run of plan {kept.plan.id})"
+
+
+def _configs_of(
+    owner: int | str, brokers: Mapping[int, Mapping[str, str]], topics: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, str]:
+    return brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})
+
+
+def restored_line(owner: int | str, key: str, now: str | None, after: str | None) -> str:
+    """Return a throttle's way back in words: `broker 4: follower.replication.throttled.rate 1000 -> not set`."""
+    kind = "broker" if isinstance(owner, int) else "topic"
+    return f"{kind} {owner}: {key} {_shown(now)} -> {_shown(after)}"
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value or "(empty)"
