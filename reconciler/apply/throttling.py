@@ -1,11 +1,12 @@
 """Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Answer, ConfigChange
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import replaced_topics
+from reconciler.apply.seen import first_seen, seen_detail
 from reconciler.apply.session import (
     TRANSIENT,
     TRIES,
@@ -46,17 +47,23 @@ _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 def adopt_leftovers(session: Session) -> None:
     """Take into the session's record what an earlier run of this plan left on the cluster.
 
-    The journal is believed where it has a run; only where it has none is the cluster searched for what looks like ours.
+    The journal is believed where it tells of a run that ended well. Where it does not, the run may have gone on and
+    died elsewhere since: the cluster is searched too for what looks like ours.
     """
     events = session.journal.events
     session.throttles = recorded_throttles(events)
-    if not any(event.step == "run" for event in events):
-        session.throttles = _found(session)
+    ends = [event.outcome for event in events if event.step in {"run", "cancel"}]
+    if Outcome.DONE not in ends[-1:]:
+        found = _found(session)
+        missed = {key: entry for key, entry in found.lists.items() if key not in session.throttles.lists}
+        session.throttles = session.throttles.with_rates(found.rates).with_lists(missed)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
 
 
 def _found(session: Session) -> ThrottleRecord:
+    """Return what looks like ours, judged by what was there when this plan's runs, or else the plan, first looked."""
     plan = session.itinerary.plan
+    plan = replace(plan, rollback=first_seen(session.journal.events, plan.rollback))
     brokers = sorted(throttled_brokers(plan))
     topics = sorted({topic for topic, _ in throttled_lists(plan)})
     broker_configs = session.admin.broker_configs(brokers) if brokers else {}
@@ -91,7 +98,8 @@ def put_throttles(session: Session, stage: ReassignStage) -> bool:
     )
     crash_point("intent.before")
     # The record goes before the deed: after a crash in between, there is merely nothing to take off.
-    session.tell("throttle", Outcome.STARTED, **throttle_detail(added))
+    seen = seen_detail(session.throttles, broker_configs, topic_configs)
+    session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
     session.throttles = session.throttles.with_rates(added.rates).with_lists(added.lists)
     crash_point("intent.written")
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)

@@ -1,6 +1,8 @@
 """A run that dies at any boundary, and is started again, ends as one that never died."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from random import Random
 
 import pytest
 from helpers.end_state import in_flight, shortcomings, throttles
@@ -91,6 +93,22 @@ def test_killed_again_while_it_resumes_it_ends_the_same(next_journal: Journals) 
                 continue
         run_plan(whole_plan(before), admin, next_journal(journal))
         assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {names[at - 1]}"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_killed_here_and_there_and_resumed_on_any_machine_it_ends_the_same(seed: int) -> None:
+    random = Random(seed)
+    before = cluster()
+    admin, journals = admin_of(before), [MemoryJournal(), MemoryJournal(), MemoryJournal()]
+    told = []
+    for _ in range(random.randint(2, 6)):
+        place, further = random.randrange(3), random.randint(1, 40)
+        told.append((place, further))
+        with suppress(Killed), planted(Bomb(further)):
+            run_plan(whole_plan(before), admin, journals[place])
+        journals[place] = kept(journals[place])
+    run_plan(whole_plan(before), admin, journals[random.randrange(3)])
+    assert shortcomings(whole_plan(before), before, admin.cluster) == [], told
 
 
 class LostAnswer:
