@@ -1,5 +1,7 @@
 """Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
 
+from collections.abc import Callable
+
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.course import Itinerary, Place, itinerary
@@ -7,27 +9,39 @@ from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
-from reconciler.apply.throttling import adopt_leftovers, take_all_off
+from reconciler.apply.throttling import adopt_leftovers, owe_all, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, withdraw
+from reconciler.model.lock import LockLost
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState
 
 
-def cancel_run(plan: Plan, admin: Admin, journal: Journal) -> RunResult:
+def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[str], None] | None = None) -> RunResult:
     """Cancel what is in flight of a plan and return what was done; moves that have ended stay as they are.
 
-    Raises RunFailed, with the result, for partitions whose original replicas are not all alive and in sync: these are
-    left in flight. What somebody else reassigns is left alone and named.
+    Raises LockHeld where a run is on: stopped, it takes its moves back itself. Raises RunFailed, with the result, for
+    partitions whose original replicas are not all alive and in sync: these are left in flight. What somebody else
+    reassigns is left alone and named.
     """
     session = Session(admin, journal, itinerary(plan))
     check_plan_is_for(plan, admin.cluster_id())
-    observed = look(admin, session.itinerary.topics)
+    with admin.lock(f"cancel of plan {plan.id}", waiting=notify):
+        crash_point("lock.taken")
+        return _cancelled(session)
+
+
+def _cancelled(session: Session) -> RunResult:
+    plan = session.itinerary.plan
+    observed = look(session.admin, session.itinerary.topics)
     adopt_leftovers(session)
     session.messages.extend(_foreign(session.itinerary, observed))
     session.tell("cancel", Outcome.STARTED, plan=plan.id)
     try:
         outcome = withdraw(session, moves_under_way(session.itinerary, observed))
+    except LockLost as error:
+        owe_all(session, "the cluster's lock was lost")
+        raise with_result(error, session.result(RunState.FAILED)) from error
     except ReconcilerError as error:
         take_all_off(session)
         raise with_result(error, session.result(RunState.FAILED)) from error

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 CRASH_POINTS = (
+    "lock.taken",
     "intent.before",
     "intent.written",
     "throttle.broker",

@@ -6,8 +6,9 @@ from contextlib import suppress
 from reconciler.apply.moves import MoveState
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import Session
-from reconciler.apply.throttling import take_all_off
+from reconciler.apply.throttling import owe_all, take_all_off
 from reconciler.apply.withdraw import moves_under_way, withdraw
+from reconciler.model.lock import LockLost
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
@@ -17,6 +18,8 @@ from reconciler.model.topic_partition import TopicPartition
 def leave(session: Session, record: RunRecord | None, error: BaseException) -> RunResult:
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
     left = _unfinished(session, record)
+    if isinstance(error, LockLost):
+        return _as_it_is(session, error, left)
     if record is not None:
         _take_back(session, record)
     try:
@@ -28,6 +31,15 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     with suppress(OSError, ReconcilerError):
         session.tell("run", outcome, why=str(error), debts=[str(debt) for debt in session.debts])
     return session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
+
+
+def _as_it_is(session: Session, error: LockLost, left: Sequence[TopicPartition]) -> RunResult:
+    """Put nothing back without the lock, and say what is left for whoever holds it next."""
+    owe_all(session, "the cluster's lock was lost")
+    session.messages.append("moves in flight go on under their throttles")
+    with suppress(OSError, ReconcilerError):
+        session.tell("run", Outcome.FAILED, why=str(error), debts=[str(debt) for debt in session.debts])
+    return session.result(RunState.FAILED, left)
 
 
 def _take_back(session: Session, record: RunRecord) -> None:

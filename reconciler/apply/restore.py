@@ -1,25 +1,41 @@
 """Pays the debts of earlier runs: throttles that a crash, or a dead broker, left on the cluster."""
 
+from collections.abc import Callable
+
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.course import itinerary
 from reconciler.apply.journal import Journal
-from reconciler.apply.observed import look
 from reconciler.apply.session import Session
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import moves_under_way
+from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult, RunState
 
 
-def restore_throttles(plan: Plan, admin: Admin, journal: Journal) -> RunResult:
-    """Bring back every throttle that a run of this plan left; nothing while its moves are in flight."""
+def restore_throttles(
+    plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[str], None] | None = None
+) -> RunResult:
+    """Bring back every throttle that a run of this plan left; nothing while its moves are in flight.
+
+    Raises LockHeld, where there is one to bring back and another run is on: it may be that run's.
+    """
     session = Session(admin, journal, itinerary(plan))
     check_plan_is_for(plan, admin.cluster_id())
-    under_way = moves_under_way(session.itinerary, look(admin, session.itinerary.topics))
+    under_way = _left(session)
+    if not (under_way or session.throttles.is_empty):
+        with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify):
+            under_way = _left(session)
+            if not under_way:
+                take_all_off(session)
     if under_way:
         session.messages.append(f"{len(under_way)} moves of the plan are in flight: their throttles stay on")
         return session.result(RunState.STOPPED, [move.topic_partition for move in under_way])
-    adopt_leftovers(session)
-    take_all_off(session)
     return session.result(RunState.DONE)
+
+
+def _left(session: Session) -> tuple[Move, ...]:
+    """Take the throttles that are left into the session, and return the moves that are in flight."""
+    adopt_leftovers(session)
+    return moves_under_way(session.itinerary, session.look(session.itinerary.topics))

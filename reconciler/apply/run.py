@@ -49,25 +49,37 @@ def run_plan(
     should_stop: Stop = _never,
     windows: Sequence[Window] = (),
     is_dry_run: bool = False,
+    notify: Callable[[str], None] | None = None,
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
     `should_stop` ends the run at once, in order: moves in flight go back to where they came from and throttles to what
-    they were. After `deadline`, and outside `windows`, no further stage begins. Raises StalePlan or Refused before
-    anything is changed, RunFailed or StoppedEarly with the result after; throttles are back in either case.
+    they were. After `deadline`, and outside `windows`, no further stage begins. Raises StalePlan or Refused (LockHeld,
+    where another run is on) before anything is changed, RunFailed or StoppedEarly with the result after; throttles are
+    back in either case. A run that loses the cluster's lock ends at once, with LockLost, and puts nothing back:
+    somebody else may be at work. `notify` is told at once what keeps the run waiting.
     """
     session = Session(admin, journal, itinerary(plan))
     check_plan(plan, admin.cluster_id())
+    if is_dry_run:
+        session.messages.extend(steps_to_do(session.itinerary, _fitting(session)))
+        return session.result(RunState.DONE)
+    with admin.lock(f"apply of plan {plan.id}", waiting=notify):
+        crash_point("lock.taken")
+        observed = _fitting(session)
+        first = _first_undone(session.itinerary, observed)
+        if first < len(plan.stages):
+            check_requirements(session.itinerary, observed)
+        adopt_leftovers(session)
+        return _Run(session, Gate(session, deadline, should_stop, windows), progress).go(first, observed)
+
+
+def _fitting(session: Session) -> Observed:
+    """Return how the plan's topics stand; raises StalePlan where the plan does not fit them any more."""
+    plan = session.itinerary.plan
     observed = session.look(session.itinerary.topics, with_configs_of={change.topic for change in plan.topic_changes})
     check_still_valid(session.itinerary, plan.stages, observed)
-    if is_dry_run:
-        session.messages.extend(steps_to_do(session.itinerary, observed))
-        return session.result(RunState.DONE)
-    first = _first_undone(session.itinerary, observed)
-    if first < len(plan.stages):
-        check_requirements(session.itinerary, observed)
-    adopt_leftovers(session)
-    return _Run(session, Gate(session, deadline, should_stop, windows), progress).go(first, observed)
+    return observed
 
 
 def _first_undone(course: Itinerary, observed: Observed) -> int:

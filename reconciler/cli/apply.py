@@ -54,6 +54,7 @@ def command(context: click.Context, plan_path: str, max_duration: timedelta | No
                 max_duration=max_duration,
                 should_stop=stop.reason,
                 progress=progress,
+                notify=tell,
             )
         except (RunEnded, KeyboardInterrupt) as error:
             if stop.exit is None:

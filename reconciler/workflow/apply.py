@@ -42,8 +42,12 @@ def apply_plan(
     max_duration: timedelta | None = None,
     should_stop: Callable[[], str | None] = lambda: None,
     progress: Callable[[RunProgress], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Applied:
-    """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given."""
+    """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given.
+
+    `notify` is told at once what a user should know of before the end.
+    """
     desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
     is_simulated = desired is not None and desired.cluster.simulation is not None
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
@@ -58,6 +62,7 @@ def apply_plan(
             should_stop=should_stop,
             windows=desired.cluster.windows if desired else (),
             is_dry_run=is_dry_run,
+            notify=notify,
         )
         return Applied(ended, is_simulated)
 
