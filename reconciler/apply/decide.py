@@ -1,6 +1,6 @@
 """The next step of a run: a pure function of the plan, what is observed, what is remembered, and the time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -23,6 +23,7 @@ from reconciler.apply.steps import (
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.apply.topic_steps import next_topic_step
 from reconciler.apply.waiting import ATTEMPTS, poll
+from reconciler.apply.wording import named_some
 from reconciler.model.move import Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
@@ -151,14 +152,7 @@ def _stalled(
     seconds = itinerary.plan.timeout_seconds
     if now - record.progressed_at < timedelta(seconds=seconds):
         return None
-    names = _named([str(move.topic_partition) for move in unfinished])
+    names = named_some([str(move.topic_partition) for move in unfinished])
     text = f"stage {stage.number} made no progress for {seconds} s: {names}"
     hint = "see that their brokers, disks and throttle (moves.throttle) let data through, then run apply again"
     return FailRun(Problem("KR702", f"{text}; {hint}"))
-
-
-def _named(names: Iterable[str], most: int = 5) -> str:
-    """Return the first few names, and how many more there are."""
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from reconciler.apply.moves import MoveState
+from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
-from reconciler.apply.session import Session
-from reconciler.apply.throttling import owe_all, take_all_off
+from reconciler.apply.session import Session, with_result
+from reconciler.apply.throttling import owed_by, take_all_off
 from reconciler.apply.withdraw import moves_under_way, withdraw
+from reconciler.apply.wording import named_some
 from reconciler.model.lock import LockLost
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunResult, RunState, StoppedEarly
@@ -19,7 +21,7 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
     left = _unfinished(session, record)
     if isinstance(error, LockLost):
-        return _as_it_is(session, error, left)
+        return _as_it_is(session, record, error)
     if record is not None:
         _take_back(session, record)
     try:
@@ -33,13 +35,56 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     return session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
 
 
-def _as_it_is(session: Session, error: LockLost, left: Sequence[TopicPartition]) -> RunResult:
-    """Put nothing back without the lock, and say what is left for whoever holds it next."""
-    owe_all(session, "the cluster's lock was lost")
-    session.messages.append("moves in flight go on under their throttles")
+def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
+    """Return why a run does not begin, once throttles that an earlier run of the plan left are off.
+
+    While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
+    """
+    if session.throttles.is_empty:
+        return refusal
+    under_way = moves_under_way(session.itinerary, observed)
+    if under_way:
+        named = named_some([str(move.topic_partition) for move in under_way])
+        text = f"an earlier run of this plan left moves in flight under its throttles: {named}"
+        session.messages.append(f"{text}; run cancel with this plan to take both back")
+    else:
+        take_all_off(session)
+        if not session.debts:
+            session.messages.append("throttles that an earlier run of this plan had left were put back")
+    return with_result(refusal, session.result(RunState.FAILED))
+
+
+def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
+    """Return the end of a run that may not even put things back: it names what it leaves, and asks nobody anything."""
+    left = _unfinished(session, record)
+    session.debts = owed_by(session.throttles)
+    in_flight = _perhaps_in_flight(session, record)
+    if in_flight:
+        moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
+        session.messages.append(f"{moves}; run apply to go on with them, or cancel to take them back")
+    session.is_journal_broken = True
+    lines = ["ended without waiting: what this run left may still be there", *session.messages]
+    text = "\n".join([*lines, *(str(debt) for debt in session.debts)])
+    return StoppedEarly(text, code="KR715", result=session.result(RunState.STOPPED, left))
+
+
+def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> RunResult:
+    """Put nothing back without the lock, and name what is left for whoever holds it next."""
+    session.debts = owed_by(session.throttles)
+    in_flight = _perhaps_in_flight(session, record)
+    if in_flight:
+        session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
     with suppress(OSError, ReconcilerError):
         session.tell("run", Outcome.FAILED, why=str(error), debts=[str(debt) for debt in session.debts])
-    return session.result(RunState.FAILED, left)
+    return session.result(RunState.FAILED, _unfinished(session, record))
+
+
+def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
+    stage = session.itinerary.plan.stages[record.stage_index] if record else None
+    if record is None or not isinstance(stage, ReassignStage):
+        return []
+    histories = {move.topic_partition: record.history(move.topic_partition) for move in stage.moves}
+    return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
 
 
 def _take_back(session: Session, record: RunRecord) -> None:

@@ -12,7 +12,7 @@ from reconciler.apply.decide import decide
 from reconciler.apply.dry import steps_to_do
 from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal
-from reconciler.apply.leave import leave
+from reconciler.apply.leave import abandon, leave, refuse
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
@@ -23,8 +23,8 @@ from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
-from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState
+from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError, Refused, StalePlan
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -39,6 +39,10 @@ def _never() -> str | None:
     return None
 
 
+def _to_nobody(_text: str) -> None:
+    """Tell nobody."""
+
+
 def run_plan(
     plan: Plan,
     admin: Admin,
@@ -49,37 +53,56 @@ def run_plan(
     should_stop: Stop = _never,
     windows: Sequence[Window] = (),
     is_dry_run: bool = False,
-    notify: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] = _to_nobody,
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
     `should_stop` ends the run at once, in order: moves in flight go back to where they came from and throttles to what
-    they were. After `deadline`, and outside `windows`, no further stage begins. Raises StalePlan or Refused (LockHeld,
-    where another run is on) before anything is changed, RunFailed or StoppedEarly with the result after; throttles are
-    back in either case. A run that loses the cluster's lock ends at once, with LockLost, and puts nothing back:
-    somebody else may be at work. `notify` is told at once what keeps the run waiting.
+    they were; a KeyboardInterrupt meanwhile ends that too, and StoppedEarly names what is left. After `deadline`, and
+    outside `windows`, no further stage begins. `notify` is told at once what a waiting operator should know. Raises
+    StalePlan or Refused (LockHeld, where another run is on) before anything is changed, and before a later stage,
+    RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that loses the cluster's
+    lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
     """
-    session = Session(admin, journal, itinerary(plan))
+    session = Session(admin, journal, itinerary(plan), notify)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
-        session.messages.extend(steps_to_do(session.itinerary, _fitting(session)))
+        observed = _seen(session)
+        check_still_valid(session.itinerary, plan.stages, observed)
+        session.messages.extend(steps_to_do(session.itinerary, observed))
         return session.result(RunState.DONE)
     with admin.lock(f"apply of plan {plan.id}", waiting=notify):
         crash_point("lock.taken")
-        observed = _fitting(session)
-        first = _first_undone(session.itinerary, observed)
-        if first < len(plan.stages):
-            check_requirements(session.itinerary, observed)
-        adopt_leftovers(session)
-        return _Run(session, Gate(session, deadline, should_stop, windows), progress).go(first, observed)
+        return _locked(session, Gate(session, deadline, should_stop, windows), progress)
 
 
-def _fitting(session: Session) -> Observed:
-    """Return how the plan's topics stand; raises StalePlan where the plan does not fit them any more."""
-    plan = session.itinerary.plan
-    observed = session.look(session.itinerary.topics, with_configs_of={change.topic for change in plan.topic_changes})
-    check_still_valid(session.itinerary, plan.stages, observed)
-    return observed
+def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResult:
+    """Run the plan; the cluster's lock is held."""
+    observed = _seen(session)
+    adopt_leftovers(session)
+    try:
+        first = _first(session, gate, observed)
+    except (StalePlan, Refused, StoppedEarly) as error:
+        raise refuse(session, observed, error) from error
+    is_clear = not moves_under_way(session.itinerary, observed)
+    return _Run(session, gate, progress, first).go(is_clear=is_clear)
+
+
+def _seen(session: Session) -> Observed:
+    """Return how all topics of the plan stand."""
+    changed = {change.topic for change in session.itinerary.plan.topic_changes}
+    return session.look(session.itinerary.topics, with_configs_of=changed)
+
+
+def _first(session: Session, gate: Gate, observed: Observed) -> int:
+    """Return the index of the first stage to run; everything that may forbid it is checked."""
+    stages = session.itinerary.plan.stages
+    check_still_valid(session.itinerary, stages, observed)
+    first = _first_undone(session.itinerary, observed)
+    if first < len(stages):
+        check_requirements(session.itinerary, observed)
+        gate.enter(first, is_first=True)
+    return first
 
 
 def _first_undone(course: Itinerary, observed: Observed) -> int:
@@ -95,8 +118,8 @@ class _Run:
     session: Session
     gate: Gate
     progress: Progress | None
+    first: int
     record: RunRecord | None = None
-    first: int = 0
     meter: Meter = field(default_factory=Meter)
     sizes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     sizes_at: datetime | None = None
@@ -107,27 +130,34 @@ class _Run:
     def _plan(self) -> Plan:
         return self.session.itinerary.plan
 
-    def go(self, first: int, observed: Observed) -> RunResult:
-        """Run the stages from the first that is not done."""
-        self.first = self.session.stages_done = first
-        if first < len(self._plan.stages):
-            self.gate.enter(first, is_first=True)
-        self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=first + 1)
-        return self._guarded(is_clear=not moves_under_way(self.session.itinerary, observed))
+    def go(self, *, is_clear: bool) -> RunResult:
+        """Run the stages from the first that is not done, and whatever happens leave nothing half-told.
 
-    def _guarded(self, *, is_clear: bool) -> RunResult:
-        """Run, and whatever happens leave no move half-told and no throttle behind."""
+        `is_clear`: no move of the plan is in flight, so no throttle of an earlier run is needed.
+        """
+        self.session.stages_done = self.first
         try:
-            if is_clear:
-                take_all_off(self.session)
-            for index in range(self.first, len(self._plan.stages)):
-                self._stage(index)
-            return self._finish()
-        except ReconcilerError as error:
-            raise with_result(error, leave(self.session, self.record, error)) from error
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
-            leave(self.session, self.record, error)
-            raise
+            try:
+                return self._all_stages(is_clear=is_clear)
+            except ReconcilerError as error:
+                raise with_result(error, leave(self.session, self.record, error)) from error
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                if isinstance(error, KeyboardInterrupt) and self.gate.should_stop() is not None:
+                    raise
+                leave(self.session, self.record, error)
+                raise
+        except KeyboardInterrupt as error:
+            if self.gate.should_stop() is None:
+                raise
+            raise abandon(self.session, self.record) from error
+
+    def _all_stages(self, *, is_clear: bool) -> RunResult:
+        self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=self.first + 1)
+        if is_clear:
+            take_all_off(self.session)
+        for index in range(self.first, len(self._plan.stages)):
+            self._stage(index)
+        return self._finish()
 
     def _finish(self) -> RunResult:
         crash_point("end.before")

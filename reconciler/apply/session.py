@@ -39,17 +39,22 @@ TRIES = 5
 LONGEST_PAUSE = 30.0
 
 
+def _to_nobody(_text: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(slots=True)
 class Session:
     """What a run holds while it works.
 
     `throttles`: what is on the cluster because of this plan. `first_lists`: the throttle lists as this run first saw
-    them.
+    them. `notify` is called with what somebody who waits for the run should know at once.
     """
 
     admin: Admin
     journal: Journal
     itinerary: Itinerary
+    notify: Callable[[str], None] = _to_nobody
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     writes: int = 0
@@ -70,6 +75,11 @@ class Session:
     def pause(self, attempt: int) -> None:
         """Let time pass before another try: longer each time."""
         self.admin.clock.sleep(min(LONGEST_PAUSE, 2.0**attempt))
+
+    def say(self, text: str) -> None:
+        """Tell at once, and again in the result."""
+        self.messages.append(text)
+        self.notify(text)
 
     def tell(self, step: str, outcome: Outcome, **detail: object) -> None:
         """Write an event to the journal; after one that could not be written, none: the run only puts things back."""

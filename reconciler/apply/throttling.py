@@ -1,6 +1,6 @@
 """Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Answer, ConfigChange
@@ -238,6 +238,21 @@ def _forget(session: Session, gone: ThrottleRecord) -> None:
     crash_point("unthrottle.sent")
     session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
     session.throttles = session.throttles.without_lists(gone.lists).without_rates(gone.rates)
+
+
+def owed_by(record: ThrottleRecord) -> list[Problem]:
+    """Return a debt for each topic and broker of that record, with the keys that are still set."""
+    topics = [(topic, sorted(key for name, key in record.lists if name == topic)) for topic in record.topics]
+    brokers = [(broker, sorted(key for one, key in record.rates if one == broker)) for broker in record.brokers]
+    owed = [
+        *(_topic_owed(topic, _not_back(keys), is_passing=False) for topic, keys in topics),
+        *(_broker_owed(broker, _not_back(keys), is_passing=False) for broker, keys in brokers),
+    ]
+    return [one.problem for one in owed]
+
+
+def _not_back(keys: Sequence[str]) -> str:
+    return f"not put back: {', '.join(keys)}"
 
 
 def _topic_owed(topic: str, why: str, *, is_passing: bool) -> Owed:

@@ -1,0 +1,139 @@
+"""Ends of a run that are not the plan's: refusals that pay debts first, signals, and a second signal."""
+
+from collections.abc import Callable
+
+import pytest
+from helpers.end_state import in_flight, throttles
+from helpers.small_runs import RATE, admin_of, cluster, move, plan_of
+from helpers.small_world import At
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.run import run_plan
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Window
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Refused, StalePlan
+from reconciler.model.run import RunState, StoppedEarly
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+
+def two_stages(before: Cluster) -> Plan:
+    """Return a plan of two throttled stages."""
+    first = ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)
+    return plan_of([first, ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE)], before)
+
+
+def killed_at(point: str, admin: SimulatedAdmin, before: Cluster) -> MemoryJournal:
+    """Run until the process is killed there, and return the journal as it is read again."""
+    journal = MemoryJournal()
+
+    def kill(name: str) -> None:
+        if name == point:
+            raise Killed(name)
+
+    with planted(kill), pytest.raises(Killed):
+        run_plan(two_stages(before), admin, journal)
+    return MemoryJournal(journal.appended)
+
+
+@pytest.mark.parametrize("point", ["throttle.broker", "moves.done"])
+def test_a_refused_run_puts_the_throttles_of_a_killed_one_back(point: str) -> None:
+    before = cluster()
+    admin = admin_of(before)
+    journal = killed_at(point, admin, before)
+    assert throttles(admin.cluster) != throttles(before)
+    admin.reassign({TopicPartition("payments", 0): (4, 2)})
+    with pytest.raises(StalePlan) as error:
+        run_plan(two_stages(before), admin, journal)
+    assert "throttles that an earlier run of this plan had left were put back" in str(error.value)
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_outside_its_windows_too() -> None:
+    before = cluster()  # a Saturday
+    admin = admin_of(before)
+    journal = killed_at("moves.done", admin, before)
+    with pytest.raises(Refused, match="outside the windows"):
+        run_plan(two_stages(before), admin, journal, windows=(Window(("sun",), "01:00", "02:00"),))
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_refused_run_leaves_the_throttles_of_moves_in_flight_and_says_so() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    journal = killed_at("reassign.recorded", admin, before)
+    on = throttles(admin.cluster)
+    admin.reassign({TopicPartition("payments", 0): (4, 2)})
+    with pytest.raises(StalePlan) as error:
+        run_plan(two_stages(before), admin, journal)
+    assert "left moves in flight under its throttles: orders-0; run cancel with this plan" in str(error.value)
+    assert throttles(admin.cluster) == on
+
+
+class Signals:
+    """The first signal asks the run to end, the second ends it at once: as `cli.stopping` does it."""
+
+    def __init__(self, admin: SimulatedAdmin, *, is_due: Callable[[], bool]) -> None:
+        self.admin = admin
+        self.is_due = is_due
+        self.came = False
+
+    def reason(self) -> str | None:
+        """Return why to stop, once it is time."""
+        self.came = self.came or self.is_due()
+        return "SIGTERM came" if self.came else None
+
+    def second(self) -> None:
+        """Let the second signal come, if the first has."""
+        if self.came:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("call", ["reassign", "topics", "reassignments", "alter_topic_configs", "broker_configs"])
+def test_a_second_signal_ends_the_way_back_at_once_and_names_what_is_left(call: str) -> None:
+    before = cluster()
+    admin = admin_of(before)
+    signals = Signals(admin, is_due=lambda: bool(in_flight(admin.cluster)))
+    interrupted = At(call, 1, signals.second)
+
+    admin.fault = lambda name, moment: interrupted(name, moment) if signals.came else None
+    with pytest.raises(StoppedEarly) as error:
+        run_plan(two_stages(before), admin, MemoryJournal(), should_stop=signals.reason)
+    assert error.value.code == "KR715"
+    result = error.value.result
+    assert result is not None
+    assert result.left == (TopicPartition("orders", 0), TopicPartition("payments", 0))
+    assert any("stage 1 may still be in flight: orders-0" in one for one in result.messages)
+    still_on = throttles(admin.cluster).items() - throttles(before).items()
+    for where, _ in still_on:
+        kind, name, key = where.split(" ")
+        assert any(f"{kind} {name} keeps" in str(debt) and key in str(debt) for debt in result.debts), where
+    assert still_on
+    assert all(str(debt) in str(error.value) for debt in result.debts)
+    admin.fault = None
+    admin.clock.sleep(60)
+    assert run_plan(two_stages(before), admin, MemoryJournal()).state is RunState.DONE
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    signals = Signals(admin, is_due=lambda: False)
+
+    asked: list[int] = []
+
+    def both() -> None:
+        signals.came = True
+        asked.append(admin.writes)
+        raise KeyboardInterrupt
+
+    admin.fault = At("replica_bytes", 1, both)
+    with pytest.raises(StoppedEarly) as error:
+        run_plan(two_stages(before), admin, MemoryJournal(), should_stop=signals.reason)
+    assert error.value.code == "KR715"
+    assert [admin.writes] == asked
+    assert in_flight(admin.cluster) == ["orders-0"]
