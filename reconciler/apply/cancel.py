@@ -1,9 +1,10 @@
 """Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from reconciler.admin.port import Admin
-from reconciler.apply.checks import check_plan_is_for
+from reconciler.apply.checks import check_plan_is_for, is_stage_done
 from reconciler.apply.course import Itinerary, Place, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal
@@ -12,6 +13,7 @@ from reconciler.apply.session import Session, with_result
 from reconciler.apply.throttling import adopt_leftovers, owe_all, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, withdraw
 from reconciler.model.lock import LockLost
+from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState
@@ -22,7 +24,7 @@ def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[
 
     Raises LockHeld where a run is on: stopped, it takes its moves back itself. Raises RunFailed, with the result, for
     partitions whose original replicas are not all alive and in sync: these are left in flight. What somebody else
-    reassigns is left alone and named.
+    reassigns is left alone and named. Cancelling again changes nothing.
     """
     session = Session(admin, journal, itinerary(plan))
     check_plan_is_for(plan, admin.cluster_id())
@@ -33,7 +35,10 @@ def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[
 
 def _cancelled(session: Session) -> RunResult:
     plan = session.itinerary.plan
-    observed = look(session.admin, session.itinerary.topics)
+    names = {change.topic for change in plan.topic_changes}
+    observed = session.look(session.itinerary.topics, with_configs_of=names)
+    done = takewhile(lambda stage: is_stage_done(session.itinerary, stage, observed), plan.stages)
+    session.stages_done = sum(1 for _ in done)
     adopt_leftovers(session)
     session.messages.extend(_foreign(session.itinerary, observed))
     session.tell("cancel", Outcome.STARTED, plan=plan.id)
@@ -56,16 +61,39 @@ def _cancelled(session: Session) -> RunResult:
     return session.result(RunState.CANCELLED)
 
 
+def foreign_moves(plan: Plan, admin: Admin) -> list[str]:
+    """Return, in words, which partitions of a plan are being reassigned, and not by it."""
+    course = itinerary(plan)
+    check_plan_is_for(plan, admin.cluster_id())
+    return _foreign(course, look(admin, course.topics, ids=plan.topic_ids))
+
+
+def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move, ...]:
+    """Return the moves of a plan that a cancel would take back now."""
+    course = itinerary(plan)
+    check_plan_is_for(plan, admin.cluster_id())
+    return moves_under_way(course, look(admin, course.topics, ids=plan.topic_ids))
+
+
 def _left_text(outcome: Withdrawal) -> str:
     told = "\n".join(f"{key}: {why}" for key, why in sorted(outcome.left.items()))
     return (
-        f"{len(outcome.left)} moves could not be cancelled, and go on without a throttle:\n{told}\nRun apply to go on."
+        f"{len(outcome.left)} moves could not be cancelled, and go on without a throttle:\n{told}\n"
+        "Run apply to go on with the plan, or see to these brokers and cancel again."
     )
 
 
-def _told(outcome: Withdrawal) -> tuple[str, ...]:
-    back = f"{len(outcome.back)} moves taken back"
-    return (back, f"{len(outcome.finished)} had ended by then") if outcome.finished else (back,)
+def _told(outcome: Withdrawal) -> Iterator[str]:
+    moves = len(outcome.back)
+    yield (
+        "nothing of it was in flight"
+        if not moves
+        else "1 move taken back"
+        if moves == 1
+        else f"{moves} moves taken back"
+    )
+    if outcome.finished:
+        yield f"{len(outcome.finished)} had ended by then"
 
 
 def _foreign(course: Itinerary, observed: Observed) -> list[str]:

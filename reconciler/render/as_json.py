@@ -13,6 +13,7 @@ from reconciler.model.change import (
     TopicChange,
 )
 from reconciler.model.problem import Location, Problem, Remedy
+from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult
 from reconciler.model.status import Status
 from reconciler.render.escape import MASK, config_value
@@ -83,18 +84,35 @@ def error(
 
 def result(ended: RunResult) -> str:
     """Return how a run, or a cancel, ended."""
+    return document(_result(ended))
+
+
+def rolled_back(ended: RolledBack) -> str:
+    """Return what a rollback did: `undoes`, `cancelled`, and `runs`, each with its plan's id, result and warnings."""
     return document(
         {
-            "state": ended.state.value,
-            "stagesDone": ended.stages_done,
-            "stages": ended.stages,
-            "writes": ended.writes,
-            "seconds": round(ended.seconds, 3),
-            "messages": list(ended.messages),
-            "debts": [problem_object(debt) for debt in ended.debts],
-            "left": [{"topic": left.topic, "partition": left.partition} for left in ended.left],
+            "undoes": ended.undone.id,
+            "declined": ended.is_declined,
+            "cancelled": None if ended.cancelled is None else _result(ended.cancelled),
+            "runs": [
+                {"plan": plan.id, **_result(run), "warnings": [problem_object(each) for each in plan.warnings]}
+                for plan, run in ended.runs
+            ],
         }
     )
+
+
+def _result(ended: RunResult) -> dict[str, object]:
+    return {
+        "state": ended.state.value,
+        "stagesDone": ended.stages_done,
+        "stages": ended.stages,
+        "writes": ended.writes,
+        "seconds": round(ended.seconds, 3),
+        "messages": list(ended.messages),
+        "debts": [problem_object(debt) for debt in ended.debts],
+        "left": [{"topic": left.topic, "partition": left.partition} for left in ended.left],
+    }
 
 
 def status(seen: Status, cluster_name: str) -> str:

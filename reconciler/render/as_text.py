@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
+from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.status import MoveStatus, Status
@@ -127,6 +128,20 @@ def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
         lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {_some(map(str, ended.left))}")
     lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.debts]
     return "\n".join(lines) + "\n"
+
+
+def rolled_back(ended: RolledBack, *, seconds: float = 0.0) -> str:
+    """Return what a rollback did: what was taken back, then how each of its plans ended, and what it leaves."""
+    lines = [] if ended.cancelled is None else [visible(message) for message in ended.cancelled.messages]
+    texts = ["\n".join(lines) + "\n"] if lines else []
+    for reviewed, run in ended.runs:
+        texts.append(f"Plan {visible(reviewed.id)} {visible(undoes(reviewed))}.\n")
+        is_timed = ended.is_simulated and len(ended.runs) == 1
+        texts.append(result(run, simulated_in=seconds if is_timed else None))
+        texts += [f"{line}\n" for line in problems(reviewed.warnings)]
+    if not ended.runs and not ended.is_declined:
+        texts.append(f"Nothing of plan {visible(ended.undone.id)} is left to undo.\n")
+    return "".join(texts)
 
 
 def status(seen: Status, cluster_name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
-from reconciler.model.move import Move
+from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
@@ -18,7 +18,7 @@ from reconciler.staging.situation import situation
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.topic_changes import MIN_ISR
 from reconciler.staging.undone_changes import undone_changes
-from reconciler.staging.way_back import warning, way_back
+from reconciler.staging.way_back import moves_of, warning, way_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     missing, which is what any way back copies; that, and no price, is its proof.
     """
     rules = topic_rules(desired, observed)
-    topics = undone_changes(undone, observed)
+    others = _made_again(undone, observed)
+    topics = undone_changes(undone, observed, others)
     at = situation(observed, desired, rules, {})
-    back = way_back(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted)
+    back = way_back(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
     staged = stage_moves(back.moves, topics.changes, back.elections, observed=observed, desired=desired, rules=rules)
     left = (*topics.left, *back.left)
     before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
@@ -60,6 +61,13 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     return GoingBack(replace(plan, cluster_name=undone.cluster_name, violations=violations), left)
 
 
+def _made_again(undone: Plan, observed: Cluster) -> set[str]:
+    """Return the topics that only have the name of one that the plan touched."""
+    known = undone.topic_ids
+    ids = {name: topic.topic_id for name, topic in observed.topics.items() if name in known}
+    return {name for name, found in ids.items() if found is not None and found != known[name]}
+
+
 def policy_of(plan: Plan) -> Desired:
     """Return the limits that a plan itself tells of, for where nothing is declared: its throttle, batches, time-out."""
     rates = [stage.throttle_bytes_per_second for stage in plan.stages if isinstance(stage, ReassignStage)]
@@ -69,6 +77,24 @@ def policy_of(plan: Plan) -> Desired:
         timeout_seconds=plan.timeout_seconds,
     )
     return Desired(DesiredCluster(plan.cluster_name, moves=moves), digest=plan.source.desired_digest)
+
+
+def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
+    """Return a plan with all throttles that any rollback of that plan could set: by it one that was lost is found.
+
+    It moves each partition between each list that the plan gives it and the first, both ways: never to be run.
+    """
+    goals = {restore.topic_partition: restore.replicas for restore in undone.rollback.assignments}
+    ends = {
+        (move.topic_partition, end)
+        for move in moves_of(undone)
+        for end in (move.from_replicas, move.to_replicas)
+        if end != goals.get(move.topic_partition, end)
+    }
+    ways = [Move(key, end, goals[key], 0, Reason.ASSIGNMENT) for key, end in sorted(ends)]
+    ways += [replace(way, from_replicas=way.to_replicas, to_replicas=way.from_replicas) for way in ways]
+    stage = ReassignStage(1, tuple(ways), desired.cluster.moves.throttle_bytes_per_second)
+    return replace(undone, stages=(stage,) if ways else (), topic_changes=())
 
 
 def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) -> Cluster:

@@ -1,6 +1,6 @@
 """A plan's topic changes the other way round: configs come back, what Kafka cannot undo is named."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -32,11 +32,19 @@ class UndoneChanges:
         return found
 
 
-def undone_changes(undone: Plan, observed: Cluster) -> UndoneChanges:
-    """Return what undoes the plan's topic changes, as far as they have been made."""
+def undone_changes(undone: Plan, observed: Cluster, others: Collection[str] = ()) -> UndoneChanges:
+    """Return what undoes the plan's topic changes, as far as they have been made.
+
+    `others`: topics that were made since under the name of one that the plan touched; they are left alone.
+    """
     found = UndoneChanges()
+    for name in sorted(others):
+        text = f"topic {name} is another one, made since under the same name: it is left alone"
+        found.left.append(warning("KR854", text))
     altered: dict[str, list[AlterConfigs]] = {}
     for change in undone.topic_changes:
+        if change.topic in others:
+            continue
         if isinstance(change, AlterConfigs):
             altered.setdefault(change.topic, []).append(change)
         else:
@@ -91,7 +99,7 @@ def _configs_back(name: str, changes: list[AlterConfigs], topic: Topic | None, f
         elif now == made[key]:
             back[key] = before[key]
         else:
-            text = f"topic {name}: {key} is {_told(now)}, and the plan made it {_told(made[key])}"
+            text = f"topic {name}: {key} is {_told(now)}, not {_told(made[key])} as by the plan"
             found.left.append(warning("KR858", f"{text}: somebody else changed it, so it is left alone"))
     if back:
         found.changes.append(
@@ -105,4 +113,4 @@ def _configs_back(name: str, changes: list[AlterConfigs], topic: Topic | None, f
 
 
 def _told(value: str | None) -> str:
-    return "not set" if value is None else f"set to {value}"
+    return "unset" if value is None else repr(value)

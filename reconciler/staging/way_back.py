@@ -11,6 +11,7 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
+from reconciler.staging.problems import some
 from reconciler.staging.situation import Situation
 from reconciler.staging.topic_changes import KAFKA_DEFAULT_MIN_ISR, MIN_ISR
 
@@ -19,34 +20,42 @@ Replicas = tuple[int, ...]
 
 @dataclass(slots=True)
 class WayBack:
-    """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now."""
+    """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now.
+
+    `led_otherwise`: partitions whose leader was not the first replica.
+    """
 
     moves: list[Move] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
     told: list[Problem] = field(default_factory=list)
     left: list[Problem] = field(default_factory=list)
+    led_otherwise: list[Restore] = field(default_factory=list)
 
 
 def way_back(
-    undone: Plan, situation: Situation, min_isr: Mapping[str, str | None], deleted: Collection[str] = ()
+    undone: Plan, situation: Situation, min_isr: Mapping[str, str | None], left_out: Collection[str] = ()
 ) -> WayBack:
     """Return the whole moves, one a partition, and elections that restore lists and leaders.
 
-    `min_isr` holds the override that a topic will have once its configs are undone, `deleted` topics that the plan has
-    deleted: of their partitions nothing is said.
+    `min_isr` holds the override that a topic will have once its configs are undone, `left_out` topics of whose
+    partitions nothing is said.
     """
     found = WayBack()
     courses = _courses(undone)
     for restore in undone.rollback.assignments:
         key = restore.topic_partition
+        if key.topic in left_out:
+            continue
         partition = situation.observed.partition(key)
         if partition is None:
-            if key.topic not in deleted:
-                found.left.append(
-                    warning("KR854", f"{key} is gone, and so it does not go back to {list(restore.replicas)}")
-                )
+            text = f"{key} is gone, and so it does not go back to {list(restore.replicas)}"
+            found.left.append(warning("KR854", text))
             continue
         _one(restore, partition, courses.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
+    if found.led_otherwise:
+        led = some([f"{restore.topic_partition} by {restore.leader}" for restore in found.led_otherwise])
+        text = f"not all partitions were led by their first replica ({led}), and now are"
+        found.told.append(warning("KR855", f"{text}: only a first replica can be elected"))
     return found
 
 
@@ -63,8 +72,7 @@ def _one(restore: Restore, partition: Partition, course: Sequence[Replicas], gro
         found.left.append(trouble)
         return
     if restore.leader not in {None, goal[0], partition.leader}:
-        text = f"{key} was led by {restore.leader}, which is not first in {list(goal)}: only a first replica is elected"
-        found.told.append(warning("KR855", text))
+        found.led_otherwise.append(restore)
     if partition.replicas != goal:
         found.moves.append(_move(key, partition, goal))
     elif partition.leader != goal[0] and restore.leader == goal[0]:

@@ -1,5 +1,7 @@
 """A run's own files: its journal, and beside it the plan that it runs, so that `status` and `cancel` can find it."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +31,22 @@ def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
         return read_plan(path) if path.exists() else None
     found = sorted(_runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}"), key=_last_heard_of)
     return read_plan(found[-1]) if found else None
+
+
+def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
+    """Yield the plans kept for that cluster whose files hold that text, the one last heard of first."""
+    known = _runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}")
+    found = [_plan_beside(Path(inputs.journal))] if inputs.journal else known
+    for path in sorted(found, key=_last_heard_of, reverse=True):
+        if path.exists() and holding.encode() in path.read_bytes():
+            yield read_plan(path)
+
+
+def of_rollback(inputs: Inputs) -> Inputs:
+    """Return where a rollback of a run is told: beside that run's own journal, where one is named."""
+    if not inputs.journal:
+        return inputs
+    return replace(inputs, journal=f"{inputs.journal.removesuffix('.jsonl')}.rollback.jsonl")
 
 
 def kept_runs(inputs: Inputs, cluster: str) -> tuple[tuple[Path, RunJournal], ...]:

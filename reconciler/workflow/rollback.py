@@ -1,0 +1,222 @@
+"""`cancel --rollback`: what is in flight is taken back, then finished stages are undone, as a plan of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reconciler.admin.port import Admin, ProgressHook
+from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.restore import restore_throttles
+from reconciler.apply.run import run_plan
+from reconciler.files.plan_file import read_plan, with_id
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Problem, ReconcilerError, Severity, StalePlan
+from reconciler.model.rolled_back import RolledBack
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
+from reconciler.workflow.checked import refuse_unsafe_way_back
+from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, of_rollback, run_journal
+from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.supposed import refuse_supposed
+
+
+class NoRun(ReconcilerError):
+    """No run is known on this machine, and no plan was named."""
+
+    code = "KR709"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What whoever asks for a rollback is told and asked: each plan is shown to `is_confirmed` before it runs."""
+
+    is_confirmed: Callable[[Plan], bool] = lambda _plan: True
+    should_stop: Callable[[], str | None] = lambda: None
+    progress: Callable[[RunProgress], None] | None = None
+    notify: Callable[[str], None] = lambda _text: None
+
+
+def plan_to_cancel(inputs: Inputs, plan_path: str | None) -> Plan:
+    """Return the plan that is named, else that of the run last heard of on the cluster; raises NoRun."""
+    plan = read_plan(plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
+    if plan is None:
+        raise NoRun(
+            f"no run of {cluster_name(inputs)} is known here: name the plan that it runs: reconciler cancel PLAN"
+        )
+    return plan
+
+
+def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
+    """Return the plan to undo: where none is named and the latest run is a rollback, the one that that undoes."""
+    plan = plan_to_cancel(inputs, plan_path)
+    undone = plan.source.rolls_back
+    if plan_path is None and undone is not None:
+        found = [one for one in kept_plans(inputs, plan.cluster_name, holding=undone) if one.id == undone]
+        if not found:
+            raise NoRun(
+                f"the latest run of {plan.cluster_name} is the rollback of plan {undone}, which is not known here:"
+                " name its file: reconciler cancel --rollback PLAN"
+            )
+        plan = found[0]
+    refuse_supposed(plan, "has nothing to undo")
+    return plan
+
+
+def rollback_plan(inputs: Inputs, undone: Plan, reading: ProgressHook | None = None) -> Plan:
+    """Return the plan that undoes another, or a rollback of it that was stopped; nothing is changed.
+
+    Moves in flight count as taken back, as a cancel does first; the plan warns of them.
+    """
+    desired = _desired(inputs, undone)
+    with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
+        begun = _begun(inputs, undone, admin)
+        if begun is not None:
+            return begun
+        return _made(undone, admin, desired, reading).plan
+
+
+def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBack:
+    """Cancel what is in flight of that plan, undo its finished stages, and return what was done.
+
+    A rollback that was stopped is gone on with first. Raises what a run raises; RunFailed, with the result, where some
+    of it could not go back.
+    """
+    desired = _desired(inputs, undone)
+    with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
+        rollback = _Rollback(inputs, undone, desired, admin, hooks)
+        return rollback.ended()
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    plan: Plan
+    left: tuple[Problem, ...]
+
+
+@dataclass(slots=True)
+class _Rollback:
+    """One rollback under way; `runs` grows with each plan that has ended."""
+
+    inputs: Inputs
+    undone: Plan
+    desired: Desired | None
+    admin: Admin
+    hooks: Hooks
+    runs: tuple[tuple[Plan, RunResult], ...] = ()
+
+    def ended(self) -> RolledBack:
+        """Go on with what was begun, cancel, undo the rest, and return what was done."""
+        begun = _begun(self.inputs, self.undone, self.admin)
+        if begun is not None and not self._has_run(begun):
+            return RolledBack(self.undone, is_declined=True, is_simulated=self._is_simulated)
+        if begun is None:
+            self._refind_lost_rollback()
+        journal = run_journal(self.inputs, self.undone)
+        cancelled = cancel_run(self.undone, self.admin, journal, notify=self.hooks.notify)
+        self._stop_if_asked()
+        made = _made(self.undone, self.admin, self.desired)
+        is_declined = not made.plan.is_empty and not self._has_run(made.plan)
+        ended = RolledBack(self.undone, cancelled, self.runs, is_declined, self._is_simulated)
+        if made.left and not is_declined:
+            raise RunFailed(_left_text(self.undone, made.left), code="KR717", result=_last_result(ended))
+        return ended
+
+    @property
+    def _is_simulated(self) -> bool:
+        return self.desired is not None and self.desired.cluster.simulation is not None
+
+    def _stop_if_asked(self) -> None:
+        reason = self.hooks.should_stop()
+        if reason is not None:
+            text = f"stopped before the rollback of plan {self.undone.id} began: {reason}; what was in flight is back"
+            raise StoppedEarly(f"{text}. Run cancel --rollback again to go on", code="KR718")
+
+    def _refind_lost_rollback(self) -> None:
+        """Clear up after a rollback that may have been started elsewhere, and of which only the plan undone is known.
+
+        Its throttles go once nothing of it is in flight. A run of the plan that is known here would be known with it.
+        """
+        from reconciler.staging.rollback import every_throttle_back, policy_of
+
+        if any(event.step == "run" for event in run_journal(self.inputs, self.undone).events):
+            return
+        foreign = foreign_moves(self.undone, self.admin)
+        if foreign:
+            told = "\n".join(foreign)
+            text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
+            raise RunFailed(f"{text}; then run cancel --rollback again. Nothing has been changed.", code="KR719")
+        traces = every_throttle_back(self.undone, self.desired or policy_of(self.undone))
+        restore_throttles(traces, self.admin, MemoryJournal(), notify=self.hooks.notify)
+
+    def _has_run(self, plan: Plan) -> bool:
+        """Run a plan if it is wanted, and return whether it was."""
+        if not self.hooks.is_confirmed(plan):
+            return False
+        own = of_rollback(self.inputs)
+        keep_plan(own, plan)
+        try:
+            result = run_plan(
+                plan,
+                self.admin,
+                run_journal(own, plan),
+                progress=self.hooks.progress,
+                should_stop=self.hooks.should_stop,
+                windows=self.desired.cluster.windows if self.desired else (),
+                notify=self.hooks.notify,
+            )
+        except ReconcilerError as error:
+            error.args = (f"{error}\n{_way_on(self.undone, plan)}",)
+            raise
+        self.runs = (*self.runs, (plan, result))
+        return True
+
+
+def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
+    return None if inputs.is_client_given else declared(inputs, undone.cluster_name)
+
+
+def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:
+    """Return the latest rollback of that plan which this machine knows to have begun, not ended, and still fits."""
+    own = of_rollback(inputs)
+    for plan in kept_plans(own, undone.cluster_name, holding=undone.id):
+        if plan.source.rolls_back != undone.id or plan.violations:
+            continue
+        outcomes = [event.outcome for event in run_journal(own, plan).events if event.step == "run"]
+        if outcomes[-1:] == [Outcome.DONE]:
+            return None
+        try:
+            run_plan(plan, admin, MemoryJournal(), is_dry_run=True)
+        except StalePlan:
+            return None
+        return plan
+    return None
+
+
+def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: ProgressHook | None = None) -> _Made:
+    from reconciler.staging.rollback import as_if_cancelled, policy_of, rollback_of
+
+    limits = desired or policy_of(undone)
+    in_flight = moves_in_flight(undone, admin)
+    observed = as_if_cancelled(admin.observe(progress=reading), undone, in_flight)
+    back = rollback_of(undone, observed, limits)
+    refuse_unsafe_way_back(back.plan, observed, limits)
+    plan = back.plan
+    if in_flight:
+        text = f"{len(in_flight)} moves of plan {undone.id} are in flight: cancel takes them back first"
+        told = Problem("KR859", f"{text}; until then apply refuses this plan", severity=Severity.WARNING)
+        plan = replace(plan, warnings=(told, *plan.warnings))
+    return _Made(with_id(plan), back.left)
+
+
+def _left_text(undone: Plan, left: tuple[Problem, ...]) -> str:
+    told = "\n".join(problem.message for problem in left)
+    return f"the rollback of plan {undone.id} leaves {len(left)} things as they are:\n{told}"
+
+
+def _last_result(ended: RolledBack) -> RunResult | None:
+    return ended.runs[-1][1] if ended.runs else ended.cancelled
+
+
+def _way_on(undone: Plan, plan: Plan) -> str:
+    return f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it."
