@@ -47,8 +47,8 @@ def _to_nobody(_text: str) -> None:
 class Session:
     """What a run holds while it works.
 
-    `throttles`: what is on the cluster because of this plan. `first_lists`: the throttle lists as this run first saw
-    them. `notify` is called with what somebody who waits for the run should know at once.
+    `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles
+    as this run first saw them. `notify` is called with what somebody who waits for the run should know at once.
     """
 
     admin: Admin
@@ -56,6 +56,7 @@ class Session:
     itinerary: Itinerary
     notify: Callable[[str], None] = _to_nobody
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0

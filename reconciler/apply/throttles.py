@@ -110,14 +110,15 @@ def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
 def rates_to_set(
     wanted: Mapping[int, str], configs: Mapping[int, Mapping[str, str]], record: ThrottleRecord, ours: Items
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
-    """Return the changes that give each live broker both rates; nothing for a broker that has them.
+    """Return the changes that give each live broker both rates; nothing for a broker that has them from this run.
 
+    What is read may be older than what this run has put back, so a rate that it does not hold is set whatever is read.
     A rate of ours that somebody has replaced by another since is left as they want it.
     """
     changes: dict[int, tuple[ConfigChange, ...]] = {}
     for broker, rate in wanted.items():
         values = {key: configs[broker].get(key) for key in BROKER_THROTTLES} if broker in configs else {}
-        needed = {key for key, value in values.items() if value != rate}
+        needed = {key for key, value in values.items() if value != rate or (broker, key) not in record.rates}
         taken_over = {key for key in needed if _is_taken_over(record, (broker, key), values[key], ours)}
         if needed - taken_over:
             keys = sorted(needed - taken_over)

@@ -57,6 +57,7 @@ def adopt_leftovers(session: Session) -> None:
         found = _found(session)
         missed = {key: entry for key, entry in found.lists.items() if key not in session.throttles.lists}
         session.throttles = session.throttles.with_rates(found.rates).with_lists(missed)
+    session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
 
 
@@ -88,12 +89,14 @@ def put_throttles(session: Session, stage: ReassignStage) -> bool:
     to_append = lists_to_extend(lists, topic_configs, session.throttles, session.first_lists)
     if not to_set and not to_append:
         return True
-    rates_before = {(b, change.key): broker_configs[b].get(change.key) for b, keys in to_set.items() for change in keys}
+    changed_rates = [(broker, change.key) for broker, changes in to_set.items() for change in changes]
+    for broker, key in changed_rates:
+        session.first_rates.setdefault((broker, key), broker_configs[broker].get(key))
     for topic, key in to_append:
         session.first_lists.setdefault((topic, key), topic_configs[topic].get(key))
-    # What an earlier stage found is what was there before; what this one finds may be ours.
+    # What this run found first is what was there before; what a later stage finds may be ours.
     added = ThrottleRecord(
-        {key: session.throttles.rates.get(key, before) for key, before in rates_before.items()},
+        {key: session.first_rates[key] for key in changed_rates},
         {key: Entry(session.first_lists[key], items) for key, items in to_append.items()},
     )
     crash_point("intent.before")
