@@ -1,16 +1,19 @@
 """Where a run stands now, as the cluster tells it; the journal only adds when bytes were last counted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from reconciler.admin.port import Admin
-from reconciler.apply.checks import MIN_ISR, is_stage_done, min_isr_of
+from reconciler.admin.port import Admin, Reassignment
+from reconciler.apply.checks import is_stage_done
 from reconciler.apply.course import Itinerary, itinerary
+from reconciler.apply.known import is_open
 from reconciler.apply.observed import Observed
 from reconciler.apply.progress import copied_bytes
 from reconciler.apply.throttles import throttle_keys
 from reconciler.apply.withdraw import moves_under_way
+from reconciler.diff.health import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEvent
@@ -20,14 +23,67 @@ from reconciler.model.topic_partition import TopicPartition
 K = TypeVar("K", int, str)
 
 
+@dataclass(slots=True)
+class Watcher:
+    """Looks at one cluster, again and again: what cannot change much is read once, all that a run changes each time."""
+
+    plan: Plan | None
+    admin: Admin
+    cluster: Cluster | None = None
+    min_isr: int = 1
+    previous: Status | None = None
+
+    def look(self, journal_events: Sequence[RunEvent] = ()) -> Status:
+        """Return where the run stands; from the second look on, also how fast it goes. Changes nothing."""
+        flights = self.admin.reassignments()
+        cluster = self.cluster = self._first() if self.cluster is None else self._again(self.cluster)
+        self.previous = _status(
+            self.plan, self.admin, _Seen(cluster, flights, self.min_isr), journal_events, self.previous
+        )
+        return self.previous
+
+    def _first(self) -> Cluster:
+        cluster = self.admin.observe()
+        alive = [broker for broker in cluster.brokers if cluster.is_alive(broker)]
+        self.min_isr = brokers_min_isr(cluster, self.admin.broker_settings(alive, [MIN_ISR]))
+        return cluster
+
+    def _again(self, known: Cluster) -> Cluster:
+        """Return the cluster with brokers, partitions, rates, and configs of the plan's topics as they are now."""
+        brokers = self.admin.brokers()
+        rates = self.admin.broker_configs([broker.id for broker in brokers.values() if not broker.is_fenced])
+        planned = itinerary(self.plan).topics if self.plan is not None else frozenset()
+        topics = self.admin.topics({*known.topics, *planned})
+        configs = self.admin.topic_configs(sorted(planned & topics.keys()))
+        kept = {**{name: topic.configs for name, topic in known.topics.items()}, **configs}
+        return replace(
+            known,
+            brokers={one.id: replace(one, configs=rates.get(one.id, {})) for one in brokers.values()},
+            topics={name: replace(topic, configs=kept.get(name, {})) for name, topic in topics.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    cluster: Cluster
+    flights: Mapping[TopicPartition, Reassignment]
+    min_isr: int
+
+
 def run_status(
     plan: Plan | None, admin: Admin, journal_events: Sequence[RunEvent] = (), *, previous: Status | None = None
 ) -> Status:
     """Return where a run stands; with the status before it, also how fast it goes. Changes nothing."""
-    cluster = admin.observe()
+    return Watcher(plan, admin, previous=previous).look(journal_events)
+
+
+def _status(
+    plan: Plan | None, admin: Admin, seen: _Seen, journal_events: Sequence[RunEvent], previous: Status | None
+) -> Status:
+    cluster = seen.cluster
     observed = Observed(
         topics=cluster.topics,
-        reassignments=admin.reassignments(),
+        reassignments=seen.flights,
         brokers=cluster.brokers,
         configs={name: topic.configs for name, topic in cluster.topics.items()},
     )
@@ -40,7 +96,7 @@ def run_status(
     rate = _rate(previous, statuses, now)
     left = sum(status.move.bytes - status.copied_bytes for status in statuses)
     ours = {move.topic_partition for move in moves}
-    blocking = blocking_partitions(cluster)
+    blocking = blocking_partitions(cluster, seen.min_isr)
     return Status(
         time=now,
         plan_id=plan.id if plan else None,
@@ -56,18 +112,8 @@ def run_status(
         safe_to_stop=tuple(b for b in sorted(cluster.brokers) if cluster.is_alive(b) and b not in blocking),
         blocking=blocking,
         last_event=journal_events[-1] if journal_events else None,
+        is_open=is_open(journal_events),
     )
-
-
-def blocking_partitions(cluster: Cluster) -> Mapping[int, tuple[TopicPartition, ...]]:
-    """Return, for each broker, the partitions that would be under min ISR, or more so, were it to stop."""
-    found: dict[int, list[TopicPartition]] = {}
-    for key, partition in cluster.partitions():
-        wanted = min_isr_of(partition, cluster.topics[key.topic].configs.get(MIN_ISR))
-        if len(partition.isr) <= wanted:
-            for broker in partition.isr:
-                found.setdefault(broker, []).append(key)
-    return {broker: tuple(found[broker]) for broker in sorted(found)}
 
 
 def _undone(course: Itinerary | None, observed: Observed) -> list[int]:

@@ -1,14 +1,21 @@
 """`reconciler status`."""
 
+import sys
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import write
+from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.cli.terminal import tell, write
+from reconciler.model.problem import ClusterUnavailable
 
-EVERY_SECONDS = 5
+if TYPE_CHECKING:
+    from reconciler.workflow.status import Seen, Watched
+
+EVERY_SECONDS = 3
 EXAMPLES = """\b
 Examples:
   reconciler status --cluster prod-eu --watch
@@ -23,17 +30,94 @@ Examples:
 @verb_options(TEXT, JSON)
 @click.pass_context
 def command(context: click.Context, plan_path: str | None, *, watch: bool) -> int:
-    """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop. Changes nothing."""
+    """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop.
+
+    Changes nothing but what an ended run owes: a throttle that it could not take off because its broker was down.
+    With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
+    line of its own.
+    """
     asked = asked_for(context)
     refuse_state(asked, "status")
-    from reconciler.render import as_json, as_text
-    from reconciler.workflow.status import look_at_run
+    from reconciler.workflow.status import watched
 
-    seen = look_at_run(asked.inputs, plan_path)
-    shown = as_json.status if asked.is_json else as_text.status
-    write(shown(seen.status, seen.cluster_name), asked.color)
-    while watch and seen.status.stage is not None:
-        time.sleep(EVERY_SECONDS)
-        seen = look_at_run(asked.inputs, plan_path, previous=seen)
-        write(shown(seen.status, seen.cluster_name), asked.color)
+    with watched(asked.inputs, plan_path) as run:
+        if not watch:
+            seen = run.look()
+            _tell_paid(seen, set())
+            write(_shown(seen, asked), asked.color)
+        elif asked.is_json:
+            _each_on_a_line(run)
+        elif sys.stdout.isatty():
+            _redrawn(run, asked)
+        else:
+            _each_that_differs(run, asked)
     return Exit.DONE
+
+
+def _shown(seen: "Seen", asked: Asked) -> str:
+    from reconciler.render import as_json, as_text
+
+    return (as_json.status if asked.is_json else as_text.status)(seen.status, seen.cluster_name)
+
+
+def _looks(run: "Watched") -> Iterator["Seen"]:
+    """Yield look after look until the run has ended; a cluster that does not answer is told of, and asked again."""
+    told: set[str] = set()
+    seen = run.look()
+    while True:
+        _tell_paid(seen, told)
+        yield seen
+        if seen.status.has_ended:
+            return
+        seen = _next(run, told)
+
+
+def _next(run: "Watched", told: set[str]) -> "Seen":
+    while True:
+        time.sleep(EVERY_SECONDS)
+        try:
+            return run.look()
+        except ClusterUnavailable as error:
+            _tell_once(f"warning: {error} ({error.code})", told)
+
+
+def _tell_paid(seen: "Seen", told: set[str]) -> None:
+    for line in seen.paid:
+        _tell_once(f"debts of ended runs: {line}", told)
+
+
+def _tell_once(line: str, told: set[str]) -> None:
+    if line not in told:
+        told.add(line)
+        tell(line)
+
+
+def _each_on_a_line(run: "Watched") -> None:
+    from reconciler.render import as_json
+
+    for seen in _looks(run):
+        write(as_json.status_line(seen.status, seen.cluster_name))
+        sys.stdout.flush()
+
+
+def _each_that_differs(run: "Watched", asked: Asked) -> None:
+    before = ""
+    for seen in _looks(run):
+        text = _shown(seen, asked)
+        if text != before:
+            write(f"{'' if not before else chr(10)}{seen.status.time:%Y-%m-%d %H:%M:%S} UTC\n{text}", asked.color)
+            sys.stdout.flush()
+        before = text
+
+
+def _redrawn(run: "Watched", asked: Asked) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    # What is larger than the terminal is cut while it changes, and whole at the end.
+    with Live(console=Console(), auto_refresh=False, vertical_overflow="ellipsis") as shown:
+        text = ""
+        for seen in _looks(run):
+            text = _shown(seen, asked)
+            shown.update(Text(text.rstrip("\n")), refresh=True)

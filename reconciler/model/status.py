@@ -23,7 +23,8 @@ class Status:
 
     `stage`: the first that is not done, None where all are, or there is no plan. `blocking`: for each broker that is
     not safe to stop, the partitions that would go under min ISR without it. `foreign`: targets of the reassignments
-    that are not the plan's. `last_event`: the journal's last line.
+    that are not the plan's. `last_event`: the journal's last line. `is_open`: the journal tells
+    of a start without an end. `holder`: who holds the cluster's lock, in words.
     """
 
     time: datetime
@@ -40,6 +41,14 @@ class Status:
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
     last_event: RunEvent | None = None
+    is_open: bool = False
+    holder: str | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is no run to wait for: none is known, all is done, or its journal tells that it stopped."""
+        is_over = self.last_event is not None and not self.is_open and not self.moves and self.holder is None
+        return self.stage is None or is_over
 
     @property
     def copied_bytes(self) -> int:

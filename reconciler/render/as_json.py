@@ -117,40 +117,49 @@ def _result(ended: RunResult) -> dict[str, object]:
 
 def status(seen: Status, cluster_name: str) -> str:
     """Return where a run stands."""
+    return document(_status(seen, cluster_name))
+
+
+def status_line(seen: Status, cluster_name: str) -> str:
+    """Return where a run stands, on one line."""
+    return json.dumps(_status(seen, cluster_name), sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _status(seen: Status, cluster_name: str) -> dict[str, object]:
     event = seen.last_event
-    return document(
-        {
-            "cluster": cluster_name,
-            "time": seen.time.isoformat(),
-            "planId": seen.plan_id,
-            "stage": seen.stage,
-            "stages": seen.stages,
-            "stagesDone": seen.stages_done,
-            "moves": [
-                {
-                    "topic": each.move.topic_partition.topic,
-                    "partition": each.move.topic_partition.partition,
-                    "from": list(each.move.from_replicas),
-                    "to": list(each.move.to_replicas),
-                    "copiedBytes": each.copied_bytes,
-                    "bytes": each.move.bytes,
-                }
-                for each in seen.moves
-            ],
-            "bytesPerSecond": seen.bytes_per_second,
-            "etaSeconds": seen.eta_seconds,
-            "brokerThrottles": {str(owner): dict(keys) for owner, keys in seen.broker_throttles.items()},
-            "topicThrottles": {owner: dict(keys) for owner, keys in seen.topic_throttles.items()},
-            "foreign": [
-                {"topic": key.topic, "partition": key.partition, "to": list(to)} for key, to in seen.foreign.items()
-            ],
-            "safeToStop": list(seen.safe_to_stop),
-            "blocking": {str(owner): [str(key) for key in keys] for owner, keys in seen.blocking.items()},
-            "lastEvent": {"time": event.time.isoformat(), "step": event.step, "outcome": event.outcome.value}
-            if event
-            else None,
-        }
-    )
+    return {
+        "cluster": cluster_name,
+        "time": seen.time.isoformat(),
+        "planId": seen.plan_id,
+        "stage": seen.stage,
+        "stages": seen.stages,
+        "stagesDone": seen.stages_done,
+        "moves": [
+            {
+                "topic": each.move.topic_partition.topic,
+                "partition": each.move.topic_partition.partition,
+                "from": list(each.move.from_replicas),
+                "to": list(each.move.to_replicas),
+                "copiedBytes": each.copied_bytes,
+                "bytes": each.move.bytes,
+            }
+            for each in seen.moves
+        ],
+        "bytesPerSecond": seen.bytes_per_second,
+        "etaSeconds": seen.eta_seconds,
+        "brokerThrottles": {str(owner): dict(keys) for owner, keys in seen.broker_throttles.items()},
+        "topicThrottles": {owner: dict(keys) for owner, keys in seen.topic_throttles.items()},
+        "foreign": [
+            {"topic": key.topic, "partition": key.partition, "to": list(to)} for key, to in seen.foreign.items()
+        ],
+        "safeToStop": list(seen.safe_to_stop),
+        "blocking": {str(owner): [str(key) for key in keys] for owner, keys in seen.blocking.items()},
+        "isOpen": seen.is_open,
+        "lockedBy": seen.holder,
+        "lastEvent": {"time": event.time.isoformat(), "step": event.step, "outcome": event.outcome.value}
+        if event
+        else None,
+    }
 
 
 def document(value: Mapping[str, object]) -> str:

@@ -150,6 +150,7 @@ def status(seen: Status, cluster_name: str) -> str:
     lines += _table([_moving_cells(each) for each in seen.moves])
     lines += [_throttle_line(f"broker {owner}", keys) for owner, keys in seen.broker_throttles.items()]
     lines += [_throttle_line(f"topic {visible(owner)}", keys) for owner, keys in seen.topic_throttles.items()]
+    lines += [f"locked by {visible(seen.holder)}"] if seen.holder else []
     lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
     lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
     lines += [

@@ -1,29 +1,67 @@
-"""`status`: where a run stands, as the cluster tells it."""
+"""`status`: where a run stands, as the cluster tells it; debts of ended runs are paid on the way."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from reconciler.apply.status import run_status
+from reconciler.admin.port import Admin
+from reconciler.apply.status import Watcher
 from reconciler.files.plan_file import read_plan
+from reconciler.model.plan import Plan
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.runs import latest_plan, run_journal
 from reconciler.workflow.sources import cluster_admin, declared
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A status, and the cluster that it is of."""
+    """A status, the cluster that it is of, and what was paid of the debts of ended runs, in sentences."""
 
     cluster_name: str
     status: Status
+    paid: tuple[str, ...] = ()
 
 
-def look_at_run(inputs: Inputs, plan_path: str | None = None, *, previous: Seen | None = None) -> Seen:
-    """Return where that plan's run stands, or the latest one on the cluster; with the look before, also how fast."""
+@dataclass(slots=True)
+class Watched:
+    """One cluster and the plan whose run is looked at; each look but the first also tells how fast it goes."""
+
+    name: str
+    inputs: Inputs
+    plan: Plan | None
+    watcher: Watcher
+    reopen: Callable[[], Admin] | None = None
+
+    def look(self) -> Seen:
+        """Return where the run stands; throttles that ended runs owe are taken off first, if their broker is back."""
+        if self.reopen is not None and self.watcher.previous is not None:
+            self.watcher.admin = self.reopen()
+        paid = pay_debts(self.inputs, self.name, self.watcher.admin)
+        events = run_journal(self.inputs, self.plan).events if self.plan is not None else ()
+        return Seen(self.name, self.watcher.look(events), paid)
+
+
+@contextmanager
+def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
+    """Yield the run of that plan, or the latest one on the cluster, to be looked at as often as wanted."""
     plan = read_plan(plan_path) if plan_path else None
     name = plan.cluster_name if plan else cluster_name(inputs)
     plan = plan or latest_plan(inputs, name)
-    events = run_journal(inputs, plan).events if plan else ()
     desired = None if inputs.is_client_given else declared(inputs, name)
-    with cluster_admin(replace(inputs, cluster=name), desired) as admin:
-        return Seen(name, run_status(plan, admin, events, previous=previous.status if previous else None))
+    here = replace(inputs, cluster=name)
+    is_file = desired is not None and desired.cluster.simulation is not None
+    with ExitStack() as opened:
+
+        def open_cluster() -> Admin:
+            return opened.enter_context(cluster_admin(here, desired))
+
+        # A simulated cluster is a file, which other processes write: it is read anew for each look.
+        yield Watched(name, inputs, plan, Watcher(plan, open_cluster()), open_cluster if is_file else None)
+
+
+def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Seen:
+    """Return where that plan's run stands, or the latest one on the cluster."""
+    with watched(inputs, plan_path) as run:
+        return run.look()

@@ -1,12 +1,16 @@
 """Status tells what the cluster shows, and changes nothing."""
 
+from dataclasses import replace
+
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.apply.status import blocking_partitions, run_status
+from reconciler.apply.status import Watcher, run_status
+from reconciler.diff.health import blocking_partitions
+from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -68,3 +72,36 @@ def test_a_broker_is_safe_to_stop_while_no_partition_would_go_under_min_isr() ->
         5: (TopicPartition("c", 0),),
     }
     assert run_status(None, admin_of(found)).safe_to_stop == (1, 3, 6)
+
+
+def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_cluster_again() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+    admin = admin_of(before)
+    watcher = Watcher(plan, admin)
+    first = watcher.look()
+    run_plan(plan, admin, MemoryJournal())
+    admin.kill_broker(6)
+    asked: list[str] = []
+    admin.fault = lambda name, _moment: asked.append(name)
+    second = watcher.look()
+    assert "observe" not in asked
+    assert (first.stage, first.has_ended) == (1, False)
+    assert (second.stage, second.stages_done, second.has_ended) == (None, 1, True)
+    assert (6 in first.safe_to_stop, 6 in second.safe_to_stop) == (True, False)
+    assert second.broker_throttles == run_status(plan, admin_of(admin.cluster)).broker_throttles
+
+
+def test_brokers_own_min_isr_decides_who_is_safe_to_stop() -> None:
+    found = small_cluster("a-0: 1,2,3", "b-0: 4,5,6 isr 4,5", rates={1: {"min.insync.replicas": "2"}})
+    assert run_status(None, admin_of(found)).safe_to_stop == (1, 2, 3, 6)
+
+
+def test_a_run_that_told_its_end_is_not_waited_for() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+    started = RunEvent(admin_of(before).clock.now(), 0, "run", Outcome.STARTED)
+    stopped = replace(started, outcome=Outcome.SKIPPED)
+    assert not run_status(plan, admin_of(before)).has_ended
+    assert not run_status(plan, admin_of(before), [started]).has_ended
+    assert run_status(plan, admin_of(before), [started, stopped]).has_ended
