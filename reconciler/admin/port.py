@@ -8,6 +8,7 @@ from typing import Protocol, Self
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
+from reconciler.model.lock import Holder
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Rights
@@ -124,6 +125,9 @@ class Admin(Protocol):
         The lock of a process that died is waited for (6 s at most on a cluster with Kafka's defaults, and `waiting` is
         told so), that of one that lives is not.
         """
+
+    def lock_holder(self) -> Holder | None:
+        """Return who holds the cluster's lock now, None where it is free; of a dead one for 6 s more."""
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, fenced ones too, without configs and log dirs."""

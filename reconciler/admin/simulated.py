@@ -23,6 +23,7 @@ from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock
 from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
+from reconciler.model.lock import Holder
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
@@ -144,6 +145,11 @@ class SimulatedAdmin:
             self.cluster = self._load()
             self.clock = SimulatedClock(_time(self.cluster.observed_at), self._pass_time)
         return self._lock
+
+    def lock_holder(self) -> Holder | None:
+        """Return who holds the cluster's lock."""
+        self._before("lock_holder")
+        return self._locks.holder
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, without configs and log dirs."""

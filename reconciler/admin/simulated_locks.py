@@ -19,6 +19,10 @@ class HeldLock(Protocol):
 class Locks(Protocol):
     """Where the lock of one simulated cluster is kept."""
 
+    @property
+    def holder(self) -> Holder | None:
+        """Who holds the lock, None while it is free."""
+
     def take(self, holder: Holder, /) -> HeldLock:
         """Return the lock; raises LockHeld where somebody else has it."""
 

@@ -1,6 +1,5 @@
 """The lock of a simulated cluster that is kept in a file: the system frees it when its holder dies, however that is."""
 
-import errno
 import fcntl
 import os
 import time
@@ -11,8 +10,7 @@ from reconciler.model.lock import Holder, LockHeld
 from reconciler.model.problem import Refused
 
 _MOST_BYTES = 4096
-_TAKEN = frozenset({errno.EACCES, errno.EAGAIN})
-_READ_TRIES, _READ_PAUSE_SECONDS = 20, 0.01
+_TAKE_TRIES, _READ_TRIES, _PAUSE_SECONDS = 4, 20, 0.01
 
 
 class LockFile:
@@ -23,14 +21,23 @@ class LockFile:
 
     def take(self, holder: Holder, /) -> "HeldFile":
         """Return the lock; raises LockHeld where another process has it, Refused where none can be taken here."""
-        while True:
+        for _ in range(_TAKE_TRIES):
             descriptor = self._opened()
-            if not self._is_locked(descriptor):
-                os.close(descriptor)
-                raise LockHeld(self._holder())
-            if self._is_this(descriptor):
+            if self._is_locked(descriptor) and self._is_this(descriptor):
                 return HeldFile(self.path, descriptor, holder)
-            os.close(descriptor)  # its holder has removed it since it was opened
+            os.close(descriptor)
+            time.sleep(_PAUSE_SECONDS)  # somebody only looks who holds it, or has just removed it
+        raise LockHeld(self._named())
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who holds the lock, None while it is free."""
+        if not self.path.exists():
+            return None
+        descriptor = self._opened()
+        is_free = self._is_locked(descriptor)
+        os.close(descriptor)
+        return None if is_free else self._named()
 
     def _opened(self) -> int:
         try:
@@ -39,11 +46,12 @@ class LockFile:
             raise self._impossible(error) from error
 
     def _is_locked(self, descriptor: int) -> bool:
+        """Lock it, or return False where another has; closes it where no lock can be had at all."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         except OSError as error:
-            if error.errno in _TAKEN:
-                return False
             os.close(descriptor)
             raise self._impossible(error) from error
         return True
@@ -53,14 +61,14 @@ class LockFile:
             return os.path.samestat(os.fstat(descriptor), self.path.stat())
         return False
 
-    def _holder(self) -> Holder | None:
-        """Return who holds the lock; it writes its name a moment after it has the lock."""
+    def _named(self) -> Holder | None:
+        """Return whom the file names; its holder writes its name a moment after it has the lock."""
         for _ in range(_READ_TRIES):
             with suppress(OSError):
                 found = Holder.read(self.path.read_text(errors="replace")[:_MOST_BYTES])
                 if found is not None:
                     return found
-            time.sleep(_READ_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
         return None
 
     def _impossible(self, error: OSError) -> Refused:
@@ -86,5 +94,6 @@ class HeldFile:
         if descriptor is None:
             return
         with suppress(OSError):
-            self._path.unlink()
+            if os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                self._path.unlink()
         os.close(descriptor)

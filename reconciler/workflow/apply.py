@@ -42,7 +42,7 @@ def apply_plan(
     max_duration: timedelta | None = None,
     should_stop: Callable[[], str | None] = lambda: None,
     progress: Callable[[RunProgress], None] | None = None,
-    notify: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] = lambda _told: None,
 ) -> Applied:
     """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given.
 

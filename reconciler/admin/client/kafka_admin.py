@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from functools import partial
 
 from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
-from reconciler.admin.client.lock import ClusterLock, take_lock
+from reconciler.admin.client.lock import ClusterLock, lock_holder, take_lock
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment, WaitHook
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
+from reconciler.model.lock import Holder
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Rights
@@ -100,6 +101,10 @@ class KafkaAdmin:
     def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> ClusterLock:
         """Return the cluster's lock; until it is released, each write of this admin checks it first."""
         return take_lock(self.wire, this_process(purpose, self.clock.now()), waiting)
+
+    def lock_holder(self) -> Holder | None:
+        """Return who holds the cluster's lock; the group is asked again while it is in motion."""
+        return lock_holder(self.wire)
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker; before Kafka 4.0 dead ones are not told."""

@@ -18,6 +18,7 @@ SURE_SECONDS = 30.0
 COORDINATOR_SECONDS = 30.0
 MOMENT_SECONDS = 2.0
 LEAVE_SECONDS = 2.0
+HOLDER_SECONDS = 10.0
 # A connection that cannot be made must not use up the session.
 SETUP_SECONDS = 2.0
 
@@ -38,6 +39,21 @@ def take_lock(wire: Wire, holder: Holder, waiting: WaitHook | None = None) -> "C
         raise
     _go(member)
     raise LockHeld(seat.holder)
+
+
+def lock_holder(wire: Wire) -> Holder | None:
+    """Return who holds the lock, None where it is free or its holder cannot be told for some seconds."""
+    asking = Member(wire, Holder("", "", "", 0, ""))
+    deadline = now() + HOLDER_SECONDS
+    while True:
+        try:
+            found = asking.described()
+            if not found.is_moving or now() > deadline:
+                return found.holder
+        except Unsettled as error:
+            if now() > deadline:
+                raise _without_coordinator(str(error)) from None
+        time.sleep(PAUSE_SECONDS)
 
 
 def _go(member: Member) -> None:
@@ -170,7 +186,7 @@ class ClusterLock:
         The session's end made one more generation, in which the group was empty, our coming back another. Had somebody
         been in between, there would be more of them, or the group would never have been seen empty.
         """
-        self._was_empty = self._was_empty or self._member.is_group_empty()
+        self._was_empty = self._was_empty or self._member.described().is_empty
         try:
             seat = self._member.join()
         except Forgotten:

@@ -39,10 +39,10 @@ PAUSE_SECONDS = 0.2
 MANY_KEYS, GROUP_KEY = 4, 0
 
 ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCE = 22, 23, 25, 26, 27
-MEMBER_ID_REQUIRED = 79
+MEMBER_ID_REQUIRED, GROUP_ID_NOT_FOUND = 79, 69
 # 14 to 16: the coordinator is loading, none or another; the others: it could not write to __consumer_offsets just now.
 ELSEWHERE = frozenset({-1, 6, REQUEST_TIMED_OUT, 14, 15, 16, 19, 20, 56})
-EMPTY = "Empty"
+EMPTY, MOVING = "Empty", frozenset({"PreparingRebalance", "CompletingRebalance"})
 UNKNOWN_GENERATION = -1
 
 _monotonic = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -68,6 +68,24 @@ class Seat:
     is_leader: bool
     holder: Holder | None
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The group from outside: its state in Kafka's word, and whom its leader named; that is told while it is Stable."""
+
+    state: str
+    holder: Holder | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no member, but had some."""
+        return self.state == EMPTY
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether members come or go just now."""
+        return self.state in MOVING
 
 
 @dataclass(slots=True)
@@ -131,12 +149,15 @@ class Member:
         """Forget the place, not the coordinator."""
         self.member_id, self.generation = "", UNKNOWN_GENERATION
 
-    def is_group_empty(self) -> bool:
-        """Whether the group has no member now, while the coordinator still knows it."""
-        answer = self._send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP]), ANSWER_SECONDS)
+    def described(self) -> Described:
+        """Return the group as its coordinator tells of it to anybody."""
+        answer = self._send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP]))
         (told,) = answer.groups
+        if told.error_code == GROUP_ID_NOT_FOUND:
+            return Described("", None)
         self._check(told.error_code)
-        return bool(told.group_state == EMPTY)
+        words = [bytes(member.member_assignment) for member in told.members if member.member_assignment]
+        return Described(told.group_state, Holder.read(words[0].decode(errors="replace")) if words else None)
 
     def _synced(self, joined: "JoinGroupResponse") -> Seat | None:
         """Return the place, with the leader's word; None where the group is in motion again."""

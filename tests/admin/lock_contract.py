@@ -1,0 +1,93 @@
+"""What both admins promise of the lock: one test class, run against real Kafka and against the simulated cluster.
+
+A subclass gives a fixture `processes`: it makes admins of one cluster, each as another process would have it.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld
+
+Processes = Callable[[], Admin]
+RATE = "follower.replication.throttled.rate"
+
+
+def holder_that_refuses(admin: Admin) -> Holder:
+    """Return whom a refusal names; fail where the lock is given."""
+    with pytest.raises(LockHeld) as refused, admin.lock("second"):
+        pass
+    assert refused.value.holder is not None
+    return refused.value.holder
+
+
+class LockContract:
+    """Subclass it with a fixture `processes`."""
+
+    def test_the_second_is_refused_and_told_who_was_first(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with first.lock("apply of plan 0badcafe") as lock:
+            found = holder_that_refuses(second)
+            assert (found.purpose, found.pid) == ("apply of plan 0badcafe", os.getpid())
+            assert found.since.endswith("Z")
+            assert lock.is_held()
+        with second.lock("cancel of plan 0badcafe"):
+            assert holder_that_refuses(first).purpose == "cancel of plan 0badcafe"
+
+    def test_the_refused_do_not_disturb_the_holder(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with first.lock("first") as lock:
+            for _ in range(3):
+                holder_that_refuses(second)
+                lock.check()
+            first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.SET, "1000000")])
+            first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.DELETE)])
+
+    def test_it_is_free_after_an_error_and_may_be_given_back_twice(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with pytest.raises(ZeroDivisionError), first.lock("first"):
+            _ = 1 / 0
+        lock = second.lock("second")
+        lock.release()
+        lock.release()
+        assert not lock.is_held()
+        first.lock("first again").release()
+
+    def test_anybody_may_ask_who_holds_it(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        assert second.lock_holder() is None
+        with first.lock("first"):
+            found = second.lock_holder()
+            assert found is not None
+            assert (found.purpose, found.pid) == ("first", os.getpid())
+        assert second.lock_holder() is None
+
+    def test_it_is_none_of_the_groups(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with first.lock("first"):
+            assert LOCK_GROUP not in second.groups()
+            assert second.groups([LOCK_GROUP]) == {}
+            assert LOCK_GROUP not in [group.group_id for group in second.observe(has_groups=True).groups]
+
+    def test_of_several_at_once_exactly_one_gets_it(self, processes: Processes) -> None:
+        admins = [processes() for _ in range(3)]
+        together, all_ended = Barrier(len(admins)), Barrier(len(admins))
+
+        def is_given(admin: Admin) -> bool:
+            together.wait(30)
+            try:
+                lock = admin.lock("one of three")
+            except LockHeld as error:
+                all_ended.wait(60)
+                return error.holder is None  # that it is not named counts as wrong
+            all_ended.wait(60)
+            lock.release()
+            return True
+
+        for _ in range(2):
+            with ThreadPoolExecutor(len(admins)) as pool:
+                assert sorted(pool.map(is_given, admins)) == [False, False, True]
