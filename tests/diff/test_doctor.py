@@ -1,0 +1,285 @@
+"""Each thing that can be wrong gives its finding, names what it is about, and a healthy cluster gives none."""
+
+from dataclasses import replace
+
+import pytest
+from helpers.small_cluster import small_cluster
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.examine import examine
+from reconciler.diff.doctor.diagnose import diagnose
+from reconciler.model.cluster import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+    Cluster,
+    LogDir,
+)
+from reconciler.model.desired import Desired, DesiredCluster, TopicPolicy
+from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun, Whose
+from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights, Vitals
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+TWO = {"min.insync.replicas": "2"}
+
+
+def seen(cluster: Cluster) -> Vitals:
+    return examine(SimulatedAdmin(cluster))
+
+
+def findings_of(vitals: Vitals, *known: KnownRun) -> dict[str, Finding]:
+    found = diagnose(vitals, known)
+    assert len({one.code for one in found.findings}) == len(found.findings), found.findings
+    return {one.code: one for one in found.findings}
+
+
+def only(vitals: Vitals, code: str, *known: KnownRun) -> Finding:
+    found = findings_of(vitals, *known)
+    assert list(found) == [code], found
+    assert found[code].next
+    return found[code]
+
+
+def test_a_healthy_cluster_has_no_findings() -> None:
+    found = diagnose(seen(small_cluster("a-0: 1,2,3 size 5", "b-0: 4,5,6", configs={"a": TWO})))
+    assert found.findings == ()
+    assert (found.is_healthy, found.safe_to_stop, dict(found.blocking)) == (True, (1, 2, 3, 4, 5, 6), {})
+    assert (found.release, found.brokers, found.topics, found.partitions) == ("4.1", 6, 2, 2)
+    assert all(one.is_granted for one in found.rights or ())
+
+
+# Partitions
+
+
+def test_partitions_without_a_leader_are_one_finding_for_those_that_can_lead_them() -> None:
+    cluster = small_cluster("a-0: 1,2 isr 2", "a-1: 2,1 isr 2", "b-0: 3,4")
+    offline = [replace(one, leader=None) for one in cluster.topics["a"].partitions]
+    cluster = replace(cluster, topics={**cluster.topics, "a": replace(cluster.topics["a"], partitions=tuple(offline))})
+    finding = only(seen(cluster), "KR640")
+    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2,), (A0, A1))
+    assert "start broker 2: only it has all records" in finding.next
+
+
+def test_what_is_under_min_isr_names_who_is_missing() -> None:
+    cluster = small_cluster("a-0: 1,2,3 isr 1", "a-1: 1,2,3 isr 1,3", "b-0: 1,2,3 isr 1", configs={"a": TWO})
+    (finding,) = [one for one in diagnose(Vitals(cluster)).findings if one.code == "KR641"]
+    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2, 3), (A0,))
+
+
+def test_each_broker_with_lagging_followers_is_told_with_bytes_where_log_dirs_tell_them() -> None:
+    cluster = small_cluster("a-0: 1,2,3 isr 1,3", "a-1: 1,2,3 isr 1,3")
+    replicas = [ReplicaOnDisk(A0, 1, "/d1", 100), ReplicaOnDisk(A0, 2, "/d1", 40, 3), ReplicaOnDisk(A1, 1, "/d1", 9)]
+    finding = only(Vitals(cluster, disks=DiskReport((), tuple(replicas))), "KR642")
+    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.WARNING, (2,), (A0, A1))
+    assert (finding.bytes_behind, finding.records_behind) == (60 + 9, 3)
+    assert only(Vitals(cluster), "KR642").bytes_behind is None
+
+
+def test_a_replica_that_a_move_only_brings_is_not_sick() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2,3 size 1000000000"))
+    admin.reassign({A0: (1, 2, 4)})
+    run = KnownRun("51d0c2aa", is_open=True, began="then", targets={A0: frozenset({(1, 2, 4)})})
+    found = diagnose(replace(examine(admin), holder="apply"), (run,))
+    assert [one.code for one in found.findings] == ["KR663"]
+
+
+def test_min_isr_is_that_of_the_brokers_where_the_topic_has_none() -> None:
+    cluster = small_cluster("a-0: 1,2,3 isr 1,2", rates=dict.fromkeys((1, 2, 3), TWO))
+    found = diagnose(seen(cluster))
+    assert (found.safe_to_stop, list(found.blocking)) == ((3, 4, 5, 6), [1, 2])
+    static = diagnose(Vitals(small_cluster("a-0: 1,2,3 isr 1,2"), settings={1: TWO, 2: TWO}))
+    assert (static.safe_to_stop, list(static.blocking)) == ((3, 4, 5, 6), [1, 2])
+
+
+def test_strays_are_replicas_on_disk_that_metadata_does_not_assign_there() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3 size 5"))
+    assert vitals.disks is not None
+    strays = (ReplicaOnDisk(A0, 4, "/d1", 50), ReplicaOnDisk(TopicPartition("gone", 0), 4, "/d2", 8))
+    hidden = ReplicaOnDisk(TopicPartition("hidden", 0), 4, "/d2", 1)
+    future = ReplicaOnDisk(A0, 1, "/d2", 2, 12, is_future=True)
+    disks = replace(vitals.disks, replicas=(*vitals.disks.replicas, *strays, hidden, future))
+    rights = replace(vitals.rights or Rights(), hidden=frozenset({"hidden"}))
+    found = findings_of(replace(vitals, disks=disks, rights=rights))
+    stray, moving = found["KR680"], found["KR681"]
+    assert (stray.brokers, stray.partitions, stray.bytes_on_disk) == ((4,), (A0, TopicPartition("gone", 0)), 58)
+    assert (moving.gravity, moving.brokers, moving.partitions, moving.records_behind) == (Gravity.NOTE, (1,), (A0,), 12)
+
+
+# Brokers
+
+
+def test_a_dead_broker_is_an_error_with_all_that_it_holds_and_a_warning_with_nothing() -> None:
+    cluster = small_cluster("a-0: 1,2,3 isr 1,2", "a-1: 3,1,2 isr 1,2", fenced=[3, 6])
+    found = findings_of(seen(cluster))
+    assert sorted(found) == ["KR650", "KR651"]
+    assert (found["KR650"].brokers, found["KR650"].partitions) == ((3,), (A0, A1))
+    assert (found["KR651"].gravity, found["KR651"].brokers) == (Gravity.WARNING, (6,))
+
+
+def test_a_broker_that_no_one_knows_any_more_is_told_where_it_holds_replicas() -> None:
+    finding = only(seen(small_cluster("a-0: 1,9 isr 1", brokers=(1, 2))), "KR650")
+    assert "broker 9 is not known to the cluster and holds 1 replica" in finding.message
+
+
+def test_an_offline_log_dir_is_an_error_although_its_broker_lives() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2,3 size 5"))
+    admin.fail_log_dir(2, "/d1")
+    found = findings_of(examine(admin))
+    assert "log dir /d1 of broker 2 is offline (KAFKA_STORAGE_ERROR)" in found["KR652"].message
+    snapshot = small_cluster("a-0: 1,2,3")
+    broken = replace(snapshot.brokers[2], log_dirs=(LogDir("/d1", is_offline=True),))
+    assert only(Vitals(replace(snapshot, brokers={**snapshot.brokers, 2: broken})), "KR652").brokers == (2,)
+
+
+def test_a_cordoned_log_dir_and_a_silent_broker_are_told() -> None:
+    disks = DiskReport((LogDirState(1, "/d1", is_cordoned=True),), (), silent=(2,))
+    found = findings_of(Vitals(small_cluster("a-0: 1,2,3"), disks=disks))
+    assert {code: one.brokers for code, one in found.items()} == {"KR654": (2,), "KR655": (1,)}
+
+
+@pytest.mark.parametrize(
+    ("racks", "code", "brokers"),
+    [
+        ({1: "a", 2: None, 3: "c"}, "KR653", (2,)),
+        ({1: None, 2: None, 3: None}, "KR656", ()),
+        ({1: "a", 2: "a", 3: "a"}, "KR656", ()),
+    ],
+)
+def test_racks_that_cannot_keep_replicas_apart_are_told(
+    racks: dict[int, str | None], code: str, brokers: tuple[int, ...]
+) -> None:
+    cluster = small_cluster("a-0: 1,2,3", brokers=(1, 2, 3))
+    known = {one.id: replace(one, rack=racks[one.id]) for one in cluster.brokers.values()}
+    assert only(Vitals(replace(cluster, brokers=known)), code).brokers == brokers
+
+
+def test_leaders_that_kafka_will_elect_by_itself_are_named() -> None:
+    cluster = small_cluster("a-0: 1,2,3 leader 2", "a-1: 1,2,3", "b-0: 3,1 isr 1")
+    settings = {1: {"auto.leader.rebalance.enable": "true"}, 2: {"auto.leader.rebalance.enable": "false"}}
+    finding = findings_of(Vitals(cluster, settings=settings))["KR657"]
+    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.NOTE, (1,), (A0,))
+
+
+# What is in flight
+
+
+def test_reassignments_that_no_plan_asked_for_are_told_apart_and_one_to_a_dead_broker_cannot_end() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2,3 size 1000000000", "b-0: 1,2,3 size 1000000000"))
+    admin.reassign({A0: (1, 2, 4), B0: (1, 2, 5)})
+    ours = KnownRun("51d0c2aa", targets={A0: frozenset({(1, 2, 4)})})
+    found = findings_of(examine(admin), ours)
+    assert sorted(found) == ["KR660", "KR662"]
+    assert (found["KR660"].partitions, found["KR662"].partitions) == ((B0,), (A0,))
+    admin.kill_broker(5)
+    assert findings_of(examine(admin), ours)["KR661"].partitions == (B0,)
+
+
+def test_a_run_without_an_end_is_told_unless_the_lock_says_that_it_goes_on() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3"))
+    run = KnownRun("51d0c2aa", is_open=True, began="2026-11-21T14:00:00+00:00")
+    assert "the run of plan 51d0c2aa has not told its end" in only(vitals, "KR662", run).message
+    assert "locked by apply on box" in only(replace(vitals, holder="apply on box"), "KR663", run).message
+
+
+# Throttles
+
+
+def throttled(holder: str | None, *known: KnownRun) -> Diagnosis:
+    cluster = small_cluster(
+        "a-0: 1,2,3",
+        "b-0: 1,2,3",
+        configs={"a": {LEADER_THROTTLED_REPLICAS: "0:1,0:2", FOLLOWER_THROTTLED_REPLICAS: "*"}},
+        rates={1: {FOLLOWER_THROTTLED_RATE: "1000"}, 2: {FOLLOWER_THROTTLED_RATE: "7"}},
+    )
+    return diagnose(replace(seen(cluster), holder=holder), known)
+
+
+def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
+    run = KnownRun(
+        "51d0c2aa",
+        throttles={(1, FOLLOWER_THROTTLED_RATE): None, ("a", LEADER_THROTTLED_REPLICAS): "0:2"},
+        unpaid=(5,),
+    )
+    found = throttled(None, run)
+    told = {(one.owner, one.key): (one.whose, one.plan_id, one.restored) for one in found.throttles}
+    assert told == {
+        (1, FOLLOWER_THROTTLED_RATE): (Whose.LEFTOVER, "51d0c2aa", None),
+        (2, FOLLOWER_THROTTLED_RATE): (Whose.OTHER, None, None),
+        ("a", LEADER_THROTTLED_REPLICAS): (Whose.LEFTOVER, "51d0c2aa", "0:2"),
+        ("a", FOLLOWER_THROTTLED_REPLICAS): (Whose.OTHER, None, None),
+    }
+    by_code = {one.code: (one.gravity, one.brokers, one.topics) for one in found.findings}
+    assert by_code == {
+        "KR670": (Gravity.WARNING, (1,), ("a",)),
+        "KR671": (Gravity.WARNING, (), ("a",)),
+        "KR672": (Gravity.NOTE, (2,), ()),
+        "KR673": (Gravity.WARNING, (5,), ()),
+    }
+    assert found.is_healthy
+
+
+def test_throttles_of_a_run_that_goes_on_are_no_leftovers() -> None:
+    run = KnownRun("51d0c2aa", is_open=True, throttles={(1, FOLLOWER_THROTTLED_RATE): None}, unpaid=(5,))
+    found = throttled("apply on box", run)
+    assert {one.whose for one in found.throttles if one.owner == 1} == {Whose.RUN}
+    assert {"KR670", "KR673"}.isdisjoint(one.code for one in found.findings)
+
+
+# Rights and versions
+
+
+def test_every_right_that_is_missing_is_named_and_without_those_of_looking_nothing_is_healthy() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3", "b-0: 1,2,3"))
+    assert vitals.rights is not None
+    every = vitals.rights
+    limited = Rights(
+        cluster=every.cluster - {"Alter", "Describe", "Create"},
+        topics={"a": every.topics["a"] - {"AlterConfigs", "Delete"}},
+        groups={"lock": frozenset()},
+        hidden=frozenset({"b"}),
+    )
+    found = diagnose(replace(vitals, rights=limited))
+    told = {one.message.partition(":")[0].removeprefix("this user lacks the right "): one for one in found.findings}
+    assert {text: (one.code, one.gravity, one.topics) for text, one in told.items()} == {
+        "Describe on the cluster": ("KR630", Gravity.ERROR, ()),
+        "Describe on topic b": ("KR630", Gravity.ERROR, ("b",)),
+        "Alter on the cluster": ("KR631", Gravity.WARNING, ()),
+        "Create on the cluster": ("KR631", Gravity.NOTE, ()),
+        "AlterConfigs on topic a": ("KR631", Gravity.WARNING, ("a",)),
+        "Read on group lock": ("KR631", Gravity.WARNING, ()),
+    }
+    assert told["AlterConfigs on topic a"].next.endswith("--operation AlterConfigs --topic a")
+    assert not found.is_healthy
+
+
+def test_deleting_needs_its_right_only_where_it_is_allowed() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3"))
+    assert vitals.rights is not None
+    held = vitals.rights.topics["a"] - {"Delete"}
+    limited = replace(vitals, rights=replace(vitals.rights, topics={"a": held}))
+    desired = Desired(DesiredCluster("small", topics=TopicPolicy(is_delete_allowed=True)))
+    assert diagnose(limited).findings == ()
+    assert [one.code for one in diagnose(limited, desired=desired).findings] == ["KR631"]
+
+
+def test_versions_that_hold_something_back_are_told() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3", kafka_version="3.9"))
+    assert only(vitals, "KR634").gravity is Gravity.NOTE
+    behind = Features("4.1", {"metadata.version": 27}, {"metadata.version": 30}, has_factor_guard=True)
+    assert "metadata.version is 27, the brokers support 30" in only(replace(vitals, features=behind), "KR635").message
+
+
+def test_another_cluster_than_the_one_declared_is_an_error() -> None:
+    vitals = seen(small_cluster("a-0: 1,2,3"))
+    found = diagnose(vitals, desired=Desired(DesiredCluster("prod", cluster_id="another")))
+    assert [(one.code, one.gravity) for one in found.findings] == [("KR636", Gravity.ERROR)]
+
+
+def test_errors_come_first_and_the_order_is_always_the_same() -> None:
+    cluster = small_cluster("a-0: 1,2,3 isr 1,2", "b-0: 4,5 isr 5", fenced=[3], kafka_version="3.9", configs={"b": TWO})
+    gravities = [one.gravity for one in diagnose(seen(cluster)).findings]
+    assert gravities == sorted(gravities, key=list(Gravity).index)
+    assert len(set(gravities)) == 3
+    assert diagnose(seen(cluster)) == diagnose(seen(cluster))
