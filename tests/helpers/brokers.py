@@ -14,7 +14,7 @@
 `KafkaCluster(broker_ids=(1, 2, 3, 4))` starts four; `add(5)`, `add(6)` bring the others later. `settings` adds or
 replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
 authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
-with SCRAM-SHA-512.
+with SCRAM-SHA-512. `network` gives each broker an address of its own, so that one can be cut off from the rest.
 
 In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
 names) or call the fixture `new_kafka(...)` for a private one. `--kafka-version` or KAFKA_VERSION chooses the version.
@@ -44,6 +44,7 @@ from typing import IO, Self
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from helpers.kafka_jars import DEFAULT_VERSION, jars, java
+from helpers.network import PrivateNetwork
 
 CONTROLLERS = (1, 2, 3)
 RACKS = ("a", "b", "c")
@@ -83,6 +84,7 @@ class KafkaCluster:
     settings: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
     is_encrypted: bool = False
+    network: PrivateNetwork | None = None
 
     def __post_init__(self) -> None:
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]
@@ -93,6 +95,7 @@ class KafkaCluster:
         self._base_port, self._port_lock = _reserve_ports()
         self._supervisor = _supervise(self._folder)
         self._admin: AdminClient | None = None
+        self._cut_off: set[int] = set()
         try:
             if self.is_encrypted:
                 _make_certificate(self._folder)
@@ -114,7 +117,7 @@ class KafkaCluster:
     @property
     def bootstrap(self) -> str:
         """Where the running brokers listen, without authentication."""
-        return ",".join(f"{HOST}:{self._port(broker_id)}" for broker_id in sorted(self._processes))
+        return ",".join(self._address(broker_id) for broker_id in self.alive)
 
     @property
     def properties(self) -> dict[str, str]:
@@ -123,7 +126,9 @@ class KafkaCluster:
 
     def properties_of(self, user: str) -> dict[str, str]:
         """Client properties of one of `users`."""
-        servers = ",".join(f"{HOST}:{self._port(broker_id) + 60}" for broker_id in sorted(self._processes))
+        servers = ",".join(
+            f"{self._host(broker_id)}:{self._port(broker_id) + 60}" for broker_id in sorted(self._processes)
+        )
         login = {"bootstrap.servers": servers, "sasl.username": user, "sasl.password": self.users[user]}
         if not self.is_encrypted:
             return login | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
@@ -132,8 +137,8 @@ class KafkaCluster:
 
     @property
     def alive(self) -> tuple[int, ...]:
-        """The brokers whose process runs."""
-        return tuple(sorted(self._processes))
+        """The brokers whose process runs, and which the others reach."""
+        return tuple(sorted({*self._processes} - self._cut_off))
 
     def rack(self, broker_id: int) -> str:
         """Return the broker's rack: a, b, c, a, b, c, ... unless it was added with another."""
@@ -178,6 +183,19 @@ class KafkaCluster:
     def resume(self, broker_id: int) -> None:
         """Let a frozen broker go on."""
         os.kill(self.pid(broker_id), signal.SIGCONT)
+
+    def cut_off(self, broker_id: int) -> None:
+        """Drop everything between a broker and the others, with a `network`; clients still reach it."""
+        assert self.network is not None, "a broker is cut off in a private network alone"
+        self.network.cut_off(broker_id)
+        self._cut_off.add(broker_id)
+
+    def join(self, broker_id: int) -> None:
+        """Let a broker that was cut off reach the others again; returns when it is alive."""
+        assert self.network is not None, "a broker is cut off in a private network alone"
+        self.network.join(broker_id)
+        self._cut_off.discard(broker_id)
+        self.wait_until_alive((broker_id,))
 
     def wait_until_alive(self, broker_ids: Iterable[int], *, timeout: float = 120) -> None:
         """Wait until the brokers are registered and unfenced."""
@@ -228,13 +246,19 @@ class KafkaCluster:
     def _node(self, broker_id: int) -> Path:
         return self._folder / f"b{broker_id}"
 
+    def _host(self, broker_id: int) -> str:
+        return HOST if self.network is None else self.network.address(broker_id)
+
+    def _address(self, broker_id: int) -> str:
+        return f"{self._host(broker_id)}:{self._port(broker_id)}"
+
     def _port(self, broker_id: int) -> int:
         return self._base_port + broker_id
 
     def _listed(self) -> set[int]:
         """Return the brokers that the cluster counts as alive (metadata leaves fenced ones out)."""
         if self._admin is None:
-            everyone = ",".join(f"{HOST}:{self._port(broker_id)}" for broker_id in self.broker_ids)
+            everyone = ",".join(self._address(broker_id) for broker_id in self.broker_ids)
             quiet = {"log_level": 0, "reconnect.backoff.max.ms": 500, "socket.timeout.ms": 5_000}
             self._admin = AdminClient({"bootstrap.servers": everyone, **quiet})
         try:
@@ -267,14 +291,14 @@ class KafkaCluster:
     def _server_properties(self, broker_id: int) -> dict[str, str]:
         controllers = sorted(set(CONTROLLERS) & set(self.broker_ids))
         is_controller = broker_id in controllers
-        voters = ",".join(f"{i}@{HOST}:{self._port(i) + 30}" for i in controllers)
-        listeners = {"PLAINTEXT": f"PLAINTEXT://{HOST}:{self._port(broker_id)}"}
+        voters = ",".join(f"{i}@{self._host(i)}:{self._port(i) + 30}" for i in controllers)
+        listeners = {"PLAINTEXT": f"PLAINTEXT://{self._address(broker_id)}"}
         protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
         if self.users:
-            listeners["CLIENT"] = f"CLIENT://{HOST}:{self._port(broker_id) + 60}"
+            listeners["CLIENT"] = f"CLIENT://{self._host(broker_id)}:{self._port(broker_id) + 60}"
             protocols["CLIENT"] = "SASL_SSL" if self.is_encrypted else "SASL_PLAINTEXT"
         advertised = ",".join(listeners.values())
-        controller = f",CONTROLLER://{HOST}:{self._port(broker_id) + 30}" if is_controller else ""
+        controller = f",CONTROLLER://{self._host(broker_id)}:{self._port(broker_id) + 30}" if is_controller else ""
         return {
             "node.id": str(broker_id),
             "process.roles": "broker,controller" if is_controller else "broker",
@@ -324,7 +348,8 @@ class KafkaCluster:
 
     def _spawn(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
-            command = [java(), *JVM_FLAGS, "-cp", f"{self._libs}/*", "kafka.Kafka"]
+            prefix = [] if self.network is None else self.network.prefix(broker_id)
+            command = [*prefix, java(), *JVM_FLAGS, "-cp", f"{self._libs}/*", "kafka.Kafka"]
             with (self._node(broker_id) / "log.txt").open("ab") as log:
                 self._processes[broker_id] = subprocess.Popen(
                     [*command, str(self._node(broker_id) / "server.properties")],

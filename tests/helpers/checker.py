@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 from helpers.brokers import KafkaCluster
 from helpers.command_line import reconciler
 from helpers.controller import reassignments
-from helpers.delivery import Delivery, delivery_faults
+from helpers.delivery import Delivery, delivery_faults, duplicates
 from helpers.observer import Observer, PartitionState
 from helpers.sent_requests import requests_of
 
@@ -115,12 +115,15 @@ def lists_wanted(plan: Mapping[str, object], before: Assignments, back: Collecti
 
 
 class Checker:
-    """Remembers what a cluster is before a run, and judges what it is after."""
+    """Remembers what a cluster is before a run, and judges what it is after.
+
+    `copies`: how many records stood once more than they should when it last looked.
+    """
 
     def __init__(self, kafka: KafkaCluster, *topics: str) -> None:
         self.kafka, self.topics = kafka, topics
-        self.observer = Observer(kafka.bootstrap)
         self.before = self.look()
+        self.copies = 0
 
     def look(self) -> Seen:
         """Return what the brokers and their disks hold now."""
@@ -158,6 +161,7 @@ class Checker:
             time.sleep(0.5)
         sent = delivery.sent  # before the records are read: it may go on
         read = Observer(self.kafka.bootstrap).records(delivery.topic)
+        self.copies = duplicates(sent.acks, read)
         return found + delivery_faults(sent, read, delivery.partitions)
 
     @property

@@ -5,6 +5,7 @@ with Delivery(kafka.bootstrap, "orders", 8) as delivery:   # one record is ackno
 delivery.faults(observer.records("orders"))                # what is wrong with what the brokers hold; empty when well
 """
 
+import json
 import threading
 import time
 from collections import Counter, defaultdict
@@ -17,6 +18,7 @@ from typing import NamedTuple, Self
 from confluent_kafka import KafkaException, Message, Producer
 
 MOST = 5
+STATISTICS_SECONDS = 1
 Place = tuple[int, int]
 
 
@@ -31,26 +33,30 @@ class Ack(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a producer was told: its acknowledgements in the order they came, and the errors of the other records."""
+    """What a producer was told: its acknowledgements in the order they came, and the errors of the other records.
+
+    `epochs`: how many producer ids or epochs it went through. The brokers know a record that is sent again by its
+    number within one epoch, so a producer that had to begin another may have written records twice.
+    """
 
     acks: Sequence[Ack]
     failures: Sequence[str] = ()
+    epochs: int = 1
 
 
 def delivery_faults(sent: Sent, read: Mapping[Place, bytes], partitions: int) -> list[str]:
     """Return what is wrong with the records that the brokers hold, against what a producer was told.
 
     `read` holds each record's value by (partition, offset). A record that stands twice is wrong only where no delivery
-    failed (KAFKA-18905).
+    failed (KAFKA-18905) and the producer kept its epoch.
     """
     silent = sorted(set(range(partitions)) - {ack.partition for ack in sent.acks})
     faults = [f"partition {number} never acknowledged a record" for number in silent]
     faults += _lost(sent.acks, read)
     faults += _falling(sent.acks)
     faults += _disordered(sent.acks, read)
-    copies = duplicates(sent.acks, read)
-    if copies and not sent.failures:
-        faults.append(f"{copies} records stand more than once, and no delivery failed")
+    if not sent.failures and sent.epochs == 1:
+        faults += _repeated(sent.acks, read)
     return faults
 
 
@@ -103,6 +109,20 @@ def _falls(numbers: Sequence[int]) -> bool:
     return any(later < earlier for earlier, later in pairwise(numbers))
 
 
+def _repeated(acks: Iterable[Ack], read: Mapping[Place, bytes]) -> list[str]:
+    """Return the acknowledged values that stand at several places."""
+    places: defaultdict[bytes, list[Place]] = defaultdict(list)
+    for place, value in sorted(read.items()):
+        places[value].append(place)
+    return _few(
+        [
+            f"{ack.value!r} stands at {places[ack.value]} in one epoch, and no delivery failed"
+            for ack in acks
+            if len(places[ack.value]) > 1
+        ]
+    )
+
+
 def _few(faults: Sequence[str]) -> list[str]:
     """Return the first faults and how many more there are."""
     return [*faults[:MOST], *([f"and {len(faults) - MOST} more"] if len(faults) > MOST else [])]
@@ -115,18 +135,20 @@ class Delivery:
         self.topic, self.partitions = topic, partitions
         self._acks: list[Ack] = []
         self._failures: list[str] = []
+        self._epochs = 1
         self._pause = 1 / records_per_second
         self._mark = f"{time.time_ns():x}"
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._produce, name="delivery")
         settings = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         patience = {"reconnect.backoff.max.ms": 1_000, "topic.metadata.refresh.interval.ms": 5_000}
-        self._producer = Producer({"bootstrap.servers": bootstrap, **settings, **patience})
+        statistics = {"statistics.interval.ms": STATISTICS_SECONDS * 1_000, "stats_cb": self._measured}
+        self._producer = Producer({"bootstrap.servers": bootstrap, **settings, **patience, **statistics})
 
     @property
     def sent(self) -> Sent:
         """What the producer was told so far."""
-        return Sent(tuple(self._acks), tuple(self._failures))
+        return Sent(tuple(self._acks), tuple(self._failures), self._epochs)
 
     @property
     def longest_pause(self) -> float:
@@ -167,6 +189,10 @@ class Delivery:
             number += 1
         left = self._producer.flush(60)
         self._failures += ["no answer"] * left
+        self._producer.poll(2 * STATISTICS_SECONDS)
+
+    def _measured(self, statistics: str) -> None:
+        self._epochs = max(1, json.loads(statistics).get("eos", {}).get("epoch_cnt", 1))
 
     def _told(self, error: object, message: Message) -> None:
         if error is None:

@@ -25,6 +25,7 @@ from helpers.checker import Checker
 from helpers.command_line import Outcome, reconciler
 from helpers.controller import reassignments
 from helpers.delivery import Delivery
+from helpers.observer import Observer
 
 PLAN = "plan.json"
 MB = 1_000_000
@@ -73,6 +74,7 @@ class LiveRun:
     partition_bytes: int = 3 * MB
     throttle: str = "1MB/s"
     starts: int = field(default=0, init=False)
+    _last: Applying = field(init=False)
 
     def __post_init__(self) -> None:
         self._create()
@@ -115,7 +117,8 @@ spec: {{placement: {{assignment: {assignment}}}}}
         command = [sys.executable, "-m", "reconciler", "apply", PLAN, "--yes"]
         with out.open("wb") as out_file, err.open("wb") as err_file:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=out_file, stderr=err_file)
-        return Applying(process, out, err)
+        self._last = Applying(process, out, err)
+        return self._last
 
     def delivery(self) -> Delivery:
         """Return the traffic on this topic."""
@@ -132,17 +135,31 @@ spec: {{placement: {{assignment: {assignment}}}}}
     def wait_in_flight(self, broker: int, *, least: int = 200_000) -> None:
         """Wait until replicas are being added to a broker and some of their bytes are there."""
         self.kafka.wait_for(
-            lambda: broker in self._adding() and self._bytes_on(broker) >= least, f"a move to {broker} to be in flight"
+            lambda: self._has_ended() or (broker in self._adding() and self._bytes_on(broker) >= least),
+            f"a move to {broker} to be in flight",
         )
+        assert not self._has_ended(), f"apply ended before it moved anything to {broker}\n{self._last.told}"
 
     def assert_in_flight(self) -> None:
         """Assert that the fault fell into the move."""
         assert self._adding(), "the moves had ended before the fault: give them more data"
 
+    def leader(self, partition: int) -> int:
+        """Return who leads a partition now."""
+        return self._observer.topic(self.topic)[partition].leader
+
+    def wait_until_replicated(self) -> None:
+        """Wait until every replica that a partition had before is in sync; those that are added may still be behind."""
+        self.kafka.wait_for(self._has_its_old_replicas, "the old replicas to be in sync", timeout=120)
+
     def elect(self) -> None:
         """Have the preferred replicas lead again, as an operator does after brokers were down."""
         self.kafka.wait_for(self._is_in_sync, "all replicas to be in sync", timeout=120)
         self.kafka.wait_for(self._is_led_well, "the preferred leaders to lead")
+
+    @property
+    def _observer(self) -> Observer:
+        return Observer(self.kafka.bootstrap)  # a new one: it asks none but brokers that are there now
 
     def _create(self) -> None:
         lists = [list(replicas) for _, replicas in sorted(self.before.items())]
@@ -150,6 +167,9 @@ spec: {{placement: {{assignment: {assignment}}}}}
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         admin.create_topics([new])[self.topic].result(30)
         self.kafka.wait_for(lambda: len(Checker(self.kafka, self.topic).lists) == len(lists), "the topic to be there")
+
+    def _has_ended(self) -> bool:
+        return self._last.process.poll() is not None
 
     def _adding(self) -> frozenset[int]:
         listed = reassignments(self.kafka.bootstrap)
@@ -163,10 +183,14 @@ spec: {{placement: {{assignment: {assignment}}}}}
         return sum(log.stat().st_blocks * 512 for folder in folders for log in folder.glob("*.log"))
 
     def _is_in_sync(self) -> bool:
-        return all(state.isr == set(state.replicas) for state in self.checker.observer.partitions(self.topic))
+        return all(state.isr == set(state.replicas) for state in self._observer.partitions(self.topic))
+
+    def _has_its_old_replicas(self) -> bool:
+        states = self._observer.topic(self.topic)
+        return all(set(state.replicas) & set(self.before[number]) <= state.isr for number, state in states.items())
 
     def _is_led_well(self) -> bool:
-        if all(state.leader == state.replicas[0] for state in self.checker.observer.partitions(self.topic)):
+        if all(state.leader == state.replicas[0] for state in self._observer.partitions(self.topic)):
             return True
         with suppress(KafkaException):
             admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})

@@ -1,5 +1,6 @@
 """What real brokers hold, seen through another client library than the one under test."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class Observer:
         return found
 
     def records(self, topic: str) -> dict[tuple[int, int], bytes]:
-        """Return every record of a topic by (partition, offset), read from the start."""
+        """Return every record of a topic by (partition, offset), from the start to where it ends at the call."""
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "checker", "enable.auto.commit": False})
         ends = {}
         for number in self.topic(topic):
@@ -85,7 +86,7 @@ class Observer:
             assert message is not None, f"no record within ten seconds; still to read: {ends}"
             assert message.error() is None, message.error()
             found[message.partition(), message.offset()] = message.value()
-            if message.offset() + 1 >= ends[message.partition()]:
+            if message.offset() + 1 >= ends.get(message.partition(), sys.maxsize):
                 del ends[message.partition()]
         consumer.close()
         return found

@@ -1,0 +1,41 @@
+"""A broker that the others cannot reach, and every client can: it answers as if nothing had happened."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.brokers import KafkaCluster
+from helpers.live_faults import Tally, stop_and_go_on
+from helpers.live_run import PLAN, SMOOTH, LiveRun, replaced
+from helpers.network import PrivateNetwork, what_is_missing
+
+pytestmark = pytest.mark.brokers
+
+DESTINATION, OTHERS = 5, (4, 1, 2, 3)
+BROKERS = (*OTHERS, DESTINATION)
+
+
+@pytest.fixture
+def network() -> Iterator[PrivateNetwork]:
+    """A private network that this test sits in."""
+    missing = what_is_missing()
+    if missing is not None:
+        pytest.skip(missing)
+    with PrivateNetwork(BROKERS) as made, made.inside():
+        yield made
+
+
+def test_moves_to_a_broker_that_is_cut_off_are_taken_back_and_end_once_it_is_joined_again(
+    tmp_path: Path, network: PrivateNetwork, kafka_version: str, tally: Tally
+) -> None:
+    settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+    with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as brokers:
+        run = LiveRun(tmp_path, brokers, "cut-off", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+        with run.delivery() as delivery:
+            applying = run.start()
+            run.wait_in_flight(DESTINATION)
+            brokers.cut_off(DESTINATION)
+            run.assert_in_flight()
+            stop_and_go_on(run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.join(DESTINATION))
+        run.checker.finished(tmp_path, PLAN, delivery)
+        tally.passed("destination cut off", run, delivery)

@@ -1,0 +1,166 @@
+"""Brokers die, freeze and restart while replicas move: nothing acknowledged is lost, and all ends as planned."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.brokers import KafkaCluster
+from helpers.controller import active_controller
+from helpers.figures import Tell
+from helpers.live_faults import Tally, finish, stop_and_go_on
+from helpers.live_run import MB, PLAN, SMOOTH, LiveRun, replaced
+from helpers.sent_requests import requests_of
+
+pytestmark = pytest.mark.brokers
+
+DESTINATION, OTHERS = 6, (4, 1, 5, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Six brokers for this module."""
+    settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+    with KafkaCluster(version=kafka_version, settings=settings) as started:
+        yield started
+
+
+@pytest.fixture
+def brokers(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The six brokers, all alive; a test that failed is no reason for the next one to fail."""
+    yield cluster
+    missing = sorted(set(cluster.broker_ids) - set(cluster.alive))
+    cluster.start(*missing)
+
+
+def test_a_run_takes_as_long_as_its_plan_says(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
+    run = LiveRun(tmp_path, brokers, "timing", *replaced(OTHERS, DESTINATION), partition_bytes=5 * MB)
+    estimate = json.loads((tmp_path / PLAN).read_text())["summary"]["estimatedSeconds"]
+    with run.delivery() as delivery:
+        start = time.monotonic()
+        sent = requests_of("apply", PLAN, "--yes", cwd=tmp_path)
+        seconds = time.monotonic() - start
+    run.checker.finished(tmp_path, PLAN, delivery)
+    assert sent.writes["AlterPartitionReassignments"] == 1
+    assert 0.9 * estimate <= seconds <= 2 * estimate
+    tally.passed("timing", run, delivery)
+
+
+def test_a_destination_that_crashes_and_returns_gets_its_replicas(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, brokers, "returns", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        brokers.kill(DESTINATION)
+        run.assert_in_flight()
+        brokers.start(DESTINATION)
+        finish(run, applying)
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("destination killed, returns", run, delivery)
+
+
+def test_moves_to_a_destination_that_stays_dead_are_taken_back_and_the_rest_ends(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, brokers, "stays-dead", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        brokers.kill(DESTINATION)
+        run.assert_in_flight()
+        stop_and_go_on(run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.start(DESTINATION))
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("destination stays dead", run, delivery)
+
+
+def test_a_dead_destination_is_told_by_the_next_controller_too(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    controller = active_controller(brokers.bootstrap)
+    others = tuple(broker for broker in OTHERS if broker != controller)
+    run = LiveRun(tmp_path, brokers, "both-dead", *replaced(others, DESTINATION), throttle="2MB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        brokers.kill(controller)
+        brokers.kill(DESTINATION)
+        stop_and_go_on(
+            run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.start(controller, DESTINATION)
+        )
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("controller and destination", run, delivery)
+
+
+def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    source = run.before[0][0]
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        assert run.leader(0) == source
+        brokers.kill(source)
+        run.assert_in_flight()
+        brokers.start(source)
+        finish(run, applying)
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("leader killed", run, delivery)
+
+
+def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
+    run = LiveRun(tmp_path, brokers, "controller", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        controller = active_controller(brokers.bootstrap)
+        brokers.kill(controller)
+        brokers.wait_for(lambda: active_controller(brokers.bootstrap) not in {controller, -1}, "a new controller")
+        run.assert_in_flight()
+        brokers.start(controller)
+        finish(run, applying)
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("controller killed", run, delivery)
+
+
+def test_a_destination_that_is_frozen_for_a_while_gets_its_replicas(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, brokers, "frozen", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        brokers.pause(DESTINATION)
+        try:
+            brokers.wait_until_gone(DESTINATION)
+            run.assert_in_flight()
+            time.sleep(14)
+        finally:
+            brokers.resume(DESTINATION)
+        brokers.wait_until_alive((DESTINATION,))
+        finish(run, applying)
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("destination frozen 20 s", run, delivery)
+
+
+def test_a_run_outlives_the_restart_of_every_broker(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally, figures: Tell
+) -> None:
+    run = LiveRun(tmp_path, brokers, "rolling", *replaced(OTHERS, DESTINATION), throttle="250kB/s")
+    during = 0
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        for broker in brokers.alive:
+            during += applying.process.poll() is None
+            brokers.stop(broker)
+            brokers.start(broker)
+            run.wait_until_replicated()
+        finish(run, applying)
+    assert during >= 2
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("rolling restart", run, delivery)
+    figures("live rolling restart", f"{during} of 6 brokers restarted while the run went on")
