@@ -203,8 +203,8 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
     refuse_unsafe_way_back(back.plan, observed, limits)
     plan = back.plan
     if in_flight:
-        text = f"{len(in_flight)} moves of plan {undone.id} are in flight: cancel takes them back first"
-        told = Problem("KR859", f"{text}; until then apply refuses this plan", severity=Severity.WARNING)
+        text = f"{len(in_flight)} moves of plan {undone.id} are in flight, and not taken back by this plan"
+        told = Problem("KR859", f"{text}: run cancel before it, or cancel --rollback", severity=Severity.WARNING)
         plan = replace(plan, warnings=(told, *plan.warnings))
     return _Made(with_id(plan), back.left)
 

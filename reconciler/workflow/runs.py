@@ -1,14 +1,18 @@
 """A run's own files: its journal, and beside it the plan that it runs, so that `status` and `cancel` can find it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.plan import Plan
+from reconciler.model.problem import InvalidInput
 from reconciler.workflow.inputs import Inputs
+
+T = TypeVar("T")
 
 _PLAN_SUFFIX = ".plan.json"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -34,12 +38,24 @@ def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
 
 
 def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
-    """Yield the plans kept for that cluster whose files hold that text, the one last heard of first."""
+    """Yield the plans kept for that cluster whose files hold that text, the one last heard of first.
+
+    What is kept is an aid: a file that is damaged is passed over.
+    """
     known = _runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}")
     found = [_plan_beside(Path(inputs.journal))] if inputs.journal else known
-    for path in sorted(found, key=_last_heard_of, reverse=True):
-        if path.exists() and holding.encode() in path.read_bytes():
-            yield read_plan(path)
+    holders = [path for path in found if path.exists() and holding.encode() in path.read_bytes()]
+    read = {path: plan for path in sorted(holders) if (plan := _sound(read_plan, path)) is not None}
+    for path in sorted(read, key=lambda path: _sound(_last_heard_of, path) or (_LONG_AGO, ""), reverse=True):
+        yield read[path]
+
+
+def _sound(read: Callable[[Path], T], path: Path) -> T | None:
+    """Return what is read of that file, None where it is damaged."""
+    try:
+        return read(path)
+    except InvalidInput:
+        return None
 
 
 def of_rollback(inputs: Inputs) -> Inputs:

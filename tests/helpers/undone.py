@@ -1,11 +1,13 @@
 """Runs that are undone: what a rollback must leave, read off the state before by plain loops."""
 
+from dataclasses import replace
+
 from helpers.end_state import in_flight, throttles
-from helpers.small_runs import RATE, election, move, plan_of
+from helpers.small_runs import RATE, cluster, election, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.files.plan_file import with_id
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
@@ -13,6 +15,13 @@ from reconciler.staging.rollback import GoingBack, rollback_of
 from reconciler.workflow.checked import refuse_unsafe_way_back
 
 DESIRED = Desired(DesiredCluster("small", moves=MovePolicy(throttle_bytes_per_second=RATE, per_broker=2, per_stage=3)))
+
+
+def half_full() -> Cluster:
+    """Return the small cluster of every kind of throttle, on disks that are half full."""
+    before = cluster()
+    disks = (LogDir("/d1", 10**12, 5 * 10**11), LogDir("/d2", 10**12, 5 * 10**11))
+    return replace(before, brokers={id_: replace(one, log_dirs=disks) for id_, one in before.brokers.items()})
 
 
 def plan_with_chains(before: Cluster) -> Plan:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of, whole_plan
-from helpers.undone import DESIRED, back, differences, plan_with_chains
+from helpers.undone import DESIRED, back, differences, half_full, plan_with_chains
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
@@ -16,7 +16,7 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.model.change import AlterConfigs
-from reconciler.model.cluster import Cluster, LogDir
+from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
@@ -82,9 +82,7 @@ def test_where_a_size_is_unknown_the_proof_counts_replicas() -> None:
 
 
 def test_its_file_reads_back(tmp_path: object) -> None:
-    before = cluster()
-    used = {id_: replace(broker, log_dirs=(LogDir("/d1", 10**12, 10**11),)) for id_, broker in before.brokers.items()}
-    before = replace(before, brokers=used)
+    before = half_full()
     plan = plan_with_chains(before)
     found = back(plan, run(plan, before)).plan
     path = f"{tmp_path}/back.json"
@@ -94,9 +92,9 @@ def test_its_file_reads_back(tmp_path: object) -> None:
 
 
 def test_stages_keep_the_limits() -> None:
-    lines = [f"a-{number}: 1,2,3 size {SIZE}" for number in range(12)]
+    lines = [f"a-{number}: 1,2,3 size {SIZE}" for number in range(6)]
     before = small_cluster(*lines)
-    moves = tuple(move(f"a-{number}", "1,2,3", "4,5,6") for number in range(12))
+    moves = tuple(move(f"a-{number}", "1,2,3", "4,5,6") for number in range(6))
     plan = plan_of([ReassignStage(1, moves, RATE)], before)
     policy = MovePolicy(RATE // 2, per_broker=2, per_partition=1, per_stage=4, election_batch=5, timeout_seconds=99)
     desired = Desired(DesiredCluster("small", moves=policy))
@@ -111,7 +109,7 @@ def test_stages_keep_the_limits() -> None:
         assert len(stage.moves) <= 4
         assert all(len(one.added) <= 1 for one in stage.moves)
         assert stage.throttle_bytes_per_second == (RATE // 2 if any(one.added for one in stage.moves) else None)
-    assert sum(one.bytes for stage in stages for one in stage.moves) == 36 * SIZE
+    assert sum(one.bytes for stage in stages for one in stage.moves) == 18 * SIZE
     assert (found.election_batch, found.timeout_seconds) == (5, 99)
     run_plan(found, admin, MemoryJournal())
     assert differences(before, admin.cluster) == []

@@ -1,0 +1,321 @@
+"""`cancel --rollback`, killed anywhere and started again, here or elsewhere, ends where the plan began."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from helpers.end_state import assignments, in_flight, throttles
+from helpers.figures import Tell
+from helpers.small_runs import RATE, admin_of, election, move, plan_of
+from helpers.undone import differences, half_full
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
+from reconciler.apply.crash import CRASH_POINTS, Killed, planted
+from reconciler.apply.run import run_plan
+from reconciler.files.plan_file import read_plan, with_id
+from reconciler.model.cluster import Cluster
+from reconciler.model.plan import Plan
+from reconciler.model.rolled_back import RolledBack
+from reconciler.model.run import RunFailed, RunState, StoppedEarly
+from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.workflow import rollback as verb
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.runs import keep_plan, run_journal
+
+INPUTS = Inputs(cluster="small")
+Undo = Callable[..., RolledBack]
+
+
+def plan_for(before: Cluster) -> Plan:
+    """Return a plan whose first stages end, and whose last is killed in flight: factors, orders, a whole swap."""
+    return with_id(
+        plan_of(
+            [
+                ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"), move("payments-1", "2,4", "4,2,5")), RATE),
+                ElectStage(2, (election("orders-1", 3), election("payments-1", 4))),
+                ReassignStage(3, (move("clicks-0", "1,2,3", "4,5,6"), move("clicks-1", "2,3,1", "2,3")), RATE),
+                ReassignStage(4, (move("orders-0", "1,2,3", "4,5,1"), move("payments-0", "2,4", "2,4,6")), RATE),
+            ],
+            before,
+        )
+    )
+
+
+@pytest.fixture
+def admin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimulatedAdmin:
+    """Return the cluster that the verb finds, whatever it is given; the folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    return found_by_the_verb(monkeypatch, admin_of(half_full()))
+
+
+def found_by_the_verb(monkeypatch: pytest.MonkeyPatch, admin: SimulatedAdmin) -> SimulatedAdmin:
+    @contextmanager
+    def opened(*_arguments: object) -> Iterator[SimulatedAdmin]:
+        yield admin
+
+    monkeypatch.setattr(verb, "cluster_admin", opened)
+    return admin
+
+
+class Bomb:
+    """Kills the process at the n-th boundary it passes, and keeps the names of all."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at = at
+        self.passed: list[str] = []
+
+    def __call__(self, name: str) -> None:
+        self.passed.append(name)
+        if len(self.passed) == self.at:
+            raise Killed(name)
+
+
+def run(admin: SimulatedAdmin, plan: Plan) -> None:
+    keep_plan(INPUTS, plan)
+    run_plan(plan, admin, run_journal(INPUTS, plan))
+
+
+def run_killed_in_its_last_stage(admin: SimulatedAdmin, plan: Plan) -> None:
+    """Run the plan until its last stage is in flight; there the process dies."""
+    polls = count()
+
+    def kill(name: str) -> None:
+        if name == "poll" and "orders-0" in in_flight(admin.cluster) and next(polls) == 2:
+            raise Killed
+
+    with planted(kill), pytest.raises(Killed):
+        run(admin, plan)
+    assert in_flight(admin.cluster) == ["orders-0", "payments-0"]
+
+
+def undo(plan: Plan, **hooks: object) -> RolledBack:
+    return verb.roll_back(INPUTS, plan, verb.Hooks(**hooks))  # type: ignore[arg-type]
+
+
+def undo_until_it_ends(admin: SimulatedAdmin, plan: Plan) -> None:
+    """Roll back; where something that nobody here knows is in flight, wait until it has ended, as it says."""
+    for _ in range(5):
+        try:
+            undo(plan)
+        except RunFailed as error:
+            if error.code != "KR719":
+                raise
+            admin.clock.sleep(100)
+        else:
+            return
+    pytest.fail("it never ended")
+
+
+def test_what_is_in_flight_is_taken_back_and_what_had_ended_is_undone(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    ended = undo(plan)
+    assert differences(before, admin.cluster) == []
+    assert ended.cancelled is not None
+    assert ended.cancelled.messages == ("2 moves taken back",)
+    assert ended.cancelled.stages_done == 3
+    ((made, result),) = ended.runs
+    assert made.source.rolls_back == plan.id
+    assert result.state is RunState.DONE
+    writes = admin.writes
+    assert undo(plan).runs == ()
+    assert admin.writes == writes
+
+
+def test_a_plan_that_never_ran_has_nothing_to_undo(admin: SimulatedAdmin) -> None:
+    ended = undo(plan_for(admin.cluster))
+    assert (ended.runs, admin.writes) == ((), 0)
+
+
+def test_after_a_rollback_the_plan_can_run_again_and_be_undone_again(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    for _ in range(2):
+        run(admin, plan)
+        assert len(undo(plan).runs) == 1
+        assert differences(before, admin.cluster) == []
+
+
+def test_a_rollback_can_itself_be_undone_when_it_is_named(admin: SimulatedAdmin) -> None:
+    plan = plan_for(admin.cluster)
+    run(admin, plan)
+    after = admin.cluster
+    ((made, _),) = undo(plan).runs
+    undo(made)
+    assert assignments(admin.cluster) == assignments(after)
+
+
+def test_the_plan_is_found_by_the_latest_run_even_when_that_is_its_rollback(admin: SimulatedAdmin) -> None:
+    plan = plan_for(admin.cluster)
+    with pytest.raises(verb.NoRun, match="no run of small is known here"):
+        verb.plan_to_undo(INPUTS, None)
+    run(admin, plan)
+    assert verb.plan_to_undo(INPUTS, None) == plan
+    ((made, _),) = undo(plan).runs
+    assert verb.plan_to_cancel(INPUTS, None) == made
+    assert verb.plan_to_undo(INPUTS, None) == plan
+    Path("runs", "small", f"{plan.id}.plan.json").unlink()
+    with pytest.raises(verb.NoRun, match=f"the rollback of plan {plan.id}, which is not known here"):
+        verb.plan_to_undo(INPUTS, None)
+
+
+def test_the_plan_can_be_shown_first_and_nothing_is_changed(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    writes, seen = admin.writes, admin.cluster
+    shown = verb.rollback_plan(INPUTS, plan)
+    assert (admin.writes, admin.cluster) == (writes, seen)
+    assert shown.warnings[0].code == "KR859"
+    assert "2 moves of plan" in shown.warnings[0].message
+    ((made, _),) = undo(plan).runs
+    assert (made.stages, made.rollback) == (shown.stages, shown.rollback)
+
+
+def test_the_plan_shown_first_runs_by_apply_too(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    shown = verb.rollback_plan(INPUTS, plan)
+    cancel_run(plan, admin, run_journal(INPUTS, plan))
+    run(admin, shown)
+    assert differences(before, admin.cluster) == []
+    assert undo(plan).runs == ()
+
+
+def test_who_is_asked_may_decline_and_only_the_cancel_has_happened(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    asked: list[Plan] = []
+
+    def decline(shown: Plan) -> bool:
+        asked.append(shown)
+        return False
+
+    ended = undo(plan, is_confirmed=decline)
+    assert ended.is_declined
+    assert [one.source.rolls_back for one in asked] == [plan.id]
+    assert in_flight(admin.cluster) == []
+    assert admin.cluster.partition(TopicPartition("orders", 1)) != before.partition(TopicPartition("orders", 1))
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_what_cannot_go_back_is_named_and_the_rest_goes_back(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run(admin, plan)
+    admin.reassign({TopicPartition("orders", 1): (6, 5, 4)})
+    admin.clock.sleep(600)
+    with pytest.raises(RunFailed, match=r"orders-1 is on .*somebody else moved it") as error:
+        undo(plan)
+    assert error.value.code == "KR717"
+    assert error.value.result is not None
+    assert error.value.result.state is RunState.DONE
+    assert [line.split(":")[0] for line in differences(before, admin.cluster)] == ["orders-1"]
+
+
+def test_a_dead_original_is_waited_for_by_rolling_back_again(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run(admin, plan)
+    admin.kill_broker(3)
+    with pytest.raises(RunFailed, match="broker 3 is not alive"):
+        undo(plan)
+    admin.return_broker(3)
+    admin.clock.sleep(600)
+    undo(plan)
+    # Nobody touched quiet-0: its leader left with broker 3, and comes back at Kafka's own election.
+    assert [line.split(":")[0] for line in differences(before, admin.cluster)] == ["quiet-0"]
+
+
+def test_a_signal_between_cancel_and_rollback_stops_there(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    with pytest.raises(StoppedEarly, match="what was in flight is back") as error:
+        undo(plan, should_stop=lambda: "SIGTERM came")
+    assert error.value.code == "KR718"
+    undo(plan)
+    assert differences(before, admin.cluster) == []
+
+
+def test_a_stopped_rollback_says_how_to_go_on_and_goes_on(admin: SimulatedAdmin) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run(admin, plan)
+    turns = count()
+    with pytest.raises(StoppedEarly, match="cancel --rollback goes on with it"):
+        undo(plan, should_stop=lambda: "SIGINT came" if next(turns) > 8 else None)
+    assert throttles(admin.cluster) == throttles(before)
+    begun = verb.rollback_plan(INPUTS, plan)
+    ended = undo(plan)
+    assert ended.runs[0][0] == begun
+    assert differences(before, admin.cluster) == []
+
+
+def test_a_named_journal_keeps_the_rollback_beside_it(admin: SimulatedAdmin) -> None:
+    inputs = Inputs(cluster="small", journal="here.jsonl")
+    plan = plan_for(admin.cluster)
+    keep_plan(inputs, plan)
+    run_plan(plan, admin, run_journal(inputs, plan))
+    verb.roll_back(inputs, plan)
+    assert read_plan("here.plan.json") == plan
+    assert read_plan("here.rollback.plan.json").source.rolls_back == plan.id
+    assert not Path("runs").exists()
+
+
+def boundaries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return every boundary that cancel and rollback pass, in order."""
+    admin = found_by_the_verb(monkeypatch, admin_of(half_full()))
+    plan = plan_for(half_full())
+    run_killed_in_its_last_stage(admin, plan)
+    bomb = Bomb()
+    with planted(bomb):
+        undo(plan)
+    rmtree("runs")
+    assert set(bomb.passed) <= set(CRASH_POINTS)
+    return bomb.passed
+
+
+def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_elsewhere: bool) -> None:
+    before = half_full()
+    plan = plan_for(before)
+    admin = found_by_the_verb(monkeypatch, admin_of(before))
+    run_killed_in_its_last_stage(admin, plan)
+    with planted(Bomb(at)), pytest.raises(Killed):
+        undo(plan)
+    if is_elsewhere:
+        rmtree("runs")
+    undo_until_it_ends(admin, plan)
+    assert differences(before, admin.cluster) == [], f"killed at {at}, elsewhere: {is_elsewhere}"
+    writes = admin.writes
+    undo(plan)
+    assert admin.writes == writes, f"killed at {at}, elsewhere: {is_elsewhere}"
+    rmtree("runs")
+
+
+@pytest.mark.usefixtures("admin")
+def test_killed_at_some_boundaries_and_started_again_it_ends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for at in range(1, len(boundaries(monkeypatch)) + 1, 23):
+        killed_and_started_again(monkeypatch, at, is_elsewhere=at % 2 == 0)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("admin")
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_killed_at_each_boundary_and_started_again_it_ends_the_same(
+    monkeypatch: pytest.MonkeyPatch, figures: Tell, *, is_elsewhere: bool
+) -> None:
+    passed = boundaries(monkeypatch)
+    for at in range(1, len(passed) + 1):
+        killed_and_started_again(monkeypatch, at, is_elsewhere=is_elsewhere)
+    where = "elsewhere, with the plan alone" if is_elsewhere else "here"
+    told = f"killed at each of {len(passed)} boundaries ({len(set(passed))} kinds) and started again: 0 wrong"
+    figures(f"crash points of cancel --rollback, {where}", told)
