@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from reconciler.admin.port import Admin, ProgressHook, Reassignment
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Vitals
@@ -34,10 +35,8 @@ class _Reader:
         return None
 
 
-def examine(
-    admin: Admin, topics: Collection[str] = (), groups: Collection[str] = (), progress: ProgressHook | None = None
-) -> Vitals:
-    """Return what can be read of the cluster; `topics` and `groups` are those declared, which may be hidden.
+def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook | None = None) -> Vitals:
+    """Return what can be read of the cluster; `topics` are those declared, which may be hidden.
 
     Raises ClusterUnavailable only where nothing answers. Needs no right: what one lacks is among `unexamined`.
     """
@@ -49,7 +48,7 @@ def examine(
     # Log dirs come before the topics: what metadata shows later as assigned is no stray.
     disks = reader.read("log dirs", admin.disk_report)
     on_disk = {one.topic_partition.topic for one in disks.replicas} if disks is not None else set()
-    rights = admin.rights(sorted(on_disk | set(topics)), groups)
+    rights = admin.rights(sorted(on_disk | set(topics)), [LOCK_GROUP])
     flights = reader.read("reassignments", admin.reassignments) or {}
     seen = reader.read("topics", lambda: admin.topics(sorted(rights.topics))) or {}
     told = [name for name in sorted(seen) if DESCRIBE_CONFIGS in rights.topics.get(name, ())]
@@ -60,6 +59,7 @@ def examine(
         reader.unexamined.append(f"{len(rights.hidden)} topics that this user may not describe")
     broker_configs = reader.read("broker configs", lambda: admin.broker_configs(alive)) or {}
     settings = reader.read("broker settings", lambda: admin.broker_settings(alive, SETTINGS)) or {}
+    holder = reader.read("the lock", admin.lock_holder)
     cluster = Cluster(
         cluster_id,
         brokers={one.id: _broker(one, broker_configs, disks) for one in brokers.values()},
@@ -67,7 +67,15 @@ def examine(
         observed_at=observed_at,
         kafka_version=features.release if features is not None else None,
     )
-    return Vitals(cluster, features, rights, disks, settings, unexamined=tuple(reader.unexamined))
+    return Vitals(
+        cluster,
+        features,
+        rights,
+        disks,
+        settings,
+        holder=str(holder) if holder is not None else None,
+        unexamined=tuple(reader.unexamined),
+    )
 
 
 def _broker(broker: Broker, configs: Mapping[int, Mapping[str, str]], disks: DiskReport | None) -> Broker:

@@ -16,6 +16,7 @@ from reconciler.apply.withdraw import moves_under_way
 from reconciler.diff.health import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
+from reconciler.model.problem import MissingRight
 from reconciler.model.run import RunEvent
 from reconciler.model.status import MoveStatus, Status
 from reconciler.model.topic_partition import TopicPartition
@@ -38,7 +39,11 @@ class Watcher:
         flights = self.admin.reassignments()
         cluster = self.cluster = self._first() if self.cluster is None else self._again(self.cluster)
         self.previous = _status(
-            self.plan, self.admin, _Seen(cluster, flights, self.min_isr), journal_events, self.previous
+            self.plan,
+            self.admin,
+            _Seen(cluster, flights, self.min_isr, _holder(self.admin)),
+            journal_events,
+            self.previous,
         )
         return self.previous
 
@@ -68,6 +73,7 @@ class _Seen:
     cluster: Cluster
     flights: Mapping[TopicPartition, Reassignment]
     min_isr: int
+    holder: str | None
 
 
 def run_status(
@@ -113,7 +119,17 @@ def _status(
         blocking=blocking,
         last_event=journal_events[-1] if journal_events else None,
         is_open=is_open(journal_events),
+        holder=seen.holder,
     )
+
+
+def _holder(admin: Admin) -> str | None:
+    """Return who holds the lock, in words; None where nobody does, or this user may not see it."""
+    try:
+        holder = admin.lock_holder()
+    except MissingRight:
+        return None
+    return str(holder) if holder is not None else None
 
 
 def _undone(course: Itinerary | None, observed: Observed) -> list[int]:
