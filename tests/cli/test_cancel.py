@@ -1,0 +1,208 @@
+"""`cancel`, and `cancel --rollback`, as an operator calls them: shown, asked, saved, run, refused."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from helpers.program import Program, all_of
+from helpers.small_cluster import small_cluster
+
+from reconciler.files.plan_file import read_plan
+from reconciler.files.snapshot import read_snapshot, write_snapshot
+
+CLUSTER = """
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: small}
+spec:
+  simulation: snapshot.json
+  moves: {throttle: 50MiB/s}
+"""
+TOPIC = """---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {name: orders}
+spec:
+  config: {retention.ms: 7d}
+  placement: {assignment: [[1, 2, 4], [5, 6, 1]]}
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, reconciler: Program) -> Path:
+    """Return the simulated cluster's file: a plan of two partitions has run, and stands in plan.json."""
+    folder = tmp_path / "desired-state" / "small"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(CLUSTER + TOPIC)
+    before = small_cluster("orders-0: 1,2,3 size 90000000", "orders-1: 2,3,1 size 90000000", disk_bytes=10**12)
+    write_snapshot(before, folder / "snapshot.json")
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    return folder / "snapshot.json"
+
+
+@pytest.fixture
+def applied(small: Path, reconciler: Program) -> Path:
+    """Return the same once the plan has run."""
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    return small
+
+
+def lists(path: Path) -> list[tuple[int, ...]]:
+    return [partition.replicas for _, partition in read_snapshot(path).partitions()]
+
+
+BEFORE, AFTER = [(1, 2, 3), (2, 3, 1)], [(1, 2, 4), (5, 6, 1)]
+
+
+def test_cancel_of_a_finished_run_says_that_what_had_ended_stays(reconciler: Program, applied: Path) -> None:
+    ended = reconciler("cancel")
+    assert ended.code == 0
+    assert all_of(ended.out, ["Cancelled in ", "nothing of it was in flight"]) == []
+    assert ended.err == "What had ended stays: apply goes on from there, cancel --rollback undoes it.\n"
+    assert lists(applied) == AFTER
+    assert reconciler("cancel").out == ended.out
+    assert "done: " in reconciler("status").out
+
+
+def test_cancel_of_a_plan_that_never_ran_changes_nothing(reconciler: Program, small: Path) -> None:
+    before = small.read_bytes()
+    ended = reconciler("cancel", "plan.json")
+    assert (ended.code, ended.err) == (0, "")
+    assert "nothing of it was in flight" in ended.out
+    assert small.read_bytes() == before
+
+
+def test_a_rollback_is_saved_shown_in_every_form_and_run_by_apply(reconciler: Program, applied: Path) -> None:
+    before = applied.read_bytes()
+    saved = reconciler("cancel", "--rollback", "--out", "back.json")
+    assert saved.code == 0
+    assert saved.err == "Saved to back.json: nothing has been changed.\n"
+    undone = read_plan("plan.json").id
+    parts = [
+        f"A rollback: undoes plan {undone}.",
+        "back: 2 partitions to where the plan found them",
+        "[1, 2, 4] -> [1, 2, 3]",
+        "retention.ms 604800000 -> ",
+        "(no way back copies less)",
+        "Min ISR kept at every stage",
+    ]
+    assert all_of(saved.out, parts) == []
+    assert reconciler("show", "back.json").out == saved.out
+    assert applied.read_bytes() == before
+    markdown = reconciler("show", "back.json", "-o", "markdown").out
+    assert (
+        all_of(markdown, ["<!-- reconciler rollback small -->", f"undoes `{undone}`", "No way back copies less"]) == []
+    )
+    assert json.loads(reconciler("show", "back.json", "-o", "json").out)["source"]["rollsBack"] == undone
+    assert reconciler("show", "back.json", "-o", "kafka-json", "--out", "files").code == 0
+    assert list(Path("files").glob("*-rollback.json"))
+    explained = reconciler("show", "back.json", "--explain", "orders-0")
+    assert (explained.code, f"it goes back to what plan {undone} found" in explained.err) == (1, True)
+    proved = reconciler("show", "back.json", "--prove")
+    assert (proved.code, "there is nothing to prove (KR509)" in proved.err) == (1, True)
+    assert reconciler("apply", "back.json", "--yes").code == 0
+    assert lists(applied) == BEFORE
+    assert read_snapshot(applied).topics["orders"].configs == {}
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_a_dry_run_shows_the_same_and_changes_nothing(reconciler: Program, applied: Path, form: str) -> None:
+    before = applied.read_bytes()
+    ended = reconciler("cancel", "--rollback", "--dry-run", "-o", form)
+    assert (ended.code, ended.err) == (0, "Dry run: nothing has been changed.\n")
+    assert "rollsBack" in ended.out if form == "json" else "to where the plan found them" in ended.out
+    assert applied.read_bytes() == before
+
+
+def test_a_rollback_runs_with_yes_and_a_second_one_has_nothing_to_do(reconciler: Program, applied: Path) -> None:
+    undone = read_plan("plan.json").id
+    ended = reconciler("cancel", "--rollback", "--yes")
+    assert ended.code == 0
+    assert all_of(ended.out, ["nothing of it was in flight", f"undoes plan {undone}.", "Done in ", "(simulated "]) == []
+    assert lists(applied) == BEFORE
+    snapshot = applied.read_bytes()
+    again = reconciler("cancel", "--rollback", "--yes", "-o", "json")
+    assert again.code == 0
+    told = json.loads(again.out)
+    assert (told["undoes"], told["runs"], told["cancelled"]["writes"]) == (undone, [], 0)
+    assert f"Nothing of plan {undone} is left to undo." in reconciler("cancel", "--rollback", "--yes", "plan.json").out
+    assert applied.read_bytes() == snapshot
+    assert reconciler("plan", "--detailed-exitcode").code == 2
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    assert lists(applied) == AFTER
+    told = json.loads(reconciler("cancel", "--rollback", "--yes", "-o", "json").out)
+    assert [run["state"] for run in told["runs"]] == ["done"]
+    assert lists(applied) == BEFORE
+
+
+@pytest.mark.parametrize(("answer", "code"), [(False, 5), (True, 0)])
+def test_on_a_terminal_the_rollback_is_shown_and_asked_for(
+    reconciler: Program, applied: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
+) -> None:
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr("reconciler.cli.cancel.is_interactive", lambda: True)
+    monkeypatch.setattr(click, "confirm", confirm)
+    ended = reconciler("cancel", "--rollback")
+    assert ended.code == code
+    assert asked == ["Run this rollback on small (simulated)?"]
+    assert "back: 2 partitions to where the plan found them" in ended.err
+    assert ("What had ended stays as it is." in ended.err) is not answer
+    assert lists(applied) == (BEFORE if answer else AFTER)
+
+
+def test_what_cannot_go_back_is_named_and_the_exit_code_is_1(reconciler: Program, applied: Path) -> None:
+    document = json.loads(applied.read_text("utf-8"))
+    partition = document["topics"][0]["partitions"][0]
+    partition["replicas"] = partition["isr"] = [1, 2, 6]
+    applied.write_text(json.dumps(document))
+    ended = reconciler("cancel", "--rollback", "--yes")
+    assert ended.code == 1
+    assert "KR717" in ended.err
+    assert "orders-0 is on [1, 2, 6], where this plan never put it" in ended.err
+    assert lists(applied) == [(1, 2, 6), (2, 3, 1)]
+
+
+def test_a_rollback_over_a_limit_is_shown_and_refused_with_3(reconciler: Program, applied: Path) -> None:
+    yaml = applied.parent / "cluster.yaml"
+    yaml.write_text(yaml.read_text().replace("  moves:", "  limits: {movedBytes: 1MiB}\n  moves:"))
+    shown = reconciler("cancel", "--rollback", "--dry-run")
+    assert (shown.code, "limits.movedBytes is 1.0 MiB: raise it (KR412" in shown.out) == (3, True)
+    assert reconciler("cancel", "--rollback", "--yes").code == 3
+    assert lists(applied) == AFTER
+
+
+@pytest.mark.usefixtures("applied")
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--yes"], "are for cancel --rollback"),
+        (["--out", "x.json"], "are for cancel --rollback"),
+        (["--dry-run"], "are for cancel --rollback"),
+        (["-o", "markdown"], "has no output markdown but"),
+        (["--rollback"], "nobody can be asked here"),
+        (["--rollback", "--yes", "-o", "markdown"], "needs --dry-run or --out FILE"),
+        (["--rollback", "--state", "x.json"], "leave --state"),
+    ],
+)
+def test_wrong_usage_is_told_and_changes_nothing(reconciler: Program, arguments: list[str], hint: str) -> None:
+    ended = reconciler("cancel", *arguments)
+    assert (ended.code, hint in ended.err) == (64, True), ended.err
+
+
+def test_without_a_run_the_plan_must_be_named(reconciler: Program, small: Path) -> None:
+    ended = reconciler("cancel", "--rollback", "--yes")
+    assert (ended.code, "no run of small is known here" in ended.err) == (1, True)
+    assert reconciler("cancel", "--rollback", "--yes", "plan.json").code == 0
+    assert lists(small) == BEFORE
+
+
+def test_a_plan_of_a_supposed_state_has_nothing_to_undo(reconciler: Program, small: Path) -> None:
+    assert small.exists()
+    assert reconciler("plan", "--what-if", "add=9@c", "--out", "if.json").code == 0
+    assert reconciler("cancel", "--rollback", "--yes", "if.json").code == 3
