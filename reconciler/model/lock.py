@@ -46,8 +46,8 @@ class LockHeld(Refused):
         self.holder = holder
         super().__init__(
             f"The cluster is locked by {holder or 'a process that does not say who it is'}: one run at a time. "
-            "Wait until it has ended, or stop it, then try again; `reconciler status` shows where it stands. "
-            "The lock of a process that died is free 6 s later."
+            "Wait until it has ended, or end it with SIGTERM, which takes its moves in flight back; then try again. "
+            "`reconciler status` shows where it stands."
         )
 
 

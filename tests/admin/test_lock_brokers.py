@@ -1,25 +1,98 @@
 """The contract of the lock, against real Kafka, and what only real Kafka can do to it."""
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from admin.lock_contract import LockContract, Processes
 from helpers.brokers import KafkaCluster
+from kafka.protocol.consumer import LeaveGroupRequest
 
 from reconciler.admin.client import KafkaAdmin, connect
+from reconciler.admin.client.lock import ClusterLock
+from reconciler.admin.client.lock_member import Member
+from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.model.lock import LOCK_GROUP, LockHeld, LockLost
 
 pytestmark = pytest.mark.brokers
+
+RATE = "follower.replication.throttled.rate"
+
+
+@pytest.fixture
+def start(kafka: KafkaCluster) -> Iterator[Processes]:
+    started: list[KafkaAdmin] = []
+
+    def begun() -> KafkaAdmin:
+        started.append(connect(kafka.properties))
+        return started[-1]
+
+    yield begun
+    for admin in started:
+        admin.close()
 
 
 class TestRealKafka(LockContract):
     @pytest.fixture
-    def processes(self, kafka: KafkaCluster) -> Iterator[Processes]:
-        started: list[KafkaAdmin] = []
+    def processes(self, start: Processes) -> Processes:
+        return start
 
-        def start() -> KafkaAdmin:
-            started.append(connect(kafka.properties))
-            return started[-1]
 
-        yield start
-        for admin in started:
-            admin.close()
+def held_by(admin: object, purpose: str) -> ClusterLock:
+    assert isinstance(admin, KafkaAdmin)
+    return admin.lock(purpose)
+
+
+def remove(lock: ClusterLock, by: object) -> None:
+    """Let another client take the holder out of the group, as the end of its session would."""
+    assert isinstance(by, KafkaAdmin)
+    other = Member(by.wire, replace(lock.member.holder, purpose="remover"))
+    form = LeaveGroupRequest.MemberIdentity
+    gone = [form(member_id=lock.member.member_id)]
+    answer = other.send(lambda: LeaveGroupRequest(group_id=LOCK_GROUP, members=gone, min_version=3))
+    assert answer.error_code == 0
+
+
+def wait_until_heard(lock: ClusterLock) -> None:
+    """Wait until the holder has asked its coordinator twice more."""
+    time.sleep(2.5)
+    assert lock is not None
+
+
+def test_a_holder_that_was_forgotten_goes_on_if_nobody_came_in_between(start: Processes) -> None:
+    first, second = start(), start()
+    with held_by(first, "first") as lock:
+        before = lock.member.member_id
+        remove(lock, second)
+        wait_until_heard(lock)
+        lock.check()
+        assert lock.is_held()
+        assert lock.member.member_id != before
+        with pytest.raises(LockHeld, match="first"):
+            second.lock("second")
+
+
+def test_a_holder_that_was_forgotten_stops_if_another_holds_the_lock(start: Processes) -> None:
+    first, second = start(), start()
+    with held_by(first, "first") as lock:
+        remove(lock, second)
+        with second.lock("apply of plan 2"):
+            wait_until_heard(lock)
+            with pytest.raises(LockLost, match="apply of plan 2"):
+                first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.SET, "1000000")])
+            assert not lock.is_held()
+        with pytest.raises(LockLost):
+            lock.check()
+    assert RATE not in second.broker_configs([1])[1]
+
+
+def test_a_holder_that_was_forgotten_stops_if_another_has_held_the_lock_in_between(start: Processes) -> None:
+    first, second = start(), start()
+    with held_by(first, "first") as lock:
+        remove(lock, second)
+        second.lock("second").release()
+        wait_until_heard(lock)
+        with pytest.raises(LockLost, match="did not hear of this process"):
+            lock.check()
+    assert second.lock_holder() is None

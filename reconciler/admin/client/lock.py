@@ -98,7 +98,7 @@ class ClusterLock:
     """The lock, held. A thread says every second that its holder lives; what it hears decides what `check` says."""
 
     def __init__(self, member: Member, seat: Seat, guarded: Wire) -> None:
-        self._member = member
+        self.member = member
         self._guarded = guarded
         self._changed = threading.Condition()
         self._sure_until = 0.0
@@ -136,7 +136,7 @@ class ClusterLock:
         self._ended.set()
         self._guarded.guard = None
         self._thread.join(LEAVE_SECONDS)
-        _go(self._member)
+        _go(self.member)
 
     def __enter__(self) -> Self:
         return self
@@ -161,13 +161,13 @@ class ClusterLock:
             return
         sent_at = now()
         try:
-            is_settled = self._member.beat()
+            is_settled = self.member.beat()
             self._confirm(sent_at)
             if not is_settled:
-                self._keep(self._member.join())
+                self._keep(self.member.join())
         except Forgotten:
             silent = now() - before
-            if silent > self._member.session_seconds:
+            if silent > self.member.session_seconds:
                 self._lose(f"this process stood still for {silent:.0f} s")
             else:
                 self._is_out = True
@@ -175,7 +175,7 @@ class ClusterLock:
 
     def _keep(self, seat: Seat) -> None:
         if seat.is_leader:
-            self._generation = self._member.generation
+            self._generation = self.member.generation
             self._confirm(seat.at)
         else:
             self._lose("another process was made its holder", seat.holder)
@@ -186,13 +186,13 @@ class ClusterLock:
         The session's end made one more generation, in which the group was empty, our coming back another. Had somebody
         been in between, there would be more of them, or the group would never have been seen empty.
         """
-        self._was_empty = self._was_empty or self._member.described().is_empty
+        self._was_empty = self._was_empty or self.member.described().is_empty
         try:
-            seat = self._member.join()
+            seat = self.member.join()
         except Forgotten:
-            self._member.begin_anew()
+            self.member.begin_anew()
             return
-        if self._was_empty and seat.is_leader and self._member.generation == self._generation + 2:
+        if self._was_empty and seat.is_leader and self.member.generation == self._generation + 2:
             self._is_out = self._was_empty = False
             self._keep(seat)
         else:
@@ -201,10 +201,12 @@ class ClusterLock:
     def _confirm(self, sent_at: float) -> None:
         """Count the session from when we sent what was answered: the coordinator counts it from later."""
         with self._changed:
-            self._sure_until = sent_at + self._member.session_seconds - MARGIN_SECONDS
+            self._sure_until = sent_at + self.member.session_seconds - MARGIN_SECONDS
             self._changed.notify_all()
 
     def _lose(self, why: str, holder: Holder | None = None) -> None:
+        """Tell it, and be in nobody's way: a member that is silent keeps the others waiting."""
+        self.member.leave()
         with self._changed:
             self._lost = LockLost(why, holder)
             self._changed.notify_all()

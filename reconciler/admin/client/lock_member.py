@@ -106,7 +106,7 @@ class Member:
     def join(self) -> Seat:
         """Take a place in the group, or keep it in a new generation; waits for those members that are silent."""
         while True:
-            answer = self._send(self._joining, JOIN_SECONDS)
+            answer = self.send(self._joining, JOIN_SECONDS)
             if answer.error_code == MEMBER_ID_REQUIRED:
                 self.member_id = answer.member_id
             elif answer.error_code == INVALID_SESSION and self.session_seconds < MOST_SESSION_SECONDS:
@@ -121,7 +121,7 @@ class Member:
 
     def beat(self) -> bool:
         """Say that this member lives; returns whether the group is settled, False if it must join again."""
-        answer = self._send(self._beating, ANSWER_SECONDS)
+        answer = self.send(self._beating, ANSWER_SECONDS)
         if answer.error_code in {REBALANCE, ILLEGAL_GENERATION}:
             return False
         self._check(answer.error_code)
@@ -135,7 +135,7 @@ class Member:
         members = [form(member_id=self.member_id, reason="the run has ended")]
         for _ in range(2):
             try:
-                code = self._send(
+                code = self.send(
                     lambda: LeaveGroupRequest(group_id=LOCK_GROUP, members=members, min_version=3)
                 ).error_code
             except (Unsettled, ClusterUnavailable):
@@ -151,7 +151,7 @@ class Member:
 
     def described(self) -> Described:
         """Return the group as its coordinator tells of it to anybody."""
-        answer = self._send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP]))
+        answer = self.send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP]))
         (told,) = answer.groups
         if told.error_code == GROUP_ID_NOT_FOUND:
             return Described("", None)
@@ -163,7 +163,7 @@ class Member:
         """Return the place, with the leader's word; None where the group is in motion again."""
         is_leader = joined.leader == joined.member_id
         sent_at = now()
-        answer = self._send(partial(self._syncing, joined, is_leader=is_leader), JOIN_SECONDS)
+        answer = self.send(partial(self._syncing, joined, is_leader=is_leader), JOIN_SECONDS)
         if answer.error_code in {REBALANCE, ILLEGAL_GENERATION}:
             return None
         self._check(answer.error_code)
@@ -199,7 +199,8 @@ class Member:
     def _written(self) -> bytes:
         return self.holder.written().encode()
 
-    def _send(self, build: "Callable[[], ApiMessage]", seconds: float = ANSWER_SECONDS) -> "ApiMessage":
+    def send(self, build: "Callable[[], ApiMessage]", seconds: float = ANSWER_SECONDS) -> "ApiMessage":
+        """Return the coordinator's answer, whatever it is; raises Unsettled where there is none."""
         if self.coordinator is None:
             self.coordinator = self._found()
         try:

@@ -1,0 +1,236 @@
+"""One run per cluster: who comes second changes nothing, and who loses the lock writes nothing more."""
+
+from pathlib import Path
+from threading import Event, Lock, Thread, current_thread
+
+import pytest
+from helpers.end_state import shortcomings, throttles
+from helpers.figures import Tell
+from helpers.small_cluster import small_cluster
+from helpers.small_runs import cluster, move, plan_of, whole_plan
+
+from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.admin.simulated_locks import MemoryLocks
+from reconciler.apply.cancel import cancel_run
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.restore import restore_throttles
+from reconciler.apply.run import run_plan
+from reconciler.files.lock_file import LockFile
+from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
+from reconciler.model.lock import LockHeld, LockLost
+from reconciler.model.plan import Plan
+from reconciler.model.problem import ReconcilerError, StalePlan
+from reconciler.model.run import RunState, StoppedEarly
+from reconciler.model.stage import ReassignStage
+
+RACES, PATIENCE_SECONDS = 100, 30
+
+
+def boundaries_of(plan: Plan, before: Cluster) -> int:
+    """Return how many boundaries a run of that plan passes."""
+    passed: list[str] = []
+    with planted(passed.append):
+        run_plan(plan, SimulatedAdmin(before), MemoryJournal())
+    return len(passed)
+
+
+PASSED = boundaries_of(whole_plan(cluster()), cluster())
+
+
+def test_whoever_comes_second_is_told_who_runs_and_changes_nothing() -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+    second = SimulatedAdmin(before, locks=locks)
+    journal = MemoryJournal()
+    with SimulatedAdmin(before, locks=locks).lock("apply of plan 5ca1ab1e"):
+        with pytest.raises(LockHeld, match="apply of plan 5ca1ab1e") as refused:
+            run_plan(plan, second, journal)
+        with pytest.raises(LockHeld, match="apply of plan 5ca1ab1e"):
+            cancel_run(plan, second, journal)
+    assert refused.value.code == "KR450"
+    assert (second.writes, second.cluster, journal.appended) == (0, before, [])
+
+
+def test_looking_what_a_run_would_do_needs_no_lock() -> None:
+    locks, before = MemoryLocks(), cluster()
+    with SimulatedAdmin(before, locks=locks).lock("apply of plan 5ca1ab1e"):
+        told = run_plan(whole_plan(before), SimulatedAdmin(before, locks=locks), MemoryJournal(), is_dry_run=True)
+    assert told.messages
+
+
+def test_however_a_run_ends_the_lock_is_free() -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+
+    def stopped() -> str:
+        return "a test stops it"
+
+    with pytest.raises(StoppedEarly):
+        run_plan(plan, SimulatedAdmin(before, locks=locks), MemoryJournal(), should_stop=stopped)
+    assert locks.holder is None
+    with pytest.raises(StalePlan):
+        run_plan(plan, SimulatedAdmin(small_cluster(), locks=locks), MemoryJournal())
+    assert locks.holder is None
+    run_plan(plan, SimulatedAdmin(before, locks=locks), MemoryJournal())
+    assert locks.holder is None
+    cancel_run(plan, SimulatedAdmin(before, locks=locks), MemoryJournal())
+    assert locks.holder is None
+
+
+def test_the_lock_is_given_back_last() -> None:
+    locks, before = MemoryLocks(), cluster()
+    held: dict[str, bool] = {}
+
+    def look(name: str) -> None:
+        held[name] = locks.holder is not None
+
+    with planted(look):
+        run_plan(whole_plan(before), SimulatedAdmin(before, locks=locks), MemoryJournal())
+    assert held["lock.taken"]
+    assert held["end.recorded"]
+    assert all(held.values())
+
+
+@pytest.mark.parametrize("at", range(1, PASSED + 1))
+def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(at: int) -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+    admin = SimulatedAdmin(before, locks=locks)
+    journal = MemoryJournal()
+    passed: list[str] = []
+    writes: list[int] = []
+
+    def lose(name: str) -> None:
+        passed.append(name)
+        if len(passed) == at:
+            locks.expire()
+            writes.append(admin.writes)
+
+    lost: LockLost | None = None
+    with planted(lose):
+        try:
+            run_plan(plan, admin, journal)
+        except LockLost as error:
+            lost = error
+    assert admin.writes == writes[0], f"written after {passed[at - 1]}"
+    assert lost is not None or not shortcomings(plan, before, admin.cluster)
+    if lost is not None and throttles(admin.cluster) != throttles(before):
+        assert "keeps" in str(lost), str(lost)
+    run_plan(plan, admin, MemoryJournal([*journal.events, *journal.appended]))
+    assert shortcomings(plan, before, admin.cluster) == []
+
+
+def test_a_cancel_that_loses_the_lock_writes_nothing_more() -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+    admin = SimulatedAdmin(before, locks=locks)
+    journal = MemoryJournal()
+
+    def die(name: str) -> None:
+        if name == "reassign.recorded":
+            raise Killed(name)
+
+    with planted(die), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    journal = MemoryJournal([*journal.events, *journal.appended])
+
+    def lose(name: str) -> None:
+        if name == "withdraw.before":
+            locks.expire()
+
+    writes = admin.writes
+    with planted(lose), pytest.raises(LockLost, match="keeps"):
+        cancel_run(plan, admin, journal)
+    assert admin.writes == writes
+    assert cancel_run(plan, admin, MemoryJournal([*journal.events, *journal.appended])).state is RunState.CANCELLED
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_throttles_of_a_run_that_lives_are_not_taken_for_leftovers() -> None:
+    locks, before = MemoryLocks(), small_cluster("orders-0: 1,2 size 1000")
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2", "1,3"),), 1_000_000)], before)
+    admin = SimulatedAdmin(before, locks=locks)
+    with admin.lock("apply of plan 0badcafe"):
+        admin.alter_broker_configs(1, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "1000000")])
+        admin.alter_topic_configs(
+            {"orders": [ConfigChange("leader.replication.throttled.replicas", ConfigOperation.SET, "0:1,0:2")]}
+        )
+        other = SimulatedAdmin(admin.cluster, locks=locks)
+        with pytest.raises(LockHeld):
+            restore_throttles(plan, other, MemoryJournal())
+        assert other.writes == 0
+    assert restore_throttles(plan, admin, MemoryJournal()).state is RunState.DONE
+    assert throttles(admin.cluster) == {}
+
+
+def test_where_there_is_nothing_to_bring_back_no_lock_is_needed() -> None:
+    locks, before = MemoryLocks(), small_cluster("orders-0: 1,2 size 1000")
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2", "1,3"),), 1_000_000)], before)
+    with SimulatedAdmin(before, locks=locks).lock("apply of another plan"):
+        ended = restore_throttles(plan, SimulatedAdmin(before, locks=locks), MemoryJournal())
+    assert (ended.state, ended.writes) == (RunState.DONE, 0)
+
+
+class Race:
+    """Two runs of one plan at once, on one simulated cluster in a file; the winner waits for the loser to end."""
+
+    def __init__(self, snapshot: Path, plan: Plan) -> None:
+        self.snapshot = snapshot
+        self.plan = plan
+        self.admitted: list[str] = []
+        self.refused: list[LockHeld] = []
+        self.other: list[Exception] = []
+        self.is_settled = Event()
+        self.guard = Lock()
+
+    def run(self) -> None:
+        runners = [Thread(target=self.runner, name=name) for name in ("left", "right")]
+        with planted(self.passed):
+            for one in runners:
+                one.start()
+            for one in runners:
+                one.join(PATIENCE_SECONDS)
+
+    def runner(self) -> None:
+        admin = SimulatedAdmin(
+            read_snapshot(self.snapshot),
+            save=lambda made: write_snapshot(made, self.snapshot),
+            load=lambda: read_snapshot(self.snapshot),
+            locks=LockFile(self.snapshot),
+        )
+        try:
+            run_plan(self.plan, admin, MemoryJournal())
+        except LockHeld as error:
+            self.refused.append(error)
+            self.is_settled.set()
+        except ReconcilerError as error:
+            self.other.append(error)
+            self.is_settled.set()
+
+    def passed(self, name: str) -> None:
+        if name == "lock.taken":
+            with self.guard:
+                self.admitted.append(current_thread().name)
+                if len(self.admitted) > 1:
+                    self.is_settled.set()
+            self.is_settled.wait(PATIENCE_SECONDS)
+
+
+def test_of_two_runs_at_once_exactly_one_goes_ahead(tmp_path: Path, figures: Tell) -> None:
+    before = small_cluster("orders-0: 1,2 size 1000", "orders-1: 2,1 size 1000")
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2", "2,1"),))], before)
+    snapshot = tmp_path / "snapshot.json"
+    write_snapshot(before, snapshot)
+    fresh = snapshot.read_bytes()
+    for number in range(RACES):
+        snapshot.write_bytes(fresh)
+        race = Race(snapshot, plan)
+        race.run()
+        assert (len(race.admitted), len(race.refused), race.other) == (1, 1, []), number
+        assert race.refused[0].holder is not None
+        assert race.refused[0].holder.purpose == "apply of plan 0badcafe"
+        assert shortcomings(plan, before, read_snapshot(snapshot)) == []
+    figures("lock races", f"{RACES} of two runs on a simulated cluster, exactly one went ahead in each")
