@@ -1,0 +1,322 @@
+"""`doctor` and `status` on a simulated cluster in a file: what a crashed run leaves, found and put right."""
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import pytest
+from helpers.program import Program
+from helpers.small_cluster import small_cluster
+from jsonschema import Draft7Validator
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.crash import Killed, planted
+from reconciler.cli.main import main
+from reconciler.files.schema_check import schema_folder
+from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.model.cluster import Cluster
+from reconciler.model.problem import ClusterUnavailable
+from reconciler.workflow.status import Watched
+
+SNAPSHOT = Path("desired-state/small/snapshot.json")
+DECLARED = """
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: small}
+spec: {simulation: snapshot.json, moves: {throttle: 50MiB/s}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {name: clicks}
+spec: {placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {name: orders}
+spec: {placement: {assignment: [[2, 1]]}}
+"""
+OBSERVED = small_cluster(
+    f"clicks-0: 1,2,3 size {10**9}", f"clicks-1: 2,3,1 size {10**9}", "orders-0: 1,2 size 5", "sessions-0: 3,4 size 5"
+)
+OPERATORS = {
+    1: {"leader.replication.throttled.rate": "7000000"},
+    "clicks": {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "0:3,1:1"},
+    "sessions": {"follower.replication.throttled.replicas": ""},
+}
+
+
+def lay_out() -> None:
+    """Write a small cluster, on which an operator has set throttles of every kind, and what is declared for it."""
+    SNAPSHOT.parent.mkdir(parents=True)
+    SNAPSHOT.with_name("cluster.yaml").write_text(DECLARED, "utf-8")
+    write_snapshot(with_operators(OBSERVED), SNAPSHOT)
+
+
+@pytest.fixture(scope="module")
+def crashed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the small cluster and a plan for it, whose apply died once moves were in flight."""
+    folder = tmp_path_factory.mktemp("crashed")
+
+    def kill(name: str) -> None:
+        if name == "reassign.recorded" and any(one.is_reassigning for _, one in read_snapshot(SNAPSHOT).partitions()):
+            raise Killed
+
+    with chdir(folder):
+        lay_out()
+        assert main(["plan", "--out", "plan.json"]) == 0
+        with pytest.raises(Killed), planted(kill):
+            main(["apply", "plan.json", "--yes"])
+    return folder
+
+
+@pytest.fixture
+def small(reconciler: Program) -> Program:
+    """Return the program in a folder with the small cluster as it is before any run."""
+    lay_out()
+    return reconciler
+
+
+@pytest.fixture
+def crashed(tmp_path: Path, reconciler: Program, crashed_folder: Path) -> Program:
+    """Return the program in that folder after a run of it has crashed, with moves in flight."""
+    shutil.copytree(crashed_folder, tmp_path, dirs_exist_ok=True)
+    return reconciler
+
+
+def with_operators(cluster: Cluster) -> Cluster:
+    brokers = {
+        one.id: replace(one, configs={**one.configs, **OPERATORS.get(one.id, {})}) for one in cluster.brokers.values()
+    }
+    topics = {
+        name: replace(topic, configs={**topic.configs, **OPERATORS.get(name, {})})
+        for name, topic in cluster.topics.items()
+    }
+    return replace(cluster, brokers=brokers, topics=topics)
+
+
+def changed(change: Callable[[Cluster], Cluster]) -> None:
+    write_snapshot(change(read_snapshot(SNAPSHOT)), SNAPSHOT)
+
+
+def later(cluster: Cluster, seconds: float = 100_000) -> Cluster:
+    admin = SimulatedAdmin(cluster)
+    admin.clock.sleep(seconds)
+    return admin.cluster
+
+
+def throttles() -> dict[object, dict[str, str]]:
+    cluster = read_snapshot(SNAPSHOT)
+    found: dict[object, dict[str, str]] = {}
+    for owner, configs in [
+        *((one.id, one.configs) for one in cluster.brokers.values()),
+        *((topic.name, topic.configs) for topic in cluster.topics.values()),
+    ]:
+        keys = {key: value for key, value in configs.items() if "throttled" in key}
+        found |= {owner: keys} if keys else {}
+    return found
+
+
+def diagnosis(text: str) -> dict[str, object]:
+    found = json.loads(text)
+    Draft7Validator(json.loads((schema_folder() / "doctor.json").read_text("utf-8"))).validate(found)
+    assert isinstance(found, dict)
+    return found
+
+
+def codes(text: str) -> list[str]:
+    return [one["code"] for one in json.loads(text)["findings"]]
+
+
+def test_a_crashed_runs_throttles_go_and_an_operators_stay_byte_for_byte(crashed: Program) -> None:
+    on = throttles()
+    assert on != OPERATORS
+    looked = crashed("doctor", "-o", "json")
+    assert looked.code == 0
+    assert {"KR662", "KR670"} <= set(codes(looked.out))
+    found = diagnosis(looked.out)
+    assert {one["whose"] for one in found["throttles"]} == {"leftover", "other"}  # type: ignore[attr-defined]
+    assert throttles() == on
+
+    refused = crashed("doctor", "--fix", "throttles", "--yes")
+    assert (refused.code, throttles()) == (3, on)
+    assert "are in flight" in refused.err
+    assert "KR455" in refused.err
+
+    changed(later)
+    unasked = crashed("doctor", "--fix", "throttles")
+    assert (unasked.code, throttles()) == (64, on)
+    fixed = crashed("doctor", "--fix", "throttles", "--yes")
+    assert (fixed.code, throttles()) == (0, OPERATORS)
+    assert "  ~ broker 1: leader.replication.throttled.rate 52428800 -> 7000000\n" in fixed.err
+    assert "follower.replication.throttled.rate 52428800 -> not set" in fixed.err
+    assert "KR670" not in fixed.out
+    again = crashed("doctor", "--fix", "throttles")
+    assert (again.code, throttles()) == (0, OPERATORS)
+    assert "No throttles of runs known here are left" in again.err
+    assert crashed("apply", "plan.json", "--yes").code == 0
+    assert throttles() == OPERATORS
+
+
+def test_with_the_plan_alone_another_machine_takes_off_what_looks_like_its_own(crashed: Program) -> None:
+    changed(later)
+    shutil.rmtree("runs")
+    assert "KR671" in codes(crashed("doctor", "-o", "json").out)
+    assert crashed("doctor", "plan.json", "--fix", "throttles", "--yes").code == 0
+    assert throttles() == OPERATORS
+
+
+@pytest.mark.parametrize(("answer", "code"), [(False, 5), (True, 0)])
+def test_on_a_terminal_it_asks_first(
+    crashed: Program, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
+) -> None:
+    changed(later)
+    monkeypatch.setattr("reconciler.cli.doctor.is_interactive", lambda: True)
+    monkeypatch.setattr(click, "confirm", lambda _text, **_: answer)
+    assert crashed("doctor", "--fix", "throttles").code == code
+    assert (throttles() == OPERATORS) is answer
+
+
+def test_an_error_among_the_findings_ends_with_1_and_text_says_what_to_do_next(small: Program) -> None:
+    changed(lambda cluster: killed(cluster, 4))
+    looked = small("doctor")
+    assert looked.code == 1
+    assert "error: broker 4 is not alive (fenced) and holds 1 replica (KR650)" in looked.out
+    assert "  next: start it; if it will not come back, declare it draining and plan" in looked.out
+    assert "throttle on topic clicks: leader.replication.throttled.replicas=*\n" in looked.out
+    assert small("doctor", "-o", "json").code == 1
+
+
+def killed(cluster: Cluster, broker: int) -> Cluster:
+    admin = SimulatedAdmin(cluster)
+    admin.kill_broker(broker)
+    return admin.cluster
+
+
+def test_a_snapshot_tells_what_it_holds_and_names_what_it_does_not(small: Program) -> None:
+    changed(lambda cluster: killed(cluster, 4))
+    looked = small("doctor", "--state", str(SNAPSHOT), "-o", "json")
+    found = diagnosis(looked.out)
+    assert (looked.code, found["isSnapshot"], found["rights"], found["features"]) == (1, True, None, None)
+    assert "KR650" in codes(looked.out)
+    assert "not looked at: what a snapshot does not hold: rights" in small("doctor", "--state", str(SNAPSHOT)).out
+    refused = small("doctor", "--state", str(SNAPSHOT), "--fix", "throttles")
+    assert (refused.code, "not on a snapshot" in refused.err) == (64, True)
+
+
+def test_a_damaged_journal_keeps_no_doctor_from_looking(crashed: Program) -> None:
+    (journal,) = Path("runs/small").glob("*.jsonl")
+    lines = journal.read_text("utf-8").split("\n")
+    journal.write_text("\n".join([lines[0], lines[1][:-9], *lines[2:]]), "utf-8")
+    looked = crashed("doctor", "-o", "json")
+    assert looked.code == 0
+    assert any("this line of the run journal is damaged" in one for one in json.loads(looked.out)["unexamined"])
+
+
+# Debts, paid by status
+
+
+def owe(crashed: Program) -> dict[object, dict[str, str]]:
+    """Let a run end while broker 4, which has its rates, is dead; return what is left on once it is back."""
+    changed(lambda cluster: killed(later(cluster), 4))
+    ended = crashed("cancel")
+    assert (ended.code, "owed: broker 4 keeps the replication throttle of this run" in ended.out) == (0, True)
+    return throttles()
+
+
+def returned(cluster: Cluster, broker: int) -> Cluster:
+    admin = SimulatedAdmin(cluster)
+    admin.return_broker(broker)
+    return later(admin.cluster)
+
+
+def test_status_pays_a_debt_once_its_broker_is_back_and_says_so_on_stderr(crashed: Program) -> None:
+    left = owe(crashed)
+    assert left == {**OPERATORS, 4: left[4]}
+    assert "broker 4 may keep a throttle rate of the run of plan" in crashed("doctor").out
+    waiting = crashed("status")
+    assert (throttles(), "debts" in waiting.err) == (left, False)
+    changed(lambda cluster: returned(cluster, 4))
+    paid = crashed("status", "-o", "json")
+    assert throttles() == OPERATORS
+    assert "broker 4: follower.replication.throttled.rate 52428800 -> not set (left by the run of plan " in paid.err
+    assert json.loads(paid.out)["brokerThrottles"] == {"1": OPERATORS[1]}
+    assert crashed("status").err == ""
+
+
+def test_a_debt_waits_while_another_run_has_not_told_its_end(crashed: Program) -> None:
+    left = owe(crashed)
+    changed(lambda cluster: returned(cluster, 4))
+    (journal,) = Path("runs/small").glob("*.jsonl")
+    other = journal.with_name("0badcafe.jsonl")
+    other.write_text(next(line for line in journal.read_text("utf-8").splitlines() if '"run"' in line) + "\n", "utf-8")
+    shutil.copy(journal.with_name(journal.name.replace(".jsonl", ".plan.json")), "runs/small/0badcafe.plan.json")
+    assert (crashed("status").code, throttles()) == (0, left)
+    other.unlink()
+    Path("runs/small/0badcafe.plan.json").unlink()
+    assert (crashed("doctor", "--fix", "throttles", "--yes").code, throttles()) == (0, OPERATORS)
+
+
+def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
+    changed(later)
+    assert crashed("apply", "plan.json", "--yes").code == 0
+    (line,) = crashed("status", "--watch", "-o", "json").out.splitlines()
+    assert json.loads(line)["isOpen"] is False
+    assert "done: 2 stages." in crashed("status", "--watch").out
+
+
+def test_a_watch_prints_each_look_that_differs_and_ends_with_the_run(
+    crashed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+
+    def pass_time(_seconds: float) -> None:
+        waits.append(len(waits))
+        if len(waits) == 2:
+            changed(lambda cluster: later(cluster, 5))
+        if len(waits) == 3:
+            changed(later)
+            assert main(["apply", "plan.json", "--yes"]) == 0
+
+    monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=pass_time))
+    ended = crashed("status", "--watch", "--journal", str(next(Path("runs/small").glob("*.jsonl"))))
+    blocks = [block for block in ended.out.split("\n\n") if "UTC\n" in block]
+    assert (ended.code, len(waits), len(blocks)) == (0, 3, 3)
+    assert "copied" in blocks[1]
+    assert "done: 2 stages." in blocks[2]
+
+
+def test_a_watched_cluster_that_does_not_answer_is_told_once_and_asked_again(
+    crashed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([None, ClusterUnavailable("gone"), ClusterUnavailable("gone"), None])
+    looks: list[object] = []
+    look = Watched.look
+
+    def flaky(run: Watched) -> object:
+        answer = next(answers)
+        looks.append(answer)
+        if answer is not None:
+            raise answer
+        if len(looks) > 1:
+            changed(later)
+            assert main(["apply", "plan.json", "--yes"]) == 0
+        return look(run)
+
+    monkeypatch.setattr(Watched, "look", flaky)
+    monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=lambda _seconds: None))
+    ended = crashed("status", "--watch")
+    assert (ended.code, len(looks), ended.err.count("warning: gone (KR600)")) == (0, 4, 1)
+
+
+def test_ctrl_c_ends_a_watch_with_130(crashed: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=interrupted))
+    ended = crashed("status", "--watch", "-o", "json")
+    assert (ended.code, len(ended.out.splitlines())) == (130, 1)
