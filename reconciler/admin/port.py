@@ -176,6 +176,12 @@ class Admin(Protocol):
     ) -> Mapping[TopicPartition, Answer]:
         """Submit targets (None cancels). Where a factor may not change, brokers from 4.1 on enforce it (KIP-860)."""
 
+    def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
+        """Say in which log dir each replica that is yet to come to a broker is made; it forgets that when it restarts.
+
+        Only that broker can answer. Never for a replica that is there: Kafka would copy it from dir to dir.
+        """
+
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         """Elect the first replicas; ELECTION_NOT_NEEDED is answered as a success."""
 

@@ -30,6 +30,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Rights
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
+from reconciler.simulate.choosing_log_dirs import choose_log_dirs, in_chosen_log_dirs
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
 from reconciler.simulate.failing_log_dirs import fail_log_dir, repair_log_dir
 from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
@@ -99,6 +100,7 @@ class SimulatedAdmin:
         self.fault = fault
         self.writes = 0
         self._written: list[tuple[int, TopicPartition, int]] = []
+        self._chosen_log_dirs: dict[tuple[TopicPartition, int], str] = {}
         self._began = _milliseconds(_time(cluster.observed_at))
         self.clock: Clock = SimulatedClock(_time(cluster.observed_at), self._pass_time)
         self._save = save
@@ -229,9 +231,20 @@ class SimulatedAdmin:
         """Submit targets; None cancels."""
 
         def effect(cluster: Cluster) -> Outcome[TopicPartition]:
-            return reassign(cluster, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+            done = reassign(cluster, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+            return replace(done, cluster=in_chosen_log_dirs(cluster, done.cluster, self._chosen_log_dirs))
 
         return self._write("reassign", list(targets), effect)
+
+    def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
+        """Say where a broker makes replicas that are yet to come; a dead one does not answer."""
+        if not self.cluster.is_alive(broker_id):
+            raise ClusterUnavailable(f"Broker {broker_id} does not answer: it is not alive. Start it, then try again.")
+        answers = self._write(
+            "choose_log_dirs", list(choices), lambda cluster: choose_log_dirs(cluster, broker_id, choices)
+        )
+        self._chosen_log_dirs |= {(key, broker_id): choices[key] for key, one in answers.items() if one.is_ok}
+        return answers
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         """Elect the first replicas; one that leads already is a success."""

@@ -7,6 +7,7 @@ from typing import TypeVar, assert_never
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.crash import crash_point
+from reconciler.apply.log_dirs import choose_log_dirs
 from reconciler.apply.moves import SETTLE
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import TRANSIENT, Session, refusal, refused, told_answer
@@ -115,6 +116,8 @@ def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> R
 
 def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord:
     targets = {move.topic_partition: move.to_replicas for move in step.moves}
+    if session.has_log_dirs:
+        choose_log_dirs(session, step.moves)
     crash_point("reassign.before")
     answers = session.write(
         lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=step.is_factor_change)

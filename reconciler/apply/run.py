@@ -54,17 +54,19 @@ def run_plan(
     windows: Sequence[Window] = (),
     is_dry_run: bool = False,
     notify: Callable[[str], None] = _to_nobody,
+    has_log_dirs: bool = False,
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
     `should_stop` ends the run at once, in order: moves in flight go back to where they came from and throttles to what
     they were; a KeyboardInterrupt meanwhile ends that too, and StoppedEarly names what is left. After `deadline`, and
-    outside `windows`, no further stage begins. `notify` is told at once what a waiting operator should know. Raises
+    outside `windows`, no further stage begins. With `has_log_dirs` new replicas are made in the log dirs that the plan
+    foretells; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises
     StalePlan or Refused (LockHeld, where another run is on) before anything is changed, and before a later stage,
     RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that loses the cluster's
     lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
     """
-    session = Session(admin, journal, itinerary(plan), notify)
+    session = Session(admin, journal, itinerary(plan), notify, has_log_dirs)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
         observed = _seen(session)

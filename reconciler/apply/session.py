@@ -49,12 +49,14 @@ class Session:
 
     `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles
     as this run first saw them. `notify` is called with what somebody who waits for the run should know at once.
+    `has_log_dirs`: new replicas are made in the log dirs that the plan foretells.
     """
 
     admin: Admin
     journal: Journal
     itinerary: Itinerary
     notify: Callable[[str], None] = _to_nobody
+    has_log_dirs: bool = False
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)

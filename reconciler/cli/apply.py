@@ -8,6 +8,7 @@ import click
 
 from reconciler.cli.durations import DURATION
 from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import is_interactive, tell, write
@@ -24,6 +25,7 @@ Examples:
   reconciler apply plan.json --yes --max-duration 4h
 
 """
+LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan foretells, not where Kafka likes."
 
 
 @click.command("apply", epilog=EXAMPLES + EPILOG)
@@ -31,9 +33,12 @@ Examples:
 @click.option("--yes", is_flag=True, show_envvar=True, help="Do not ask; needed where nobody can be asked.")
 @click.option("--dry-run", is_flag=True, show_envvar=True, help="Check everything and list the steps; change nothing.")
 @click.option("--max-duration", type=DURATION, metavar="TIME", show_envvar=True, help="Begin no stage after that long.")
+@click.option("--log-dirs", is_flag=True, show_envvar=True, help=LOG_DIRS_HELP)
 @verb_options(TEXT, JSON)
 @click.pass_context
-def command(context: click.Context, plan_path: str, max_duration: timedelta | None, *, yes: bool, dry_run: bool) -> int:
+def command(
+    context: click.Context, plan_path: str, max_duration: timedelta | None, *, yes: bool, dry_run: bool, log_dirs: bool
+) -> int:
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
     asked = asked_for(context)
     refuse_state(asked, "apply")
@@ -44,6 +49,8 @@ def command(context: click.Context, plan_path: str, max_duration: timedelta | No
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED
+    if log_dirs and not plan.foretold_log_dirs:
+        tell(NO_LOG_DIR)
     started = time.monotonic()
     with stopping() as stop, running(plan.cluster_name) as progress:
         try:
@@ -51,6 +58,7 @@ def command(context: click.Context, plan_path: str, max_duration: timedelta | No
                 asked.inputs,
                 plan,
                 is_dry_run=dry_run,
+                has_log_dirs=log_dirs,
                 max_duration=max_duration,
                 should_stop=stop.reason,
                 progress=progress,

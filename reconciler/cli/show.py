@@ -3,6 +3,7 @@
 import click
 
 from reconciler.cli.exits import EPILOG, Exit
+from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
 from reconciler.cli.terminal import tell, write
@@ -74,7 +75,7 @@ def command(
         names = write_kafka_files(plan, out, has_log_dirs=has_log_dirs)
         tell(f"Wrote {len(names)} files to {out}.")
         if has_log_dirs and not plan.foretold_log_dirs:
-            tell("warning: no log dir is named: no new replica goes to a broker known to have several (KR827)")
+            tell(NO_LOG_DIR)
         if plan.topic_changes:
             tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")
     elif asked.is_json:

@@ -39,6 +39,7 @@ def apply_plan(
     plan: Plan,
     *,
     is_dry_run: bool = False,
+    has_log_dirs: bool = False,
     max_duration: timedelta | None = None,
     should_stop: Callable[[], str | None] = lambda: None,
     progress: Callable[[RunProgress], None] | None = None,
@@ -62,6 +63,7 @@ def apply_plan(
             should_stop=should_stop,
             windows=desired.cluster.windows if desired else (),
             is_dry_run=is_dry_run,
+            has_log_dirs=has_log_dirs,
             notify=notify,
         )
         return Applied(ended, is_simulated)

@@ -595,6 +595,20 @@ class AdminContract:
         assert not any(one.is_offline or one.usable_bytes is None for dirs in found.values() for one in dirs)
         assert bench.admin.log_dirs([]) == {}
 
+    def test_new_replicas_are_made_in_the_log_dir_chosen_for_them(self, bench: Bench) -> None:
+        path = bench.admin.log_dirs([4])[4][-1].path
+        for _ in range(3):  # Kafka by itself would put them into one dir and the other in turn
+            name = bench.topic((1, 2))
+            key = TopicPartition(name, 0)
+            assert bench.admin.choose_log_dirs(4, {key: path}) == {key: OK}
+            assert bench.move(name, (1, 4)) == OK
+            bench.wait_until(lambda n=name: bench.is_at_rest(n, {0: (1, 4)}), f"{name} to be on 4")  # type: ignore[misc]
+            assert bench.admin.observe().topics[name].partitions[0].log_dirs[1] == path
+
+    def test_a_log_dir_that_a_broker_does_not_have_is_refused(self, bench: Bench) -> None:
+        key = TopicPartition(bench.topic((1, 2)), 0)
+        assert bench.admin.choose_log_dirs(4, {key: "/nowhere"})[key].error == "LOG_DIR_NOT_FOUND"
+
     def test_brokers_are_told_without_configs_and_log_dirs(self, bench: Bench) -> None:
         brokers = bench.admin.brokers()
         assert list(brokers) == [1, 2, 3, 4, 5, 6]

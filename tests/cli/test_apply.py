@@ -2,11 +2,15 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 from helpers.program import ROOT, Program, run_program
+
+from reconciler.files.plan_file import read_plan, write_plan
+from reconciler.files.snapshot import read_snapshot
 
 DEMO = ROOT / "desired-state" / "demo"
 
@@ -69,3 +73,20 @@ def test_a_plan_for_a_cluster_that_is_not_here_says_how_to_reach_it(reconciler: 
     assert ended.code == 64
     assert "--bootstrap-server" in ended.err
     assert reconciler("apply", "plan.json", "--yes", "-C", "elsewhere").code == 0
+
+
+def test_new_replicas_go_where_the_plan_foretells_them(reconciler: Program, planned: Path) -> None:
+    plan = read_plan("plan.json")
+    ended = reconciler("apply", "plan.json", "--yes", "--log-dirs")
+    assert (ended.code, "KR827" in ended.err) == (0, False)
+    seen = read_snapshot(planned / "desired-state" / "demo" / "snapshot.json")
+    for key, foretold in plan.foretold_log_dirs.items():
+        partition = seen.partition(key)
+        assert partition is not None
+        found = dict(zip(partition.replicas, partition.log_dirs, strict=True))
+        assert foretold.items() <= found.items()
+
+
+def test_a_plan_that_foretells_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
+    write_plan(replace(read_plan("plan.json"), foretold_log_dirs={}), planned / "plain.json")
+    assert "(KR827)" in reconciler("apply", "plain.json", "--yes", "--log-dirs").err

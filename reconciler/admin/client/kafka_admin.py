@@ -169,6 +169,10 @@ class KafkaAdmin:
             self.wire, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed
         )
 
+    def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
+        """Say where a broker makes replicas that are yet to come; ClusterUnavailable where it is down."""
+        return requests.choose_log_dirs(self.wire, broker_id, choices)
+
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         """Elect the first replicas of these partitions."""
         return requests.elect_preferred_leaders(self.wire, topic_partitions)

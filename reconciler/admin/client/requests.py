@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -51,6 +52,7 @@ OPERATIONS = {
 MOST_WAITS = 10
 LONGEST_WAIT_SECONDS = 60.0
 CLUSTER_RESOURCE = "cluster"
+REPLICA_NOT_AVAILABLE = 9
 
 
 def reassign(
@@ -171,6 +173,45 @@ def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigCha
         return _untold()
     _check_right(told.error_code, "AlterConfigs", CLUSTER_RESOURCE, (), "Changing a broker's configs")
     return answer(told.error_code, told.error_message)
+
+
+def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition, str]) -> dict[TopicPartition, Answer]:
+    """Tell one broker where replicas go that are yet to come.
+
+    Kafka answers REPLICA_NOT_AVAILABLE for such a replica, and remembers the dir all the same (KIP-113).
+    """
+    found: dict[TopicPartition, Answer] = {}
+    for some in batches(sorted(choices), PARTITIONS_A_REQUEST):
+        try:
+            response = wire.write_to(broker_id, partial(_placing, {key: choices[key] for key in some}))
+        except NotSent as error:
+            raise ClusterUnavailable(
+                f"Broker {broker_id} does not answer ({error}), and only it can take a choice of its log dirs. "
+                "Start it, then try again."
+            ) from None
+        told = {
+            TopicPartition(topic.topic_name, partition.partition_index): partition.error_code
+            for topic in response.results
+            for partition in topic.partitions
+        }
+        for code in told.values():
+            _check_right(code, "Alter", CLUSTER_RESOURCE, (), "Choosing the log dirs of new replicas")
+        found |= {key: _chosen(told[key]) if key in told else _untold() for key in some}
+    return found
+
+
+def _placing(choices: Mapping[TopicPartition, str]) -> "ApiMessage":
+    form = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    dirs = []
+    for path in sorted(set(choices.values())):
+        topics = _by_topic([key for key in choices if choices[key] == path])
+        listed = [form.AlterReplicaLogDirTopic(name=name, partitions=numbers) for name, numbers in topics.items()]
+        dirs.append(form(path=path, topics=listed))
+    return AlterReplicaLogDirsRequest(dirs=dirs)
+
+
+def _chosen(code: int) -> Answer:
+    return Answer() if code == REPLICA_NOT_AVAILABLE else answer(code, None)
 
 
 def _in_batches(
