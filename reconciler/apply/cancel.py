@@ -11,7 +11,7 @@ from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.throttling import adopt_leftovers, owe_all, take_all_off
-from reconciler.apply.withdraw import Withdrawal, moves_under_way, withdraw
+from reconciler.apply.withdraw import Withdrawal, moves_under_way, overwritten_moves, withdraw
 from reconciler.model.lock import LockLost
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
@@ -43,7 +43,7 @@ def _cancelled(session: Session) -> RunResult:
     session.messages.extend(_foreign(session.itinerary, observed))
     session.tell("cancel", Outcome.STARTED, plan=plan.id)
     try:
-        outcome = withdraw(session, moves_under_way(session.itinerary, observed))
+        outcome = withdraw(session, _to_take_back(session.itinerary, observed))
     except LockLost as error:
         owe_all(session, "the cluster's lock was lost")
         raise with_result(error, session.result(RunState.FAILED)) from error
@@ -72,7 +72,11 @@ def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move, ...]:
     """Return the moves of a plan that a cancel would take back now."""
     course = itinerary(plan)
     check_plan_is_for(plan, admin.cluster_id())
-    return moves_under_way(course, look(admin, course.topics, ids=plan.topic_ids))
+    return _to_take_back(course, look(admin, course.topics, ids=plan.topic_ids))
+
+
+def _to_take_back(course: Itinerary, observed: Observed) -> tuple[Move, ...]:
+    return (*moves_under_way(course, observed), *overwritten_moves(course, observed))
 
 
 def _left_text(outcome: Withdrawal) -> str:

@@ -3,7 +3,7 @@
 Kafka's own cancel loses the order of the list; a list submitted over the move in flight would not complete.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -46,6 +46,27 @@ def moves_under_way(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...
     return tuple(found)
 
 
+def overwritten_moves(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
+    """Return the plan's moves that somebody replaced in flight and then cancelled: more replicas are left than before.
+
+    Kafka's own cancel takes away what the second target was adding, and nothing of the first.
+    """
+    found = []
+    for key, course in itinerary.courses.items():
+        if itinerary.position(key, observed).place is Place.UNKNOWN:
+            found += [move for move in course.moves if _is_overwritten(move, observed)][-1:]
+    return tuple(found)
+
+
+def _is_overwritten(move: Move, observed: Observed) -> bool:
+    """Whether a partition at rest has all replicas from before a move, and some of those that it was to add."""
+    partition = observed.partition(move.topic_partition)
+    if partition is None or partition.is_reassigning:
+        return False
+    more = set(partition.replicas) - set(move.from_replicas)
+    return bool(more) and more <= set(move.added) and set(move.from_replicas) <= set(partition.replicas)
+
+
 def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     """Take these moves back to their ordered `from`, elect the leaders that were, and return what became of each."""
     outcome = Withdrawal()
@@ -58,7 +79,8 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     session.tell("withdraw", Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
     stopped = _cancel(session, in_flight, outcome)
     loose = [move for move in able if move not in in_flight]
-    _restore_order(session, [*loose, *stopped], outcome)
+    overwritten = frozenset(move.topic_partition for move in loose if _is_overwritten(move, observed))
+    _restore_order(session, [*loose, *stopped], overwritten, outcome)
     _restore_leaders(session, [move for move in able if move.topic_partition in outcome.back])
     session.tell(
         "withdraw",
@@ -117,32 +139,44 @@ def _after_cancel(
     return stopped
 
 
-def _restore_order(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> None:
-    """Submit the ordered lists that a cancel loses, whatever metadata shows: it may still be of the past."""
+def _restore_order(
+    session: Session, moves: Sequence[Move], overwritten: Container[TopicPartition], outcome: Withdrawal
+) -> None:
+    """Submit the ordered lists that a cancel loses, whatever metadata shows: it may still be of the past.
+
+    `overwritten`: partitions that it has left with more replicas than they had.
+    """
     disordered = []
     for move in moves:
         is_kept = cancelled(move.from_replicas, move.to_replicas) == move.from_replicas
+        is_kept = is_kept and move.topic_partition not in overwritten
         outcome.back.append(move.topic_partition) if is_kept else disordered.append(move)
     in_flight = session.patiently(session.admin.reassignments) if disordered else {}
     for move in [move for move in disordered if move.topic_partition in in_flight]:
         target = list(in_flight[move.topic_partition].target_replicas)
         outcome.left[move.topic_partition] = f"it is being reassigned to {target}, which this plan did not ask for"
-    for batch in _batches([move for move in disordered if move.topic_partition not in in_flight]):
-        targets = {move.topic_partition: move.from_replicas for move in batch}
-        answers = session.patiently(
-            lambda t=targets: session.write(  # type: ignore[misc]
-                lambda: session.admin.reassign(t, is_replication_factor_change_allowed=False)
-            )
-        )
-        crash_point("withdraw.sent")
-        for move in batch:
-            answer = answers.get(move.topic_partition, Answer())
-            if answer.is_ok:
-                outcome.back.append(move.topic_partition)
-            else:
-                why = f"Kafka did not restore its order: {told_answer(answer)}"
-                outcome.left[move.topic_partition] = why
+    loose = [move for move in disordered if move.topic_partition not in in_flight]
+    for is_factor_change in (False, True):
+        fitting = [move for move in loose if (move.topic_partition in overwritten) is is_factor_change]
+        for batch in _batches(fitting):
+            _submit_lists(session, batch, outcome, is_factor_change=is_factor_change)
     _await_shown(session, [move for move in moves if move.topic_partition in outcome.back], outcome)
+
+
+def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool) -> None:
+    targets = {move.topic_partition: move.from_replicas for move in batch}
+    answers = session.patiently(
+        lambda: session.write(
+            lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=is_factor_change)
+        )
+    )
+    crash_point("withdraw.sent")
+    for move in batch:
+        answer = answers.get(move.topic_partition, Answer())
+        if answer.is_ok:
+            outcome.back.append(move.topic_partition)
+        else:
+            outcome.left[move.topic_partition] = f"Kafka did not restore its order: {told_answer(answer)}"
 
 
 def _await_shown(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> None:

@@ -159,3 +159,50 @@ def test_a_debt_is_paid_once_its_broker_is_back_and_nothing_is_in_flight() -> No
     admin.return_broker(5)
     restore_throttles(plan, admin, MemoryJournal())
     assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_move_that_somebody_replaced_and_then_cancelled_goes_back_to_its_order_and_factor() -> None:
+    before = small_cluster(f"a-0: 3,1,2 size {SIZE}", f"b-0: 1,2,3 size {SIZE}")
+    plan = plan_of([ReassignStage(1, (move("a-0", "3,1,2", "1,4,5"), move("b-0", "1,2,3", "1,2,4")), RATE)], before)
+    admin, journal = killed_in_flight(before, plan)
+    key = TopicPartition("a", 0)
+    admin.reassign({key: (1, 4, 6)})
+    admin.reassign({key: None})
+    assert admin.cluster.topics["a"].partitions[0].replicas == (1, 4, 2, 3, 5)
+    result = cancel_run(plan, admin, journal)
+    assert result.messages == ("2 moves taken back",)
+    assert assignments(admin.cluster) == assignments(before)
+    assert in_flight(admin.cluster) == []
+    assert admin.cluster.topics["a"].partitions[0].leader == 3
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_what_somebody_else_added_is_not_taken_for_ours() -> None:
+    before = small_cluster(f"a-0: 3,1,2 size {SIZE}")
+    plan = plan_of([ReassignStage(1, (move("a-0", "3,1,2", "1,4,5"),), RATE)], before)
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("a", 0): (3, 1, 2, 6)})
+    admin.clock.sleep(600)
+    assert cancel_run(plan, admin, MemoryJournal()).writes == 0
+    assert assignments(admin.cluster) == {"a-0": (3, 1, 2, 6)}
+
+
+def test_a_cancel_tells_how_many_stages_had_ended_and_what_it_took_back() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    result = cancel_run(plan, admin, journal)
+    assert (result.stages_done, result.messages) == (2, ("2 moves taken back",))
+    again = cancel_run(plan, admin, MemoryJournal())
+    assert (again.stages_done, again.messages) == (2, ("nothing of it was in flight",))
+
+
+def test_a_cancel_takes_back_a_factor_up_and_one_down() -> None:
+    before = small_cluster(f"a-0: 2,1 size {SIZE}", f"b-0: 3,2,1 size {SIZE}")
+    stage = ReassignStage(1, (move("a-0", "2,1", "1,2,5"), move("b-0", "3,2,1", "4,1")), RATE)
+    plan = plan_of([stage], before)
+    admin, journal = killed_in_flight(before, plan)
+    assert in_flight(admin.cluster) == ["a-0", "b-0"]
+    cancel_run(plan, admin, journal)
+    assert assignments(admin.cluster) == assignments(before)
+    assert [topic.partitions[0].leader for topic in admin.cluster.topics.values()] == [2, 3]
