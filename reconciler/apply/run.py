@@ -17,6 +17,7 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
 from reconciler.apply.record import RunRecord, note
+from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
@@ -71,6 +72,8 @@ def run_plan(
     if is_dry_run:
         observed = _seen(session)
         check_still_valid(session.itinerary, plan.stages, observed)
+        if _first_undone(session.itinerary, observed) < len(plan.stages):
+            check_rights(plan, admin)
         session.messages.extend(steps_to_do(session.itinerary, observed))
         return session.result(RunState.DONE)
     with admin.lock(f"apply of plan {plan.id}", waiting=notify):
@@ -102,6 +105,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     check_still_valid(session.itinerary, stages, observed)
     first = _first_undone(session.itinerary, observed)
     if first < len(stages):
+        check_rights(session.itinerary.plan, session.admin)
         check_requirements(session.itinerary, observed)
         gate.enter(first, is_first=True)
     return first

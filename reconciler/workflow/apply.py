@@ -10,6 +10,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, run_journal
 from reconciler.workflow.sources import cluster_admin, declared
@@ -53,6 +54,8 @@ def apply_plan(
     is_simulated = desired is not None and desired.cluster.simulation is not None
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
+            for paid in pay_debts(inputs, plan.cluster_name, admin, except_plan=plan.id):
+                notify(f"debts of ended runs: {paid}")
             keep_plan(inputs, plan)
         ended = run_plan(
             plan,

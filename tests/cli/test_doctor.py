@@ -19,7 +19,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.workflow.status import Watched
 
@@ -43,6 +43,7 @@ spec: {placement: {assignment: [[2, 1]]}}
 OBSERVED = small_cluster(
     f"clicks-0: 1,2,3 size {10**9}", f"clicks-1: 2,3,1 size {10**9}", "orders-0: 1,2 size 5", "sessions-0: 3,4 size 5"
 )
+DISKS = (LogDir("/d1", 10**12, 9 * 10**11), LogDir("/d2", 10**12, 9 * 10**11))
 OPERATORS = {
     1: {"leader.replication.throttled.rate": "7000000"},
     "clicks": {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "0:3,1:1"},
@@ -90,7 +91,8 @@ def crashed(tmp_path: Path, reconciler: Program, crashed_folder: Path) -> Progra
 
 def with_operators(cluster: Cluster) -> Cluster:
     brokers = {
-        one.id: replace(one, configs={**one.configs, **OPERATORS.get(one.id, {})}) for one in cluster.brokers.values()
+        one.id: replace(one, configs={**one.configs, **OPERATORS.get(one.id, {})}, log_dirs=DISKS)
+        for one in cluster.brokers.values()
     }
     topics = {
         name: replace(topic, configs={**topic.configs, **OPERATORS.get(name, {})})
@@ -246,6 +248,17 @@ def test_status_pays_a_debt_once_its_broker_is_back_and_says_so_on_stderr(crashe
     assert "broker 4: follower.replication.throttled.rate 52428800 -> not set (left by the run of plan " in paid.err
     assert json.loads(paid.out)["brokerThrottles"] == {"1": OPERATORS[1]}
     assert crashed("status").err == ""
+
+
+def test_another_plans_apply_pays_it_too(crashed: Program) -> None:
+    owe(crashed)
+    changed(lambda cluster: returned(cluster, 4))
+    declared = SNAPSHOT.with_name("cluster.yaml")
+    declared.write_text(DECLARED.replace("[2, 1]", "[2, 3]"), "utf-8")
+    assert crashed("plan", "--out", "another.json").code == 0
+    ended = crashed("apply", "another.json", "--yes")
+    assert (ended.code, throttles()) == (0, OPERATORS), ended
+    assert "debts of ended runs: broker 4: follower.replication.throttled.rate 52428800 -> not set" in ended.err
 
 
 def test_a_debt_waits_while_another_run_has_not_told_its_end(crashed: Program) -> None:
