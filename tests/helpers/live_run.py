@@ -73,6 +73,7 @@ class LiveRun:
     after: Lists
     partition_bytes: int = 3 * MB
     throttle: str = "1MB/s"
+    per_broker: int = 100
     starts: int = field(default=0, init=False)
     _last: Applying = field(init=False)
 
@@ -96,7 +97,7 @@ kind: Cluster
 metadata: {{name: live}}
 spec:
   client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
-  moves: {{throttle: {self.throttle}, perBroker: 100}}
+  moves: {{throttle: {self.throttle}, perBroker: {self.per_broker}}}
 ---
 apiVersion: reconciler/v1
 kind: Topic

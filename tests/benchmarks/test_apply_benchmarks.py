@@ -1,0 +1,89 @@
+"""Prints how long apply takes beside its plan's estimate, on real brokers with Kafka's own settings, at three throttles.
+
+    pytest tests/benchmarks/test_apply_benchmarks.py -m benchmark -s
+
+The whole command is counted, from its start to its exit, on a machine that should be idle otherwise. One broker takes
+in eight replicas, two a stage, and leads half of them then. The variable APPLY_RATES names the throttles, "1,5,20".
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.brokers import KafkaCluster
+from helpers.live_run import MB, PLAN, LiveRun
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.brokers]
+
+DESTINATION, OTHERS = 4, (1, 2, 3)
+PARTITIONS = 8
+MEGABYTES = {1: 5, 5: 25, 20: 75}
+"""MB of each partition, by the throttle in MB/s."""
+HEADER = (
+    "| throttle MB/s | MB into the busiest broker | stages | estimate s | took s | took / estimate "
+    "| each stage: estimate, took |\n" + "|---" * 7 + "|"
+)
+LEAST, MOST = 0.9, 1.2
+
+
+@pytest.fixture(scope="module")
+def brokers(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Four brokers with their own settings."""
+    with KafkaCluster(version=kafka_version, broker_ids=(*OTHERS, DESTINATION)) as cluster:
+        yield cluster
+
+
+def lists(number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a partition's replicas before and after: the destination leads every second one, and follows in others."""
+    first, second = (OTHERS[(number + step) % len(OTHERS)] for step in range(2))
+    return (first, second), (first, DESTINATION) if number % 2 else (DESTINATION, second)
+
+
+def stage_seconds(run: LiveRun) -> list[str]:
+    """Return each stage's estimate and what its journal says it took."""
+    (path,) = run.folder.glob("runs/live/*.jsonl")
+    plan: dict[str, Any] = json.loads((run.folder / PLAN).read_text())
+    began: dict[int, float] = {}
+    took: dict[int, float] = {}
+    for event in map(json.loads, path.read_text().splitlines()):
+        moment = _seconds(event["time"])
+        if event["step"] == "stage" and event["outcome"] == "started":
+            began[event["stage"]] = moment
+        if event["step"] == "stage" and event["outcome"] == "done":
+            took[event["stage"]] = moment - began[event["stage"]]
+    return [f"{one.get('estimatedSeconds', 0)}, {took[one['number']]:.1f}" for one in plan["stages"]]
+
+
+def _seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
+
+
+def measured(folder: Path, brokers: KafkaCluster, rate: int) -> tuple[str, float]:
+    """Return one row of the table, and what apply took over the estimate."""
+    both = {number: lists(number) for number in range(PARTITIONS)}
+    before, after = ({number: two[side] for number, two in both.items()} for side in range(2))
+    size, throttle = MEGABYTES[rate] * MB, f"{rate}MB/s"
+    run = LiveRun(folder, brokers, f"rate-{rate}", before, after, partition_bytes=size, throttle=throttle, per_broker=2)
+    summary = json.loads((folder / PLAN).read_text())["summary"]
+    estimate = summary["estimatedSeconds"]
+    start = time.monotonic()
+    run.start().ended(0)
+    took = time.monotonic() - start
+    cells = (rate, PARTITIONS * MEGABYTES[rate], summary["stages"], estimate, f"{took:.1f}", f"{took / estimate:.2f}")
+    return "| " + " | ".join(map(str, (*cells, "; ".join(stage_seconds(run))))) + " |", took / estimate
+
+
+def test_apply_takes_as_long_as_the_plan_says(tmp_path: Path, brokers: KafkaCluster) -> None:
+    print(f"\n{HEADER}")
+    ratios = {}
+    for rate in map(int, os.environ.get("APPLY_RATES", "1,5,20").split(",")):
+        folder = tmp_path / str(rate)
+        folder.mkdir()
+        row, ratios[rate] = measured(folder, brokers, rate)
+        print(row)
+    assert {rate: ratio for rate, ratio in ratios.items() if not LEAST <= ratio <= MOST} == {}
