@@ -1,0 +1,257 @@
+"""A user who lacks one right, over SASL_SSL with SCRAM: each verb names it before anything is changed; then all works.
+
+The user may do everything, less what one Kafka ACL denies at a time.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from helpers.brokers import KafkaCluster
+from helpers.figures import Tell
+from helpers.observer import Observer
+from helpers.program import Ended, Program
+from kafka.protocol.admin import DescribeAclsRequest
+
+from reconciler.admin.client import KafkaAdmin, connect
+from reconciler.model.change import CreateTopic
+
+pytestmark = pytest.mark.brokers
+
+USERS = {"admin": "admin-password", "worker": "worker-password"}
+TOPIC, OTHER, NEW = "orders", "other", "fresh"
+LOCK_GROUP = "__reconciler-lock"
+CLUSTER = (ResourceType.BROKER, "kafka-cluster")
+ANY, MATCH_ANY = 1, 1
+DECLARED = """
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: live}
+spec: {client: {file: worker.properties}, moves: {throttle: 20MiB/s}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {name: orders}
+spec: {partitions: 3, placement: {assignment: [[1, 3], [2, 1], [3, 2]]}, config: {retention.ms: 2d}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {name: fresh}
+spec: {partitions: 1, replicationFactor: 2}
+"""
+
+
+@dataclass(frozen=True)
+class Denied:
+    """A right taken away: `shown` is how each verb of `told_by` names it."""
+
+    operation: AclOperation
+    on: tuple[tuple[ResourceType, str], ...]
+    shown: str
+    told_by: Mapping[str, int] = field(default_factory=dict)
+    """Each verb that needs it, and its exit code without it."""
+
+
+ON_TOPIC, ON_GROUP = (ResourceType.TOPIC, TOPIC), (ResourceType.GROUP, LOCK_GROUP)
+READERS = {"plan": 1, "snapshot": 1, "status": 1, "doctor": 1}
+DENIED = (
+    Denied(AclOperation.DESCRIBE, (CLUSTER,), "Describe on the cluster", {**READERS, "apply": 1, "collect": 0}),
+    Denied(AclOperation.DESCRIBE_CONFIGS, (CLUSTER,), "DescribeConfigs on the cluster", {**READERS, "apply": 1}),
+    Denied(AclOperation.DESCRIBE, (ON_TOPIC,), "Describe on topic orders", {**READERS, "apply": 1, "collect": 0}),
+    Denied(AclOperation.DESCRIBE_CONFIGS, (ON_TOPIC,), "DescribeConfigs on topic orders", {**READERS, "apply": 1}),
+    Denied(AclOperation.ALTER, (CLUSTER,), "Alter on the cluster", {"apply": 1, "doctor": 0}),
+    Denied(AclOperation.ALTER_CONFIGS, (CLUSTER,), "AlterConfigs on the cluster", {"apply": 1, "doctor": 0}),
+    Denied(AclOperation.ALTER, (ON_TOPIC,), "Alter on topic orders", {"apply": 1, "doctor": 0}),
+    Denied(AclOperation.ALTER_CONFIGS, (ON_TOPIC,), "AlterConfigs on topic orders", {"apply": 1, "doctor": 0}),
+    Denied(AclOperation.READ, (ON_GROUP,), f"Read on group {LOCK_GROUP}", {"apply": 1, "doctor": 0}),
+    Denied(AclOperation.CREATE, (CLUSTER, (ResourceType.TOPIC, NEW)), "Create on ", {"apply": 1, "doctor": 0}),
+)
+ALL_OF_CLUSTER = (Denied(AclOperation.ALL, (CLUSTER,), ""),)
+ALL_OF_TOPICS = (Denied(AclOperation.ALL, ((ResourceType.TOPIC, TOPIC),), ""),)
+CALLS = {
+    "plan": ("plan", "--out", "another.json"),
+    "snapshot": ("snapshot", "--out", "snapshot.json"),
+    "status": ("status",),
+    "doctor": ("doctor",),
+    "collect": ("collect", "--out", "samples"),
+    "apply": ("apply", "plan.json", "--yes"),
+}
+
+
+@pytest.fixture(scope="module")
+def three(kafka_version: str) -> Iterator[KafkaCluster]:
+    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), users=USERS, is_encrypted=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def admin(three: KafkaCluster) -> Iterator[KafkaAdmin]:
+    """A super user, and two topics with records."""
+    admin = connect(three.properties)
+    changes = [CreateTopic(TOPIC, 2, 2, {}, {0: (1, 2), 1: (2, 1)}), CreateTopic(OTHER, 1, 2, {}, {0: (1, 2)})]
+    assert all(answer.is_ok for answer in admin.create_topics(changes).values())
+    three.wait_for(lambda: len(admin.topics([TOPIC, OTHER])) == 2, "the topics")
+    for name in (TOPIC, OTHER):
+        three.produce(name, 0, size=2_000_000)
+    yield admin
+    admin.close()
+
+
+@dataclass
+class Acls:
+    """The ACLs of the cluster, changed by its super user; a change counts when every broker knows of it."""
+
+    kafka: KafkaCluster
+    admin: KafkaAdmin
+
+    def __post_init__(self) -> None:
+        self._client = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 0})
+        self._count = 0
+        everything = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), CLUSTER)
+        self._add([_acl(kind, name, AclOperation.ALL, AclPermissionType.ALLOW) for kind, name in everything])
+
+    def deny(self, denied: Denied) -> None:
+        self._add([_acl(kind, name, denied.operation, AclPermissionType.DENY) for kind, name in denied.on])
+
+    def allow(self, denied: Denied) -> None:
+        filters = [_filter(kind, name, denied.operation) for kind, name in denied.on]
+        for done in self._client.delete_acls(filters).values():
+            done.result(20)
+        self._settle(-len(filters))
+
+    def _add(self, bindings: list[AclBinding]) -> None:
+        for done in self._client.create_acls(bindings).values():
+            done.result(20)
+        self._settle(len(bindings))
+
+    def _settle(self, change: int) -> None:
+        self._count += change
+        for broker in self.kafka.alive:
+            self.kafka.wait_for(lambda: self._known_to(broker) == self._count, f"broker {broker} to know the ACLs")  # noqa: B023 - called at once
+
+    def _known_to(self, broker: int) -> int:
+        def request() -> DescribeAclsRequest:
+            return DescribeAclsRequest(
+                resource_type_filter=ANY,
+                resource_name_filter=None,
+                pattern_type_filter=MATCH_ANY,
+                principal_filter=None,
+                host_filter=None,
+                operation=ANY,
+                permission_type=ANY,
+            )
+
+        told = self.admin.wire.read(request, broker)
+        return sum(len(resource.acls) for resource in told.resources)
+
+
+def _acl(kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, "User:worker", "*", operation, permission)
+
+
+def _filter(kind: ResourceType, name: str, operation: AclOperation) -> AclBindingFilter:
+    pattern = ResourcePatternType.LITERAL
+    return AclBindingFilter(kind, name, pattern, "User:worker", "*", operation, AclPermissionType.DENY)
+
+
+@pytest.fixture(scope="module")
+def acls(three: KafkaCluster, admin: KafkaAdmin) -> Acls:
+    return Acls(three, admin)
+
+
+@pytest.fixture
+def worker(
+    tmp_path: Path, three: KafkaCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Program:
+    """Return the program in the hands of that user, in a folder that declares the cluster."""
+    root = tmp_path / "desired-state" / "live"
+    root.mkdir(parents=True)
+    lines = [f"{key}={value}\n" for key, value in three.properties_of("worker").items()]
+    (root / "worker.properties").write_text("".join(lines), "utf-8")
+    (root / "cluster.yaml").write_text(DECLARED, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return Program(capsys)
+
+
+def everything(three: KafkaCluster) -> object:
+    """Return what apply could have changed, as another client library shows it."""
+    observer = Observer(three.bootstrap)
+    throttles = observer.throttles((TOPIC, OTHER), three.alive)
+    retention = observer.overrides(ResourceType.TOPIC, TOPIC)
+    return {name: observer.topic(name) for name in (TOPIC, OTHER, NEW)}, throttles, retention
+
+
+def test_one_missing_right_at_a_time_is_named_by_each_verb_that_needs_it_before_any_change(
+    three: KafkaCluster, acls: Acls, worker: Program, figures: Tell
+) -> None:
+    assert worker("plan", "--out", "plan.json").code == 0
+    before = everything(three)
+    asked = 0
+    for denied in DENIED:
+        acls.deny(denied)
+        for verb, code in denied.told_by.items():
+            ended = worker(*CALLS[verb])
+            assert (ended.code, denied.shown in ended.out + ended.err) == (code, True), (denied, verb, ended)
+            assert _is_well_said(ended), (denied, verb, ended)
+            asked += 1
+        assert everything(three) == before, denied
+        acls.allow(denied)
+    figures("rights", f"{len(DENIED)} taken away one at a time, {asked} verbs told which, 0 changes made")
+
+
+def _is_well_said(ended: Ended) -> bool:
+    """Whether nothing passes for empty, small or gone that only cannot be seen, and no secret is told."""
+    text = (ended.out + ended.err).lower()
+    wrong = ("0 b ", "no such topic", "does not exist", "traceback", "internal error", USERS["worker"])
+    return not any(word in text for word in wrong)
+
+
+def test_over_sasl_ssl_with_scram_a_plan_is_made_applied_and_looked_at(
+    three: KafkaCluster, acls: Acls, worker: Program
+) -> None:
+    del acls
+    assert worker("plan", "--out", "plan.json").code == 0
+    applied = worker("apply", "plan.json", "--yes")
+    assert (applied.code, "Planning again: no changes." in applied.err) == (0, True), applied
+    observer = Observer(three.bootstrap)
+    lists = {number: one.replicas for number, one in observer.topic(TOPIC).items()}
+    assert lists == {0: (1, 3), 1: (2, 1), 2: (3, 2)}
+    assert (len(observer.topic(NEW)), observer.throttles((TOPIC, OTHER, NEW), three.alive)) == (1, {})
+    status = json.loads(worker("status", "-o", "json").out)
+    assert (status["stage"], status["lockedBy"], status["brokerThrottles"]) == (None, None, {})
+    looked = json.loads(worker("doctor", "-o", "json").out)
+    assert looked["summary"] == {"errors": 0, "warnings": 0, "notes": 0}, looked["findings"]
+    assert (looked["unexamined"], looked["safeToStop"]) == ([], [1, 2, 3])
+    assert all(right["isGranted"] for right in looked["rights"])
+    for password in USERS.values():
+        told = Path("runs/live").rglob("*")
+        assert not any(password in file.read_text("utf-8") for file in told if file.is_file())
+
+
+def test_who_may_nothing_at_all_is_told_every_right_by_the_doctor(
+    three: KafkaCluster, acls: Acls, worker: Program
+) -> None:
+    every = [*ALL_OF_CLUSTER, *ALL_OF_TOPICS]
+    for one in every:
+        acls.deny(one)
+    ended = worker("doctor", "-o", "json")
+    for one in every:
+        acls.allow(one)
+    assert ended.code == 1, ended
+    found = json.loads(ended.out)
+    lacking = {(right["operation"], right["resource"]) for right in found["rights"] if not right["isGranted"]}
+    assert lacking >= {(op, "cluster") for op in ("Alter", "AlterConfigs", "Describe", "DescribeConfigs", "Create")}
+    assert ("Describe", "topic") in lacking
+    assert {"log dirs: a right is missing", "reassignments: a right is missing"} <= set(found["unexamined"])
+    assert three.alive == (1, 2, 3)
