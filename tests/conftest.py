@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
 pytest_plugins = ("helpers.figures", "helpers.spark_session")
 
-SLOW_MARKS = ("long", "brokers", "java", "spark", "benchmark")
+SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "benchmark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--kafka-version`."""
+    """Add `--kafka-version`, and which seeds the simulation plays."""
     from helpers.kafka_jars import DEFAULT_VERSION
 
     version = os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
     parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
+    parser.addoption("--seeds", default="1000", help="how many seeds the simulation plays")
+    parser.addoption("--first-seed", default="0", help="the first of them")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ from helpers.simulated_cases import Case
 
 from reconciler.admin.port import ConfigChange
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition
+from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Spread
 from reconciler.model.move import Move
 from reconciler.model.stage import ElectStage, ReassignStage
@@ -44,6 +44,7 @@ class Watch:
                     self.moves[move.topic_partition].append((stage.number, move))
             if isinstance(stage, ElectStage):
                 self.elections |= {election.topic_partition for election in stage.elections}
+        self._names = sorted({key.topic for key in self.moves})
         self.items, self.rates = _allowed_throttles(case)
         self.changed_by_others: dict[TopicPartition, datetime] = {}
         self.topics_of_others: dict[str, datetime] = {}
@@ -53,6 +54,7 @@ class Watch:
         self.configs_read_at: datetime | None = None
         self.foreign_changes: dict[str, datetime] = {}
         self.contested: set[str] = set()
+        self.is_being_written = False
         self.copied: Counter[tuple[TopicPartition, int]] = Counter()
 
     # What others do
@@ -76,7 +78,7 @@ class Watch:
         self.foreign.pop(where, None)
         if value is not None:
             self.foreign[where] = value
-        if self.lag:
+        if self.lag or self.is_being_written:
             self.contested.add(where)
 
     # What a run asks for
@@ -102,6 +104,8 @@ class Watch:
         if target not in lists:
             raise Broken(f"{key} is submitted to {target}, which is not in the plan: {lists}")
         is_known = not self.is_touched(key)
+        if is_known and not self.lag and target == partition.replicas:
+            raise Broken(f"submits {key} to {target}, where it is")
         if is_known and len(target) < min(len(partition.target_replicas), len(lists[-1])):
             raise Broken(f"{key} goes from {partition.target_replicas} to {target}: fewer than wanted")
         dead = [b for b in target if not self.truth.is_alive(b) and not self._died_lately(b, now)]
@@ -171,9 +175,8 @@ class Watch:
             if value != "*" and f"{key.partition}:{broker}" not in value.split(","):
                 raise Broken(f"{key} goes to {target}, but replica {broker} is not in the throttle list {value!r}")
         for broker in (*partition.replicas, *added):
-            configs = (
-                self.truth.brokers[broker].configs if self.truth.is_alive(broker) else dict.fromkeys(BROKER_THROTTLES)
-            )
+            is_alive = self.truth.is_alive(broker)
+            configs = self.truth.brokers[broker].configs if is_alive else dict.fromkeys(BROKER_THROTTLES)
             for name in set(BROKER_THROTTLES).difference(configs):
                 if f"broker {broker} {name}" not in self.foreign_changes:
                     raise Broken(f"{key} goes to {target}, but broker {broker} has no {name}")
@@ -233,11 +236,14 @@ class Watch:
 
     def step(self, truth: Cluster, *, is_ours: bool = False) -> None:
         """Look at the cluster after something happened."""
-        if truth is self.truth:
-            return
         before, self.truth = self.truth, truth
+        if truth.topics is before.topics and truth.brokers is before.brokers:
+            return
         self._topics_gone(before, truth)
-        self._factors(truth)
+        for name in self._names:
+            was, there = before.topics.get(name), truth.topics.get(name)
+            if there is not None and there is not was:
+                self._partitions(was, there)
         self._in_flight(truth)
         if is_ours:
             self._throttle_entries(before, truth)
@@ -249,13 +255,17 @@ class Watch:
             if there is None or was is None or there.topic_id != was.topic_id:
                 del self.foreign[where]
 
-    def _factors(self, truth: Cluster) -> None:
-        for key, chain in self.moves.items():
-            partition = truth.partition(key)
-            if partition is None or self.is_touched(key):
+    def _partitions(self, before: Topic | None, topic: Topic) -> None:
+        """Look at the partitions that the plan moves of a topic that changed."""
+        for partition in topic.partitions:
+            key = TopicPartition(topic.name, partition.partition)
+            was = before.partition(partition.partition) if before else None
+            if key not in self.moves or (was is not None and was.replicas == partition.replicas):
                 continue
+            self.copied.update((key, broker) for broker in partition.replicas if was and broker not in was.replicas)
+            chain = self.moves[key]
             least = min(len(chain[0][1].from_replicas), len(chain[-1][1].to_replicas))
-            if len(partition.target_replicas) < least:
+            if len(partition.target_replicas) < least and not self.is_touched(key):
                 raise Broken(f"{key} is on {partition.target_replicas}: fewer than {least}")
 
     def _in_flight(self, truth: Cluster) -> None:

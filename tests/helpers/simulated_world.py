@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from helpers.simulated_watch import Watch
 
@@ -21,8 +21,10 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.answers import Outcome
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 CALL_SECONDS = 0.01
+TICK_SECONDS = 0.1
 TIME_OUT_SECONDS = 30.0
 LATEST_SECONDS = 0.9
 """How long a request whose connection broke may go on to its effect: less than any pause before it is repeated."""
@@ -95,6 +97,9 @@ class World(SimulatedAdmin):
         self._past: list[Cluster] = []
         self._times: list[datetime] = []
         self._no_controller_until: datetime | None = None
+        self._at_rest = Cluster("none")
+        self._unpassed = 0.0
+        self._shown: dict[int, tuple[object, object]] = {}
         super().__init__(before)
         self.events = EventClock(self.clock.now(), self._pass_time)
         self.clock = self.events
@@ -105,11 +110,14 @@ class World(SimulatedAdmin):
 
     def brokers(self) -> Mapping[int, Broker]:
         self._before("brokers")
-        return SimulatedAdmin(self._image()).brokers()
+        image = self._image()
+        return self._as_shown(image.brokers, SimulatedAdmin(image).brokers)
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
         self._before("topics")
-        return SimulatedAdmin(self._image()).topics(names)
+        image = self._image()
+        known = [name for name in sorted(names) if name in image.topics]
+        return {n: self._as_shown(image.topics[n], lambda n=n: SimulatedAdmin(image).topics([n])[n]) for n in known}  # type: ignore[misc]
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         self._before("topic_configs")
@@ -190,8 +198,10 @@ class World(SimulatedAdmin):
     def _before(self, name: str) -> Answer | None:
         self.clock.sleep(CALL_SECONDS)
         self.calls += 1
+        self.watch.is_being_written = name.startswith("alter_")
         for event in self.at_call.pop(self.calls, []):
             event()
+        self.watch.is_being_written = False
         if name not in _WRITES:
             if self.calls == self.weather.kill_at:
                 self._told("!", f"killed before {name}")
@@ -220,6 +230,7 @@ class World(SimulatedAdmin):
         outcome = self._take_effect(effect)
         if fate == "repeated":
             outcome = self._take_effect(effect)
+        self._after(name)
         if is_fatal:
             self._told("!", f"killed after {name}")
             raise Killed(name)
@@ -255,6 +266,13 @@ class World(SimulatedAdmin):
     def _is_without_controller(self) -> bool:
         return self._no_controller_until is not None and self.clock.now() < self._no_controller_until
 
+    def _as_shown(self, state: object, shown: Callable[[], T]) -> T:
+        """Return what a client is shown of a part of the cluster's state, computed once."""
+        known = self._shown.get(id(state))
+        if known is None or known[0] is not state:
+            self._shown[id(state)] = known = (state, shown())
+        return cast("T", known[1])
+
     def _image(self, broker_id: int | None = None) -> Cluster:
         """Return the cluster as that broker knows it by now; without one, as the broker does that happens to answer."""
         alive = [broker.id for broker in self.cluster.brokers.values() if not broker.is_fenced]
@@ -262,6 +280,18 @@ class World(SimulatedAdmin):
             return self.cluster
         lag = self.weather.lags.get(broker_id or self.random.choice(alive), timedelta(0))
         return self._past[max(0, bisect_right(self._times, self.clock.now() - lag) - 1)]
+
+    def _pass_time(self, seconds: float) -> None:
+        """Let followers copy; nothing is computed while there is nothing to copy, or for less than a tenth of one."""
+        self._unpassed += seconds
+        was = self.cluster
+        if self._unpassed < TICK_SECONDS:
+            return
+        passed, self._unpassed = self._unpassed, 0.0
+        if was.topics is not self._at_rest.topics or was.brokers is not self._at_rest.brokers:
+            super()._pass_time(passed)
+            if self.cluster.topics is was.topics and self.cluster.brokers is was.brokers:
+                self._at_rest = was
 
     def _become(self, cluster: Cluster) -> None:
         super()._become(cluster)
