@@ -91,6 +91,9 @@ class Lock(Protocol):
     def check(self) -> None:
         """Return once it is certain that it is held; raises LockLost for good, ClusterUnavailable where nobody says."""
 
+    def raise_if_lost(self) -> None:
+        """Raise LockLost where it is known to be lost; asks, and waits for, nobody."""
+
     def release(self) -> None:
         """Give it back; never raises, and may be called twice."""
 

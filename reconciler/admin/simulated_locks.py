@@ -84,6 +84,10 @@ class SimulatedLock:
 
     def check(self) -> None:
         """Raise LockLost where it is not held any more."""
+        self.raise_if_lost()
+
+    def raise_if_lost(self) -> None:
+        """Raise LockLost where it is not held any more."""
         if not self.released and not self.held.is_held():
             raise LockLost("its session ended")
 

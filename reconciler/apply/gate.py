@@ -46,7 +46,9 @@ class Gate:
             self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
     def stop_if_asked(self) -> None:
-        """Raise StoppedEarly where a signal came."""
+        """Raise StoppedEarly where a signal came, LockLost where somebody else may be at work."""
+        if self.session.lock is not None:
+            self.session.lock.raise_if_lost()
         reason = self.should_stop()
         if reason is not None:
             stages = len(self.session.itinerary.plan.stages)

@@ -76,7 +76,7 @@ def run_plan(
             check_rights(plan, admin)
         session.messages.extend(steps_to_do(session.itinerary, observed))
         return session.result(RunState.DONE)
-    with admin.lock(f"apply of plan {plan.id}", waiting=notify):
+    with admin.lock(f"apply of plan {plan.id}", waiting=notify) as session.lock:
         crash_point("lock.taken")
         return _locked(session, Gate(session, deadline, should_stop, windows), progress)
 

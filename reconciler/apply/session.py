@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Answer
+from reconciler.admin.port import Admin, Answer, Lock
 from reconciler.apply.course import Itinerary
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
@@ -48,7 +48,8 @@ class Session:
     """What a run holds while it works.
 
     `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles
-    as this run first saw them. `notify` is called with what somebody who waits for the run should know at once.
+    as this run first saw them. `lock` is the cluster's, once it is held. `notify` is called with what somebody who
+    waits for the run should know at once.
     `has_log_dirs`: new replicas are made in the log dirs that the plan foretells.
     """
 
@@ -60,6 +61,7 @@ class Session:
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    lock: Lock | None = None
     writes: int = 0
     stage: int = 0
     is_journal_broken: bool = False

@@ -126,6 +126,11 @@ class ClusterLock:
                 if now() >= end or not self._thread.is_alive():
                     raise _without_coordinator(self._trouble)
                 self._changed.wait(PAUSE_SECONDS)
+        self.raise_if_lost()
+
+    def raise_if_lost(self) -> None:
+        """Raise LockLost where the coordinator has said so."""
+        with self._changed:
             if self._lost is not None:
                 raise LockLost(self._lost.why, self._lost.holder)
 

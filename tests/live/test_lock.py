@@ -1,0 +1,192 @@
+"""One run per cluster, on real brokers: who comes second, and what ends, or does not end, who came first."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from helpers import held_program
+from helpers.brokers import KafkaCluster
+from helpers.command_line import reconciler
+from helpers.controller import reassignments
+from helpers.figures import Tell
+from helpers.live_run import MB, PLAN, SMOOTH, LiveRun
+from helpers.observer import Observer
+
+from reconciler.admin.client import KafkaAdmin, connect
+
+pytestmark = pytest.mark.brokers
+
+RACES = 20
+FREE_WITHIN_SECONDS = 10
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Four brokers for this module; a dead one is missed sooner than by default."""
+    settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3, 4), settings=settings) as started:
+        yield started
+
+
+@pytest.fixture
+def admin(cluster: KafkaCluster) -> Iterator[KafkaAdmin]:
+    connected = connect(cluster.properties)
+    yield connected
+    connected.close()
+
+
+class Held:
+    """An apply that waits, with the lock, for the word to go on."""
+
+    def __init__(self, folder: Path, plan: str, *options: str, at: str = "lock.taken") -> None:
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
+        program = [sys.executable, held_program.__file__, at, str(folder)]
+        self.process = subprocess.Popen(
+            [*program, "apply", plan, "--yes", "--journal", str(folder / "journal.jsonl"), *options],
+            cwd=folder.parent,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    @property
+    def has_the_lock(self) -> bool:
+        return (self.folder / "reached").exists()
+
+    def go_on(self) -> None:
+        (self.folder / "go").touch()
+
+    def ended(self) -> tuple[int, str]:
+        """Wait for its end; return the exit code and what it said."""
+        told, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return self.process.returncode, told
+
+
+def plan_of(folder: Path, cluster: KafkaCluster, name: str, topic: str = "") -> str:
+    """Write a plan, of a cluster document and perhaps a topic; return its file's name."""
+    root = folder / "desired-state" / "live"
+    root.mkdir(parents=True)
+    (root / "cluster.yaml").write_text(
+        f"""
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: live}}
+spec: {{client: {{bootstrap.servers: "{cluster.bootstrap}"}}}}
+{topic}"""
+    )
+    reconciler("plan", "--out", name, cwd=folder)
+    shutil.rmtree(root)  # after an apply there is nothing to plan again from: that costs as much as the apply
+    return name
+
+
+def retention(milliseconds: int) -> str:
+    """Return the document of the topic that both plans change, one back and one forth."""
+    return f"""---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {{name: raced}}
+spec: {{config: {{retention.ms: {milliseconds}}}}}
+"""
+
+
+def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
+    tmp_path: Path, cluster: KafkaCluster, figures: Tell
+) -> None:
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    client.create_topics([NewTopic("raced", 1, 2, config={"retention.ms": "2000000"})])["raced"].result(30)
+    at = ("--bootstrap-server", cluster.bootstrap)
+    forth = plan_of(tmp_path, cluster, "forth.json", retention(1_000_000))
+    reconciler("apply", forth, "--yes", *at, cwd=tmp_path)
+    back = plan_of(tmp_path, cluster, "back.json", retention(2_000_000))
+    for number in range(RACES):
+        plan = forth if number % 2 else back
+        both = [Held(tmp_path / name, plan, *at) for name in ("left", "right")]
+        cluster.wait_for(lambda b=both: any(one.process.poll() is not None for one in b), "one to be refused")  # type: ignore[misc]
+        loser, winner = sorted(both, key=lambda one: one.process.poll() is None)
+        assert winner.has_the_lock
+        assert not loser.has_the_lock
+        winner.go_on()
+        code, told = loser.ended()
+        assert code == 3, told
+        assert re.search(rf"locked by apply of plan \w+ \(started by .+ process {winner.process.pid}, at 20", told), (
+            told
+        )
+        assert "KR450" in told
+        code, told = winner.ended()
+        assert code == 0, told
+    figures("lock races, live", f"{RACES} of two applies on real brokers, exactly one ran in each")
+
+
+def test_the_lock_of_a_killed_holder_is_free_within_ten_seconds(
+    tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin, figures: Tell
+) -> None:
+    nothing = plan_of(tmp_path, cluster, "nothing.json")
+    holder = Held(tmp_path / "held", nothing, "--bootstrap-server", cluster.bootstrap)
+    cluster.wait_for(lambda: holder.has_the_lock, "the lock to be held")
+    told: list[str] = []
+    holder.process.send_signal(signal.SIGKILL)
+    start = time.monotonic()
+    with admin.lock("a test", waiting=told.append) as lock:
+        seconds = time.monotonic() - start
+        assert lock.is_held()
+    holder.ended()
+    assert seconds <= FREE_WITHIN_SECONDS
+    assert told == ["Waiting for the cluster's lock: if its holder has died, it is free within 6 s."]
+    figures("lock of a killed holder", f"free after {seconds:.1f} s")
+
+
+def test_a_holder_that_stood_still_writes_nothing_more(
+    tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
+) -> None:
+    run = LiveRun(tmp_path, cluster, "frozen", {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}, 12 * MB)
+    applying = run.start()
+    run.wait_in_flight(3)
+    observer = Observer(cluster.bootstrap)
+    throttles = observer.throttles(("frozen",), cluster.alive)
+    assert throttles
+    applying.process.send_signal(signal.SIGSTOP)
+    with admin.lock("a test that came in between") as lock:
+        applying.process.send_signal(signal.SIGCONT)
+        applying.ended(1)
+        assert lock.is_held()
+    assert "The cluster's lock was lost: this process stood still for" in applying.told
+    assert "keeps" in applying.told
+    assert observer.throttles(("frozen",), cluster.alive) == throttles
+    run.assert_in_flight()
+    assert "moves taken back" in run.reconciler("cancel", PLAN).out
+    assert reassignments(cluster.bootstrap) == {}
+    cluster.wait_for(lambda: not observer.throttles(("frozen",), cluster.alive), "the throttles to be gone", timeout=10)
+
+
+def test_a_run_goes_on_when_the_coordinator_of_its_lock_dies(
+    tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
+) -> None:
+    with admin.lock("a test that looks where it is kept") as lock:
+        coordinator = lock.member.coordinator
+    assert coordinator is not None
+    first, second, third = (broker for broker in cluster.broker_ids if broker != coordinator)
+    before, after = {0: (first, second), 1: (second, first)}, {0: (first, third), 1: (second, third)}
+    run = LiveRun(tmp_path, cluster, "survives", before, after, 7 * MB)
+    applying = run.start()
+    run.wait_in_flight(third)
+    cluster.kill(coordinator)
+    run.assert_in_flight()
+    applying.ended(0)
+    cluster.wait_for(lambda: admin.lock_holder() is None, "the lock to be free")
+    observer = Observer(cluster.bootstrap)
+    assert {number: state.replicas for number, state in observer.topic("survives").items()} == after
+    cluster.start(coordinator)
+    assert observer.throttles(("survives",), cluster.alive) == {}
