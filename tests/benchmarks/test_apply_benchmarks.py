@@ -1,13 +1,14 @@
-"""Prints how long apply takes beside its plan's estimate, on real brokers with Kafka's own settings, at three throttles.
+"""Prints how long apply takes beside its plan's estimate, on real brokers with their own settings.
 
     pytest tests/benchmarks/test_apply_benchmarks.py -m benchmark -s
 
-The whole command is counted, from its start to its exit, on a machine that should be idle otherwise. One broker takes
+There are three throttles. The whole command is counted, from its start to its exit, on a machine that should be idle otherwise. One broker takes
 in eight replicas, two a stage, and leads half of them then. The variable APPLY_RATES names the throttles, "1,5,20".
 """
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -79,11 +80,11 @@ def measured(folder: Path, brokers: KafkaCluster, rate: int) -> tuple[str, float
 
 
 def test_apply_takes_as_long_as_the_plan_says(tmp_path: Path, brokers: KafkaCluster) -> None:
-    print(f"\n{HEADER}")
+    sys.stdout.write(f"\n{HEADER}\n")
     ratios = {}
     for rate in map(int, os.environ.get("APPLY_RATES", "1,5,20").split(",")):
         folder = tmp_path / str(rate)
         folder.mkdir()
         row, ratios[rate] = measured(folder, brokers, rate)
-        print(row)
+        sys.stdout.write(f"{row}\n")
     assert {rate: ratio for rate, ratio in ratios.items() if not LEAST <= ratio <= MOST} == {}
