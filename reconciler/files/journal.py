@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reconciler.files.json_text import canonical_json
-from reconciler.files.raw import invalid, sync_folder
+from reconciler.files.raw import invalid, make_folder, sync_folder
 from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
@@ -34,6 +34,8 @@ class RunJournal:
         self.path = path
         self._events: tuple[RunEvent, ...] = ()
         self._end = 0
+        # Of a file that stands there already, nobody knows whether whoever made it lived to sync its folder.
+        self._is_name_kept = False
         if path.exists():
             self._events, self._end = _sound(_content(path), path)
 
@@ -45,12 +47,12 @@ class RunJournal:
     def append(self, event: RunEvent, /) -> None:
         """Write one more event and wait until it is on disk."""
         try:
-            is_new = not self.path.exists()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             # A surrogate that stands alone becomes its JSON escape.
             self._append_line(event_text(event).encode(errors="backslashreplace") + b"\n")
-            if is_new:
+            if not self._is_name_kept:
                 sync_folder(self.path.parent)
+                self._is_name_kept = True
         except OSError as error:
             raise RunFailed(
                 f"{self.path}: the run journal cannot be written: {error.strerror or error}. Make room, or name "

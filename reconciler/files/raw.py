@@ -58,7 +58,7 @@ def packed_bytes(content: bytes) -> bytes:
 def write_atomically(path: Path, content: bytes, what: str, code: str) -> None:
     """Replace that file in one step: after a crash it is the old one or the new one, never half of either."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _replace(path, content)
     except OSError as error:
         raise ReconcilerError(f"{path}: the {what} cannot be written: {error.strerror}", code=code) from None
@@ -89,6 +89,14 @@ def _mode_of(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def make_folder(folder: Path) -> None:
+    """Make that folder and those above it, and make their names last: with one of them all beneath would go."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
 
 
 def sync_folder(folder: Path) -> None:
