@@ -73,6 +73,8 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: bool) -> int:
     from reconciler.workflow.doctor import to_take_off
 
+    if found.holder is not None:
+        found = beside.look_once_unlocked(tell)
     lines = to_take_off(found)
     if not lines:
         tell("No throttles of runs known here are left on the cluster.")

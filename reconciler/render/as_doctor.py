@@ -1,12 +1,13 @@
 """What a doctor found, as text: the gravest first, each with what to do next; then which broker may stop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
 from reconciler.render.escape import visible
 from reconciler.render.units import counted, number, size
 
 MOST_NAMED = 5
+MOST_THROTTLES = 20
 ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets passwords and unregisters brokers"
 _WHOSE = {Whose.RUN: "of the run of plan {plan}", Whose.LEFTOVER: "left by the run of plan {plan}", Whose.OTHER: ""}
 
@@ -18,7 +19,7 @@ def doctor(found: Diagnosis, name: str | None) -> str:
         *_versions(found),
         *_rights(found.rights),
         *(line for finding in found.findings for line in _finding(finding)),
-        *(_throttle(one) for one in found.throttles),
+        *_throttles(found.throttles),
         *_stopping(found),
         *(f"not looked at: {visible(what)}" for what in found.unexamined),
         _verdict(found),
@@ -73,6 +74,12 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"{finding.gravity}: {visible(finding.message)}{tail} ({finding.code})"
     if finding.next:
         yield f"  next: {visible(finding.next)}"
+
+
+def _throttles(throttles: Sequence[FoundThrottle]) -> Iterator[str]:
+    yield from (_throttle(one) for one in throttles[:MOST_THROTTLES])
+    if len(throttles) > MOST_THROTTLES:
+        yield f"and {counted(len(throttles) - MOST_THROTTLES, 'throttle')} more: -o json has all"
 
 
 def _throttle(one: FoundThrottle) -> str:

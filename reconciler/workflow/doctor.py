@@ -1,6 +1,6 @@
 """`doctor`: what is wrong with a cluster, or its snapshot, and the one thing it puts right: throttles left behind."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -40,6 +40,11 @@ class Visit:
             known = ()
             vitals = replace(vitals, unexamined=(*vitals.unexamined, f"runs that were started here: {error}"))
         return diagnose(vitals, known, desired=self.desired)
+
+    def look_once_unlocked(self, notify: Callable[[str], None]) -> Diagnosis:
+        """Return what is found once no run is going on: LockHeld says whose is, a dead one's lock is waited for."""
+        self.admin.lock("doctor --fix throttles", waiting=notify).release()
+        return self.look()
 
     def take_off(self) -> tuple[RunResult, ...]:
         """Bring throttles that runs left back to what they were; raises Refused while a run is going on."""

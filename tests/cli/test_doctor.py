@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import replace
@@ -17,9 +18,11 @@ from jsonschema import Draft7Validator
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
+from reconciler.files.lock_file import LockFile
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import Cluster, LogDir
+from reconciler.model.lock import Holder
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.workflow.status import Watched
 
@@ -162,6 +165,23 @@ def test_a_crashed_runs_throttles_go_and_an_operators_stay_byte_for_byte(crashed
     assert "No throttles of runs known here are left" in again.err
     assert crashed("apply", "plan.json", "--yes").code == 0
     assert throttles() == OPERATORS
+
+
+def test_nothing_is_fixed_while_the_cluster_is_locked(crashed: Program) -> None:
+    changed(later)
+    on = throttles()
+    holder = Holder("apply of plan 51d0c2aa", "anna", "box", 4711, "2026-11-21T14:02:11Z")
+    held = LockFile(SNAPSHOT).take(holder)
+    looked = crashed("doctor", "-o", "json")
+    found = diagnosis(looked.out)
+    assert found["lockedBy"] == str(holder)
+    assert {one["whose"] for one in found["throttles"]} == {"run", "other"}  # type: ignore[attr-defined]
+    assert {"KR662", "KR670"}.isdisjoint(codes(looked.out))
+    assert "locked by apply of plan 51d0c2aa (started by anna on box" in crashed("status").out
+    refused = crashed("doctor", "--fix", "throttles", "--yes")
+    assert (refused.code, "anna on box" in refused.err, throttles()) == (3, True, on)
+    held.release()
+    assert crashed("doctor", "--fix", "throttles", "--yes").code == 0
 
 
 def test_with_the_plan_alone_another_machine_takes_off_what_looks_like_its_own(crashed: Program) -> None:
@@ -324,6 +344,19 @@ def test_a_watched_cluster_that_does_not_answer_is_told_once_and_asked_again(
     monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=lambda _seconds: None))
     ended = crashed("status", "--watch")
     assert (ended.code, len(looks), ended.err.count("warning: gone (KR600)")) == (0, 4, 1)
+
+
+def test_a_watch_on_a_terminal_is_drawn_in_place(crashed: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def finish(_seconds: float) -> None:
+        changed(later)
+        assert main(["apply", "plan.json", "--yes"]) == 0
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=finish))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    ended = crashed("status", "--watch")
+    assert (ended.code, ended.out.count("done: 2 stages.")) == (0, 2)  # the last look is drawn whole once more
+    assert "UTC" not in ended.out
 
 
 def test_ctrl_c_ends_a_watch_with_130(crashed: Program, monkeypatch: pytest.MonkeyPatch) -> None:
