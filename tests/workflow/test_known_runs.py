@@ -1,0 +1,120 @@
+"""Debts are taken off run by run, so that what was there before the first of them comes back."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.small_runs import admin_of, cluster, move, plan_of
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.known import known_run
+from reconciler.apply.run import run_plan
+from reconciler.files.journal import RunJournal
+from reconciler.model.cluster import Cluster
+from reconciler.model.plan import Plan
+from reconciler.model.problem import Refused
+from reconciler.model.stage import ReassignStage
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.known_runs import Kept, known_here, pay_debts, take_off
+from reconciler.workflow.runs import keep_plan, run_journal
+
+
+def throttles(found: Cluster) -> object:
+    brokers = {one.id: dict(one.configs) for one in found.brokers.values() if one.configs}
+    topics = {
+        name: {k: v for k, v in topic.configs.items() if "throttled" in k} for name, topic in found.topics.items()
+    }
+    return brokers, topics
+
+
+def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> Kept:
+    """Let a run of that plan die while it copies, and its moves end after it."""
+
+    def kill(name: str) -> None:
+        if name == "reassign.recorded":
+            raise Killed
+
+    with planted(kill), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    return Kept(plan, RunJournal(journal.path))
+
+
+def two_crashes(admin: SimulatedAdmin, folder: Path) -> Sequence[Kept]:
+    """Return two crashed runs, the latest first, which throttle the same brokers by other rates."""
+    before = admin.cluster
+    first = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], before, id="00000001")
+    earlier = crashed(first, admin, RunJournal(folder / "1.jsonl"))
+    admin.clock.sleep(1000)
+    second = plan_of(
+        [ReassignStage(1, (move("orders-1", "2,3,1", "2,4,1"),), 30_000_000)], admin.cluster, id="00000002"
+    )
+    latest = crashed(second, admin, RunJournal(folder / "2.jsonl"))
+    return latest, earlier
+
+
+def test_what_the_latest_run_found_may_be_an_earlier_ones(tmp_path: Path) -> None:
+    admin = admin_of(cluster())
+    before = throttles(admin.cluster)
+    kept = two_crashes(admin, tmp_path)
+    admin.clock.sleep(1000)
+    assert throttles(admin.cluster) != before
+    take_off(kept, admin)
+    assert throttles(admin.cluster) == before
+
+
+def test_nothing_is_taken_off_while_moves_of_one_of_them_are_in_flight(tmp_path: Path) -> None:
+    admin = admin_of(cluster())
+    kept = two_crashes(admin, tmp_path)
+    on, writes = throttles(admin.cluster), admin.writes
+    with pytest.raises(Refused, match="1 moves of plan 00000002 are in flight") as refused:
+        take_off(kept, admin)
+    assert (refused.value.code, throttles(admin.cluster), admin.writes) == ("KR455", on, writes)
+
+
+def test_what_is_known_of_a_run_is_what_taking_it_off_changes(tmp_path: Path) -> None:
+    admin = admin_of(cluster())
+    kept = two_crashes(admin, tmp_path)
+    admin.clock.sleep(1000)
+    for one in kept:
+        before = keys(admin.cluster)
+        brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
+        topics = {topic.name: topic.configs for topic in admin.cluster.topics.values()}
+        known = known_run(one.plan, one.journal.events, brokers, topics)
+        take_off([one], admin)
+        after = keys(admin.cluster)
+        assert known.is_open
+        assert known.throttles == {key: after.get(key) for key in before if after.get(key) != before[key]}
+
+
+def keys(found: Cluster) -> dict[tuple[int | str, str], str]:
+    return {
+        **{(broker.id, key): value for broker in found.brokers.values() for key, value in broker.configs.items()},
+        **{(topic.name, key): value for topic in found.topics.values() for key, value in topic.configs.items()},
+    }
+
+
+def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    admin = admin_of(cluster())
+    inputs = Inputs()
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], admin.cluster)
+    keep_plan(inputs, plan)
+    journal = run_journal(inputs, plan)
+    kept = crashed(plan, admin, journal)
+    admin.clock.sleep(1000)
+    (read,) = known_here(inputs, "small")
+    assert read.plan.stages == plan.stages
+    text = journal.path.read_text("utf-8")
+    stopped = next(event for event in kept.journal.events if event.step == "run")
+    RunJournal(journal.path).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
+    elsewhere = SimulatedAdmin(replace(admin.cluster, cluster_id="another"))
+    (told,) = [line for line in pay_debts(inputs, "small", elsewhere) if "another" in line]
+    assert "the plan is for cluster simulated, but another answers" in told
+    assert elsewhere.writes == 0
+    assert pay_debts(inputs, "small", admin, except_plan=read.plan.id) == ()
+    assert len(pay_debts(inputs, "small", admin)) > 0
+    assert pay_debts(inputs, "small", admin) == ()
+    assert journal.path.read_text("utf-8").startswith(text)
+    assert throttles(admin.cluster) == throttles(cluster())
