@@ -2,8 +2,9 @@
 
     pytest tests/benchmarks/test_apply_benchmarks.py -m benchmark -s
 
-There are three throttles. The whole command is counted, from its start to its exit, on a machine that should be idle otherwise. One broker takes
-in eight replicas, two a stage, and leads half of them then. The variable APPLY_RATES names the throttles, "1,5,20".
+The whole command is counted, from its start to its exit, on a machine that should be idle otherwise, at three
+throttles; the variable APPLY_RATES names fewer than "1,5,20", in MB/s. One broker takes in eight replicas, two a
+stage, and leads half of them then.
 """
 
 import json

@@ -167,7 +167,7 @@ spec: {{placement: {{assignment: {assignment}}}}}
         new = NewTopic(self.topic, len(lists), replica_assignment=lists, config={"min.insync.replicas": "2"})
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         admin.create_topics([new])[self.topic].result(30)
-        self.kafka.wait_for(lambda: len(Checker(self.kafka, self.topic).lists) == len(lists), "the topic to be there")
+        self.kafka.wait_for(lambda: len(self._observer.topic(self.topic)) == len(lists), "the topic to be there")
 
     def _has_ended(self) -> bool:
         return self._last.process.poll() is not None
