@@ -1,5 +1,6 @@
 """Bytes from a file or stdin, and files that are replaced whole or not at all."""
 
+import errno
 import gzip
 import io
 import os
@@ -13,6 +14,7 @@ from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 
 STDIN = "-"
 MAX_UNPACKED_BYTES = 2 << 30
+_NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP, errno.EPERM})
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -101,9 +103,12 @@ def make_folder(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make names made or replaced in that folder last; a file system that cannot sync folders is left alone."""
-    with suppress(OSError):
+    try:
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
