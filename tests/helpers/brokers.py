@@ -7,6 +7,7 @@
         kafka.stop(4)                              # SIGTERM: a controlled shutdown
         kafka.pause(4); kafka.resume(4)            # SIGSTOP; SIGCONT
         kafka.add(7, rack="a")                     # a broker that was not there before
+        kafka.add(8, small_dir_mb=48)              # its first data folder is a small disk (for root: can_mount())
         kafka.log_dirs(4)                          # its two data folders
         kafka.produce("orders", 0, size=10_000_000)  # acks=all, through a client that is not under test
         kafka.wait_for(lambda: ..., "what")        # poll until true, or fail
@@ -52,6 +53,7 @@ HOST = "127.0.0.1"
 STORE_PASSWORD = "keystore-password"  # noqa: S105 - of a key that lives for one test run
 # Below the range that the kernel hands to outgoing connections, so that a broker finds its port free after a restart.
 FIRST_PORT, PORTS_OF_A_CLUSTER, MOST_CLUSTERS = 20000, 100, 100
+MOUNT = ("mount", "-t", "tmpfs", "-o")
 JVM_FLAGS = (
     "-Xms64m",
     "-Xmx256m",
@@ -62,7 +64,7 @@ JVM_FLAGS = (
 )
 # Reads "+pid" and "-pid" lines; when the pipe closes, kills what is left and removes the data.
 SUPERVISOR = """
-import os, shutil, signal, sys
+import os, shutil, signal, subprocess, sys
 pids = set()
 for line in sys.stdin:
     (pids.add if line[0] == "+" else pids.discard)(int(line[1:]))
@@ -71,6 +73,10 @@ for pid in pids:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+mounts = [line.split()[1] for line in open("/proc/mounts")] if os.path.exists("/proc/mounts") else []
+for mount in mounts:
+    if mount.startswith(sys.argv[1] + "/"):
+        subprocess.run(["umount", "-l", mount])
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
 
@@ -92,6 +98,7 @@ class KafkaCluster:
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._racks: dict[int, str] = {}
+        self._mounts: list[Path] = []
         self._base_port, self._port_lock = _reserve_ports()
         self._supervisor = _supervise(self._folder)
         self._admin: AdminClient | None = None
@@ -156,10 +163,18 @@ class KafkaCluster:
         """Return what the broker has said so far: warnings and errors."""
         return (self._node(broker_id) / "log.txt").read_text(errors="replace")
 
-    def add(self, broker_id: int, *, rack: str | None = None) -> None:
-        """Start a broker that the cluster has not known before; returns when it is alive."""
+    def add(self, broker_id: int, *, rack: str | None = None, small_dir_mb: int | None = None) -> None:
+        """Start a broker that the cluster has not known before; returns when it is alive.
+
+        With `small_dir_mb` its first data folder is a file system of its own, of that many MiB in memory.
+        """
         if rack is not None:
             self._racks[broker_id] = rack
+        if small_dir_mb is not None:
+            small = self.log_dirs(broker_id)[0]
+            small.mkdir(parents=True)
+            subprocess.run([*MOUNT, f"size={small_dir_mb}m", "none", str(small)], check=True, capture_output=True)
+            self._mounts.append(small)
         self._format((broker_id,))
         self.start(broker_id)
 
@@ -240,6 +255,8 @@ class KafkaCluster:
         with contextlib.suppress(BrokenPipeError):
             _pipe(self._supervisor).close()
         self._supervisor.wait(30)
+        for mount in self._mounts:
+            subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._port_lock.close()
 
@@ -277,7 +294,7 @@ class KafkaCluster:
             list(pool.map(self._format_one, broker_ids))
 
     def _format_one(self, broker_id: int) -> None:
-        self._node(broker_id).mkdir()
+        self._node(broker_id).mkdir(exist_ok=True)
         config = self._node(broker_id) / "server.properties"
         lines = {**self._server_properties(broker_id), **self.settings}
         config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
@@ -374,6 +391,15 @@ class KafkaCluster:
     def _tell_supervisor(self, line: str) -> None:
         _pipe(self._supervisor).write(f"{line}\n".encode())
         _pipe(self._supervisor).flush()
+
+
+def can_mount() -> bool:
+    """Whether this process may mount a file system, as `add(..., small_dir_mb=48)` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.which("mount") is None or subprocess.run([*MOUNT, "size=1m", "none", folder], check=False).returncode:
+            return False
+        subprocess.run(["umount", folder], check=True)
+    return True
 
 
 def _supervise(folder: Path) -> subprocess.Popen[bytes]:

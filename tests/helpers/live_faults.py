@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from helpers.checker import Checker
 from helpers.delivery import Delivery
 from helpers.figures import Tell
 from helpers.live_run import PLAN, Applying, LiveRun
@@ -24,9 +25,13 @@ class Tally:
 
     def passed(self, name: str, run: LiveRun, delivery: Delivery) -> None:
         """Count one scenario that its checker accepted: so none of its acknowledged records is lost."""
+        self.accepted(name, run.checker, delivery)
+
+    def accepted(self, name: str, checker: Checker, delivery: Delivery) -> None:
+        """The same, for a scenario with more than one topic."""
         self._scenarios += 1
         self._acked += len(delivery.sent.acks)
-        self._copies += run.checker.copies
+        self._copies += checker.copies
         self._pauses[name] = delivery.longest_pause
         longest = max(self._pauses, key=lambda one: self._pauses[one])
         counted = f"{self._scenarios} scenarios, {self._acked:,} records acked, 0 lost, {self._copies} twice"

@@ -1,10 +1,12 @@
-"""What the live tests share: one count over all of them."""
+"""What the live tests share: one count over all of them, and brokers on which a throttle holds from the start."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from helpers.brokers import KafkaCluster
     from helpers.figures import Tell
     from helpers.live_faults import Tally
 
@@ -15,3 +17,13 @@ def tally(figures: "Tell") -> "Tally":
     from helpers.live_faults import Tally
 
     return Tally(figures)
+
+
+@pytest.fixture(scope="session")
+def steady(kafka_version: str) -> Iterator["KafkaCluster"]:
+    """Six brokers in three racks, shared: leave them alive, and remove your topics."""
+    from helpers.brokers import KafkaCluster
+    from helpers.live_run import SMOOTH
+
+    with KafkaCluster(version=kafka_version, settings=SMOOTH) as cluster:
+        yield cluster

@@ -1,0 +1,189 @@
+"""Runs on real brokers that die by kill -9 at every crash point: the next one goes on, and nothing tells of it."""
+
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import ResourceType
+from helpers.brokers import KafkaCluster
+from helpers.checker import Checker
+from helpers.delivery import Delivery
+from helpers.figures import Tell
+from helpers.killing import killed_or_ended
+from helpers.live_faults import Tally
+from helpers.live_folder import Assignment, LiveFolder
+from helpers.other_hands import bury
+
+from reconciler.apply.crash import CRASH_POINTS
+
+pytestmark = pytest.mark.brokers
+
+MOVED, GROWN = "killed-moved", "killed-grown"
+TOPICS = (MOVED, GROWN)
+BEFORE: Mapping[str, Assignment] = {
+    MOVED: {0: (1, 2), 1: (3, 1), 2: (4, 5), 3: (6, 4), 4: (2, 6), 5: (5, 3)},
+    GROWN: {0: (2, 3), 1: (5, 6), 2: (4, 1), 3: (3, 5)},
+}
+AFTER: Mapping[str, Assignment] = {
+    MOVED: {0: (3, 2), 1: (1, 3), 2: (4, 6), 3: (1, 4), 4: (5, 6), 5: (5, 1)},
+    GROWN: {0: (2, 3, 4), 1: (6, 5, 1), 2: (4, 1, 3), 3: (2, 3, 5)},
+}
+SIZE = 2_000_000
+OF_CANCEL = frozenset({"withdraw.before", "withdraw.sent"})
+AT_THE_END = frozenset({"unthrottle.topic", "unthrottle.broker", "unthrottle.sent", "end.before", "end.recorded"})
+OF_ROLLBACK = frozenset({"withdraw.sent", "topics.sent", "intent.written", "reassign.sent", "unthrottle.broker"})
+OF_APPLY = frozenset(CRASH_POINTS) - OF_CANCEL
+LOCK_AWAITED = 8
+"""After every so many kills the lock of the dead run is left to end by itself, in 6 s; else it is taken off at once."""
+TWICE = frozenset({"throttle.broker", "reassign.sent", "poll", "unthrottle.broker"})
+AN_OPERATORS_OWN = {
+    (ResourceType.BROKER, "3"): {"leader.replication.throttled.rate": "9000000"},
+    (ResourceType.TOPIC, MOVED): {"leader.replication.throttled.replicas": "3:6,0:1"},
+    (ResourceType.TOPIC, GROWN): {"follower.replication.throttled.replicas": "*"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
+    live = LiveFolder(tmp_path / "here", steady, moves=moves_at("1MiB/s"))
+    yield live
+    live.heal(*TOPICS)
+
+
+def moves_at(rate: str) -> str:
+    return f"throttle: {rate}, perStage: 2, perPartition: 3"
+
+
+class Copies:
+    """The data folders of replicas, and what tells that one was copied more than once."""
+
+    def __init__(self, kafka: KafkaCluster) -> None:
+        self._kafka = kafka
+        self._made: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+        self._removed: set[tuple[str, int]] = set()
+
+    def look(self) -> None:
+        """Remember each replica's folder, and those on their way out, which Kafka keeps for a minute."""
+        for broker in self._kafka.alive:
+            for found in (one for log_dir in self._kafka.log_dirs(broker) for one in log_dir.iterdir()):
+                name = re.fullmatch(rf"((?:{'|'.join(TOPICS)})-\d+)(\..*)?", found.name)
+                if name and name[2]:
+                    self._removed.add((name[1], broker))
+                elif name:
+                    self._made[name[1], broker].add(found.stat().st_ino)
+
+    def made_more_than_once(self) -> list[tuple[str, int]]:
+        """Return the replicas of the plan that were there, went, and came again."""
+        self.look()
+        new = [
+            (f"{topic}-{number}", broker)
+            for topic, lists in AFTER.items()
+            for number, replicas in lists.items()
+            for broker in set(replicas) - set(BEFORE[topic][number])
+        ]
+        return [key for key in new if len(self._made[key]) != 1 or key in self._removed]
+
+
+@dataclass
+class Deaths:
+    """Kills a command again and again, at the first crash point it passes that has not killed often enough."""
+
+    folder: LiveFolder
+    places: Sequence[Path]
+    left: Counter[str]
+    copies: Copies
+    killed: Counter[str] = field(default_factory=Counter)
+
+    def until_it_ends(self, *arguments: str) -> None:
+        """Run the command, here and there in turn, until it passes no such point any more."""
+        while +self.left:
+            place = self.places[self.killed.total() % len(self.places)]
+            command = (*arguments, "--bootstrap-server", self.folder.kafka.bootstrap)
+            death = killed_or_ended("|".join(sorted(+self.left)), *command, cwd=place)
+            if death is None:
+                return
+            self.killed[death.point] += 1
+            self.left[death.point] -= 1
+            self.copies.look()
+            if self.killed.total() % LOCK_AWAITED:
+                bury(self.folder.kafka.bootstrap)
+
+
+def times(points: Collection[str]) -> Counter[str]:
+    return Counter({point: 2 if point in TWICE else 1 for point in points})
+
+
+def elsewhere(folder: LiveFolder, plan: str) -> Path:
+    """Return a folder, as of another machine, with nothing in it but the plan."""
+    place = folder.path.with_name("elsewhere")
+    place.mkdir()
+    shutil.copy(folder.path / plan, place / plan)
+    return place
+
+
+def test_a_run_killed_at_every_crash_point_ends_as_one_that_never_died(
+    folder: LiveFolder, figures: Tell, tally: Tally
+) -> None:
+    kafka = folder.kafka
+    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
+    folder.set_throttles(AN_OPERATORS_OWN)
+    checker, copies = Checker(kafka, *TOPICS), Copies(kafka)
+    plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_APPLY), copies)
+        deaths.until_it_ends("apply", plan, "--yes")
+        folder.run("apply", plan, "--yes")
+    checker.finished(folder.path, plan, delivery)
+    assert copies.made_more_than_once() == []
+    assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"172800000"}
+    assert set(deaths.killed) == OF_APPLY, f"never killed at {sorted(OF_APPLY - set(deaths.killed))}"
+    figures("live kills, apply", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
+    tally.accepted("apply killed", checker, delivery)
+
+
+def test_a_cancel_killed_at_every_crash_point_takes_back_all_that_is_in_flight(
+    folder: LiveFolder, figures: Tell, tally: Tally
+) -> None:
+    kafka = folder.kafka
+    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
+    folder.moves = moves_at("100kB/s")  # so that what is to be taken back does not end meanwhile
+    folder.set_throttles(AN_OPERATORS_OWN)
+    checker = Checker(kafka, *TOPICS)
+    plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
+        folder.kill("poll", "apply", plan, "--yes")
+        bury(kafka.bootstrap)
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_CANCEL | AT_THE_END), Copies(kafka))
+        deaths.until_it_ends("cancel", plan)
+        folder.run("cancel", plan)
+    assert checker.faults(checker.lists, delivery) == []
+    assert set(deaths.killed) >= OF_CANCEL
+    figures("live kills, cancel", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
+    tally.accepted("cancel killed", checker, delivery)
+
+
+def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
+    folder: LiveFolder, figures: Tell, tally: Tally
+) -> None:
+    kafka = folder.kafka
+    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
+    folder.set_throttles(AN_OPERATORS_OWN)
+    checker = Checker(kafka, *TOPICS)
+    plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
+        folder.kill("stage.done:2", "apply", plan, "--yes")  # the topics, and the first stage that copies
+        bury(kafka.bootstrap)
+        folder.kill("poll", "apply", plan, "--yes")
+        bury(kafka.bootstrap)
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_ROLLBACK), Copies(kafka))
+        deaths.until_it_ends("cancel", "--rollback", "--yes", plan)
+        folder.run("cancel", "--rollback", "--yes", plan)
+    assert checker.faults(checker.lists, delivery) == []
+    assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"86400000"}
+    assert set(deaths.killed) == OF_ROLLBACK
+    figures("live kills, cancel --rollback", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
+    tally.accepted("rollback killed", checker, delivery)

@@ -1,0 +1,108 @@
+"""Somebody else works on the same brokers while a run moves replicas: what is theirs stays as they want it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic, ResourceType
+from helpers.brokers import KafkaCluster
+from helpers.checker import Checker
+from helpers.delivery import Delivery
+from helpers.live_faults import Tally
+from helpers.live_folder import Assignment, LiveFolder
+from helpers.other_hands import reassign
+
+pytestmark = pytest.mark.brokers
+
+STAYS, OTHER, THEIRS = "hands-stays", "hands-other", "hands-theirs"
+TOPICS = (STAYS, OTHER)
+BEFORE: Mapping[str, Assignment] = {
+    STAYS: {0: (1, 2), 1: (2, 3), 2: (3, 4)},
+    OTHER: {0: (4, 5), 1: (5, 1)},
+}
+AFTER: Mapping[str, Assignment] = {
+    STAYS: {0: (1, 6), 1: (2, 6), 2: (3, 5)},
+    OTHER: {0: (4, 6), 1: (5, 6)},
+}
+SIZE = 1_500_000
+FAILED, STALE = 1, 4
+
+
+@pytest.fixture
+def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
+    """A folder whose plan, `plan.json`, moves both topics, slowly, in one stage."""
+    live = LiveFolder(tmp_path, steady, moves="throttle: 500kB/s, perBroker: 100")
+    live.create(BEFORE, size=SIZE)
+    live.plan("plan", AFTER)
+    yield live
+    live.heal(*TOPICS, THEIRS)
+
+
+def told_when(folder: LiveFolder, others: Callable[[], None], *, expect: int) -> str:
+    """Run the plan, let somebody else act once both topics move, and return all that the run said."""
+    with folder.started("apply", "plan.json", "--yes") as applying:
+        folder.wait_in_flight(BEFORE)
+        others()
+        out, err = applying.communicate(timeout=240)
+    assert applying.returncode == expect, out + err
+    return out + err
+
+
+def wanted(checker: Checker, **changed: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the lists of a finished plan for the checker's topics, but for those that somebody else made."""
+    lists = {f"{topic}-{number}": to for topic in checker.topics for number, to in AFTER.get(topic, {}).items()}
+    return {**checker.lists, **lists, **changed}
+
+
+def test_a_partition_that_somebody_else_reassigns_is_left_alone_and_named(folder: LiveFolder, tally: Tally) -> None:
+    kafka = folder.kafka
+    folder.admin.create_topics([NewTopic(THEIRS, 1, replica_assignment=[[1, 2]])])[THEIRS].result(30)
+    kafka.wait_for(lambda: folder.observer.topic(THEIRS) != {}, "their topic")
+    kafka.produce(THEIRS, 0, size=SIZE)
+    both = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
+    folder.set_throttles({(ResourceType.TOPIC, THEIRS): both})
+    checker = Checker(kafka, *TOPICS, THEIRS)
+
+    def they_reassign() -> None:
+        reassign(kafka.bootstrap, {f"{OTHER}-1": (5, 2), f"{THEIRS}-0": (1, 4)})
+
+    with Delivery(kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
+        told = told_when(folder, they_reassign, expect=FAILED)
+    assert f"{OTHER}-1 is " in told
+    assert "somebody else changes it, so it was left alone" in told
+    assert THEIRS not in told
+    assert checker.faults(wanted(checker, **{f"{OTHER}-1": (5, 2), f"{THEIRS}-0": (1, 4)}), delivery) == []
+    tally.accepted("somebody else reassigns", checker, delivery)
+
+
+def test_a_topic_deleted_while_it_moves_is_named_and_the_rest_ends(folder: LiveFolder, tally: Tally) -> None:
+    checker = Checker(folder.kafka, STAYS)
+    with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
+        told = told_when(folder, lambda: delete(folder, OTHER), expect=FAILED)
+    assert f"{OTHER}-0 is gone" in told
+    assert checker.faults(wanted(checker), delivery) == []
+    tally.accepted("topic deleted", checker, delivery)
+    folder.run("apply", "plan.json", "--yes", expect=STALE)
+
+
+def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder: LiveFolder, tally: Tally) -> None:
+    checker = Checker(folder.kafka, *TOPICS)
+
+    def delete_and_make_again() -> None:
+        delete(folder, OTHER)
+        lists = [list(replicas) for replicas in BEFORE[OTHER].values()]
+        folder.admin.create_topics([NewTopic(OTHER, len(lists), replica_assignment=lists)])[OTHER].result(30)
+
+    with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
+        told = told_when(folder, delete_and_make_again, expect=FAILED)
+    assert f"{OTHER}-0 is gone" in told
+    assert "found another topic under the same name" in told
+    kept = {f"{OTHER}-{number}": replicas for number, replicas in BEFORE[OTHER].items()}
+    assert checker.faults(wanted(checker, **kept), delivery) == []
+    tally.accepted("topic made again", checker, delivery)
+    folder.run("apply", "plan.json", "--yes", expect=STALE)
+
+
+def delete(folder: LiveFolder, topic: str) -> None:
+    folder.admin.delete_topics([topic])[topic].result(30)
+    folder.kafka.wait_for(lambda: not folder.observer.topic(topic), f"{topic} to be gone")

@@ -1,0 +1,71 @@
+"""A run that is asked to stop by a signal, on real brokers: it puts things in order, or says what it leaves."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.brokers import KafkaCluster
+from helpers.live_faults import Tally
+from helpers.live_run import MB, PLAN, LiveRun
+
+pytestmark = pytest.mark.brokers
+
+BEFORE = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (4, 5, 3)}
+AFTER = {0: (6, 2, 3), 1: (2, 3, 6), 2: (3, 1, 5), 3: (4, 5, 6)}
+DESTINATION = 6
+SLOW = "500kB/s"
+DONE, INTERRUPTED, TERMINATED = 0, 130, 143
+PATIENCE_SECONDS = 10
+
+
+@pytest.fixture
+def awake(steady: KafkaCluster) -> Iterator[KafkaCluster]:
+    """The brokers, none of them frozen any more at the end."""
+    yield steady
+    for broker in steady.alive:
+        steady.resume(broker)
+    steady.wait_until_alive(steady.alive)
+
+
+def names(run: LiveRun) -> set[str]:
+    return {f"{run.topic}-{number}" for number in run.before}
+
+
+def test_a_signal_takes_the_moves_back_and_the_throttles_off(tmp_path: Path, awake: KafkaCluster, tally: Tally) -> None:
+    run = LiveRun(tmp_path, awake, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOW)
+    with run.delivery() as delivery:
+        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED)):
+            applying = run.start()
+            run.wait_in_flight(DESTINATION)
+            run.assert_in_flight()
+            applying.process.send_signal(number)
+            applying.ended(code)
+            assert f"{number.name}: ending in order" in applying.told
+            assert "run apply again to go on" in applying.told
+            run.checker.stopped(tmp_path, PLAN, delivery, back=names(run))
+            tally.passed(number.name, run, delivery)
+
+
+def test_a_second_signal_ends_the_wait_and_what_is_left_is_named_and_paid_later(
+    tmp_path: Path, awake: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, awake, "signalled-twice", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOW)
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        awake.pause(DESTINATION)  # it will not answer when its throttle is to go
+        applying.process.send_signal(signal.SIGTERM)
+        awake.wait_for(lambda: "ending in order" in applying.told, "the first signal to be told of")
+        asked = time.monotonic()
+        applying.process.send_signal(signal.SIGTERM)
+        applying.ended(TERMINATED)
+        assert time.monotonic() - asked < PATIENCE_SECONDS
+        assert f"broker {DESTINATION}" in applying.told, applying.told
+        assert "throttle" in applying.told
+        awake.resume(DESTINATION)
+        awake.wait_until_alive([DESTINATION])
+        run.start().ended(DONE)
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("second signal", run, delivery)
