@@ -32,7 +32,7 @@ from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
 from reconciler.simulate.choosing_log_dirs import choose_log_dirs, in_chosen_log_dirs
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
-from reconciler.simulate.failing_log_dirs import fail_log_dir, repair_log_dir
+from reconciler.simulate.failing_log_dirs import fail_log_dir, log_dir_of, offline_log_dirs, repair_log_dir
 from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
 from reconciler.simulate.groups import commit_offsets, delete_groups
 from reconciler.simulate.progress import advance
@@ -173,15 +173,17 @@ class SimulatedAdmin:
         }
 
     def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes of each replica on a living broker."""
+        """Return the bytes of each replica on a living broker, in a log dir that works."""
         self._before("replica_bytes")
+        offline = offline_log_dirs(self.cluster)
         found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
         return {
             (key, replica): size
             for key, partition in found
             if partition is not None
             for replica in partition.replicas
-            if self.cluster.is_alive(replica) and (size := partition.size_on(replica)) is not None
+            if self.cluster.is_alive(replica) and (replica, log_dir_of(partition, replica)) not in offline
+            if (size := partition.size_on(replica)) is not None
         }
 
     def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:

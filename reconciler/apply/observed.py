@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.admin.port import Admin, Reassignment
-from reconciler.model.cluster import Broker, Partition, Topic
+from reconciler.model.cluster import Broker, LogDir, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
 
 _NO_IDS: Mapping[str, str] = {}
@@ -12,7 +12,7 @@ _NO_IDS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One look at the cluster. `configs` and `replica_bytes` are empty where they were not asked for.
+    """One look at the cluster. `configs`, `replica_bytes` and `log_dirs` are empty where they were not asked for.
 
     `replaced` maps a topic that was deleted and made again since the plan to its new id: another topic, of which
     nothing else is here, so that it is taken for what it is: not the plan's.
@@ -23,6 +23,7 @@ class Observed:
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     replaced: Mapping[str, str] = field(default_factory=dict)
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:

@@ -25,6 +25,7 @@ from reconciler.apply.steps import (
     SubmitMoves,
     TakeThrottleListsOff,
     Wait,
+    Warn,
     WithdrawMoves,
 )
 from reconciler.apply.throttling import put_throttles, take_lists_off
@@ -73,7 +74,12 @@ def perform(session: Session, record: RunRecord, step: Step) -> RunRecord:
             session.admin.clock.sleep(step.seconds)
         case LeaveAlone():
             session.tell("leaveAlone", Outcome.FAILED, partition=str(step.topic_partition), why=step.problem.message)
+            session.notify(str(step.problem))
             record = record.leaving_alone(step.topic_partition, step.problem)
+        case Warn():
+            session.say(str(step.problem))
+            session.tell("warning", Outcome.ONGOING, why=step.problem.message)
+            record = replace(record, warned=record.warned | {step.key})
         case FailRun():
             raise RunFailed(step.problem.message, code=step.problem.code)
         case FinishStage():
@@ -148,6 +154,7 @@ def _errors(answers: Mapping[K, Answer]) -> dict[str, str]:
 
 
 def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRecord:
+    session.notify(str(step.problem))
     outcome = withdraw(session, step.moves)
     for move in step.moves:
         key = move.topic_partition

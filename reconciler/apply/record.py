@@ -1,9 +1,10 @@
 """What a run remembers between turns: only what the cluster cannot tell."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from reconciler.apply.bad_disks import BadDisk, bad_disks
 from reconciler.apply.course import Itinerary
 from reconciler.apply.moves import History, MoveState, is_in_sync, next_history
 from reconciler.apply.observed import Observed
@@ -11,6 +12,10 @@ from reconciler.model.move import Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+
+Replica = tuple[TopicPartition, int]
+CHANCE = 10_000
+"""The part of what is left to copy that is no progress yet: 100 MB of a terabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +30,11 @@ class Attempt:
 class RunRecord:
     """The memory of the current stage.
 
-    `progressed_at`: when last a byte was copied, a replica came in sync or a move ended. `fenced_since`: since when a
-    broker of this stage is seen dead. `left_alone`: partitions given up, and why.
+    `progressed_at`: when last a replica came closer to its leader than ever, or in sync, or a move ended; bytes alone
+    are no progress, because producers may write as fast. `least_lag`: how close each new replica came, in bytes;
+    `copied_bytes` and `sized`: what was copied, and which replicas told it, at the last measurement. `fenced_since`:
+    since when a broker of this stage is seen dead. `bad_disks`: by broker. `left_alone`: partitions given up, and why.
+    `warned`: what was told already.
     """
 
     stage_index: int
@@ -37,6 +45,11 @@ class RunRecord:
     polls: int = 0
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)
     fenced_since: Mapping[int, datetime] = field(default_factory=dict)
+    bad_disks: Mapping[int, BadDisk] = field(default_factory=dict)
+    least_lag: Mapping[Replica, int] = field(default_factory=dict)
+    sized: frozenset[Replica] = frozenset()
+    copied_when_progressed: int = 0
+    warned: frozenset[str] = frozenset()
     left_alone: Mapping[TopicPartition, Problem] = field(default_factory=dict)
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     copied_bytes: int = 0
@@ -49,6 +62,10 @@ class RunRecord:
     def state(self, topic_partition: TopicPartition) -> MoveState:
         """Return the last state of a partition's move."""
         return self.history(topic_partition).state
+
+    def watched(self, stage: ReassignStage) -> tuple[Move, ...]:
+        """Return the stage's moves that are not given up."""
+        return tuple(move for move in stage.moves if move.topic_partition not in self.left_alone)
 
     def is_dead_for(self, broker_id: int, patience: timedelta, now: datetime) -> bool:
         """Whether that broker has been dead for that long."""
@@ -98,7 +115,7 @@ class RunRecord:
 
 def note(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> RunRecord:
     """Return the record after a look at a stage of moves: their states, dead brokers, and whether anything went on."""
-    watched = [move for move in stage.moves if move.topic_partition not in record.left_alone]
+    watched = record.watched(stage)
     histories = {
         move.topic_partition: next_history(
             record.history(move.topic_partition),
@@ -109,17 +126,22 @@ def note(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record:
         )
         for move in watched
     }
-    copied = sum(observed.replica_bytes.get((m.topic_partition, b), 0) for m in watched for b in m.added)
+    copied = _copied(watched, observed)
+    least_lag, is_closer = _closer(watched, observed, record)
     synced = sum(_synced(move, observed) for move in watched)
     seen = {key: history.state for key, history in histories.items()}
     before = {key: record.state(key) for key in histories}
-    has_progressed = copied > record.copied_bytes or synced > record.synced_replicas or seen != before
+    has_progressed = is_closer or synced > record.synced_replicas or seen != before
     return replace(
         record,
         histories={**record.histories, **histories},
         fenced_since=_fenced_since(stage, observed, record, now),
+        bad_disks=bad_disks(record.bad_disks, observed.log_dirs, now),
         progressed_at=now if has_progressed else record.progressed_at,
+        least_lag=least_lag,
+        sized=frozenset(observed.replica_bytes) if observed.replica_bytes else record.sized,
         copied_bytes=copied if observed.replica_bytes else record.copied_bytes,
+        copied_when_progressed=max(copied, record.copied_bytes) if has_progressed else record.copied_when_progressed,
         synced_replicas=max(synced, record.synced_replicas),
         polls=0 if has_progressed else record.polls + 1,
     )
@@ -133,3 +155,38 @@ def _synced(move: Move, observed: Observed) -> int:
 def _fenced_since(stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Mapping[int, datetime]:
     brokers = {broker for move in stage.moves for broker in move.to_replicas}
     return {broker: record.fenced_since.get(broker, now) for broker in observed.dead_of(brokers)}
+
+
+def _closer(moves: Sequence[Move], observed: Observed, record: RunRecord) -> tuple[Mapping[Replica, int], bool]:
+    """Return how close each new replica ever came to its leader, and whether one came closer now.
+
+    Where a leader's size is not told, bytes copied have to do.
+    """
+    lags: dict[Replica, int] = {}
+    is_blind = False
+    for move in moves:
+        source = _leader_bytes(move, observed)
+        for replica in ((move.topic_partition, broker) for broker in move.added):
+            size = observed.replica_bytes.get(replica)
+            if size is not None and source is not None:
+                lags[replica] = max(0, source - size)
+            is_blind = is_blind or (size is not None and source is None)
+    nearer = {replica: lag for replica, lag in lags.items() if _is_nearer(lag, record.least_lag.get(replica))}
+    has_more = is_blind and _copied(moves, observed) > record.copied_bytes
+    return {**record.least_lag, **nearer}, bool(nearer) or has_more
+
+
+def _is_nearer(lag: int, least: int | None) -> bool:
+    """Whether a replica came closer by more than chance: what is written meanwhile comes and goes."""
+    return least is None or lag < least - least // CHANCE
+
+
+def _copied(moves: Sequence[Move], observed: Observed) -> int:
+    return sum(observed.replica_bytes.get((move.topic_partition, b), 0) for move in moves for b in move.added)
+
+
+def _leader_bytes(move: Move, observed: Observed) -> int | None:
+    partition = observed.partition(move.topic_partition)
+    if partition is None or partition.leader is None:
+        return None
+    return observed.replica_bytes.get((move.topic_partition, partition.leader))

@@ -1,14 +1,16 @@
 """Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan, check_requirements, check_still_valid, is_stage_done
 from reconciler.apply.course import Itinerary, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
+from reconciler.apply.disks import Disks
 from reconciler.apply.dry import steps_to_do
 from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal
@@ -16,6 +18,7 @@ from reconciler.apply.leave import abandon, leave, refuse
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
+from reconciler.apply.progress_log import ProgressLog
 from reconciler.apply.record import RunRecord, note
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
@@ -24,14 +27,12 @@ from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError, Refused, StalePlan
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
-from reconciler.model.topic_partition import TopicPartition
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
-SIZES_EVERY = timedelta(seconds=3)
 
 Progress = Callable[[RunProgress], None]
 
@@ -127,10 +128,13 @@ class _Run:
     first: int
     record: RunRecord | None = None
     meter: Meter = field(default_factory=Meter)
-    sizes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
-    sizes_at: datetime | None = None
-    has_sizes: bool = True
+    disks: Disks = field(init=False)
+    log: ProgressLog = field(init=False)
     outage_since: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.disks = Disks(self.session)
+        self.log = ProgressLog(self.session)
 
     @property
     def _plan(self) -> Plan:
@@ -183,7 +187,9 @@ class _Run:
         self.session.tell("stage", Outcome.STARTED)
         now = self.session.now()
         self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
-        self.meter, self.sizes, self.sizes_at = Meter(), {}, None
+        self.meter = Meter()
+        self.disks.begin()
+        self.log.begin()
         while self._turn(stage):
             pass
         crash_point("stage.done")
@@ -201,7 +207,9 @@ class _Run:
         except ClusterUnavailable as error:
             self._sit_out(error)
             return True
-        self.outage_since = None
+        if self.outage_since is not None:
+            self.outage_since = None
+            self.session.tell("outage", Outcome.DONE)
         return goes_on
 
     def _step(self, stage: Stage) -> bool:
@@ -210,7 +218,7 @@ class _Run:
         now = self.session.now()
         if isinstance(stage, ReassignStage):
             record = note(self.session.itinerary, stage, observed, record, now)
-            self._report(stage, record)
+            self._report(stage, observed, record)
         step = decide(self.session.itinerary, observed, record, now)
         self.record = prepared(record, step, now)
         if isinstance(step, FinishStage):
@@ -227,40 +235,25 @@ class _Run:
         configs = names if isinstance(stage, TopicsStage) else ()
         observed = self.session.look(names, with_configs_of=configs)
         if isinstance(stage, ReassignStage):
-            return self._with_sizes(stage, observed)
+            return self.disks.added_to(observed, stage)
         return observed
 
-    def _with_sizes(self, stage: ReassignStage, observed: Observed) -> Observed:
-        """Return the look with the bytes of what is being copied, asked for now and then: every broker answers it."""
-        now = self.session.now()
-        copying = [m.topic_partition for m in stage.moves if m.added and m.topic_partition in observed.reassignments]
-        is_due = self.sizes_at is None or now - self.sizes_at >= SIZES_EVERY
-        if not copying or not is_due or not self.has_sizes:
-            return observed
-        try:
-            self.sizes = self.session.admin.replica_bytes(copying)
-        except MissingRight:
-            self.has_sizes = False
-        except ClusterUnavailable:
-            self.sizes = {}
-        self.sizes_at = now
-        return Observed(
-            observed.topics, observed.reassignments, observed.brokers, observed.configs, replica_bytes=self.sizes
-        )
-
-    def _report(self, stage: ReassignStage, record: RunRecord) -> None:
-        now = self.session.now()
-        seen = self.meter.read(stage, len(self._plan.stages), record, self.sizes)
-        if self.sizes_at == now or seen.done_moves == seen.moves:
-            self.meter.sample(now, seen.copied_bytes)
+    def _report(self, stage: ReassignStage, observed: Observed, record: RunRecord) -> None:
+        read = partial(self.meter.read, stage, len(self._plan.stages), record, observed, self.disks.sizes)
+        seen = read()
+        if self.disks.sizes_at != self.meter.sampled_at or seen.done_moves == seen.moves:
+            self.meter.sample(self.disks.sizes_at or self.session.now(), seen)
+            seen = read()
+        self.log.told(seen, record, self.session.now())
         if self.progress is not None:
-            self.progress(self.meter.read(stage, len(self._plan.stages), record, self.sizes))
+            self.progress(seen)
 
     def _sit_out(self, error: ClusterUnavailable) -> None:
         """Let time pass while the cluster does not answer; the next turn looks at what happened."""
         now = self.session.now()
-        self.outage_since = self.outage_since or now
-        self.session.tell("outage", Outcome.FAILED, why=str(error))
+        if self.outage_since is None:
+            self.outage_since = now
+            self.session.tell("outage", Outcome.STARTED, why=str(error))
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
             raise RunFailed(f"{text}\nRun apply again when it answers.", code="KR705") from error

@@ -41,6 +41,14 @@ class LeaveAlone:
 
 
 @dataclass(frozen=True, slots=True)
+class Warn:
+    """Tell what the run can only wait for, once; `key` names it."""
+
+    key: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
 class TakeThrottleListsOff:
     """Remove the stage's entries from the topics' throttle lists."""
 
@@ -104,6 +112,7 @@ Step = (
     | SubmitMoves
     | WithdrawMoves
     | LeaveAlone
+    | Warn
     | TakeThrottleListsOff
     | ElectLeaders
     | CreateTopics

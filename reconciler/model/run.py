@@ -13,6 +13,7 @@ class Outcome(StrEnum):
     """How a step went."""
 
     STARTED = "started"
+    ONGOING = "ongoing"
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"

@@ -66,9 +66,10 @@ def _with_log_dirs(cluster: Cluster, changed: Mapping[TopicPartition, Partition]
 
 
 def _emptiest(broker: Broker | None, held: Mapping[Dir, int]) -> str | None:
-    if broker is None or not broker.log_dirs:
+    online = [log_dir for log_dir in broker.log_dirs if not log_dir.is_offline] if broker is not None else []
+    if broker is None or not online:
         return None
-    return min(broker.log_dirs, key=lambda log_dir: (held[broker.id, log_dir.path], log_dir.path)).path
+    return min(online, key=lambda log_dir: (held[broker.id, log_dir.path], log_dir.path)).path
 
 
 def _dirs(partition: Partition) -> Iterable[Dir]:

@@ -10,7 +10,7 @@ from helpers.small_runs import election, move, plan_of
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import itinerary
-from reconciler.apply.decide import DEAD, decide
+from reconciler.apply.decide import decide
 from reconciler.apply.moves import MoveState
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord, note
@@ -28,6 +28,7 @@ from reconciler.apply.steps import (
     Wait,
     WithdrawMoves,
 )
+from reconciler.apply.troubles import DEAD
 from reconciler.apply.waiting import ATTEMPTS, poll
 from reconciler.model.change import AlterConfigs, CreateTopic
 from reconciler.model.cluster import Cluster
