@@ -216,7 +216,8 @@ def _used(broker: Broker) -> int | None:
     online = [one for one in broker.log_dirs if one.total_bytes is not None]
     if not online or any(one.usable_bytes is None for one in online):
         return None
-    return sum((one.total_bytes or 0) - (one.usable_bytes or 0) for one in online)
+    # A hand-made snapshot may say more usable than there is: that is an empty disk, not less than one.
+    return sum(max(0, (one.total_bytes or 0) - (one.usable_bytes or 0)) for one in online)
 
 
 def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:

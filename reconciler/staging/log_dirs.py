@@ -204,10 +204,10 @@ def _dirs(
             path=path,
             total=total,
             allowed=int(total * share),
-            held=total - usable,
+            held=max(0, total - usable),
             logs=logs.get((broker.id, path), 0),
             is_open=path not in closed,
-            peak=total - usable,
+            peak=max(0, total - usable),
         )
         for path, total, usable in sorted(online)
     ]

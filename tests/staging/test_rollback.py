@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from helpers.small_cluster import small_cluster
@@ -81,11 +82,11 @@ def test_where_a_size_is_unknown_the_proof_counts_replicas() -> None:
     assert "KR812" in {problem.code for problem in found.warnings}
 
 
-def test_its_file_reads_back(tmp_path: object) -> None:
+def test_its_file_reads_back(tmp_path: Path) -> None:
     before = half_full()
     plan = plan_with_chains(before)
     found = back(plan, run(plan, before)).plan
-    path = f"{tmp_path}/back.json"
+    path = tmp_path / "back.json"
     write_plan(found, path)
     assert read_plan(path) == found
     assert '"rollsBack": "0badcafe"' in plan_text(found)
@@ -396,3 +397,12 @@ def test_a_topic_that_was_made_again_is_not_touched() -> None:
     ]
     assert "orders" not in {one.topic_partition.topic for s in found.plan.stages for one in getattr(s, "moves", ())}
     assert found.plan.topic_changes == ()
+
+
+def test_disks_that_say_they_are_emptier_than_empty_still_give_a_plan_that_can_be_read(tmp_path: Path) -> None:
+    before = cluster()
+    plan = plan_with_chains(before)
+    admin = run(plan, before)
+    assert any((one.usable_bytes or 0) > 10**12 for broker in admin.cluster.brokers.values() for one in broker.log_dirs)
+    write_plan(back(plan, admin).plan, tmp_path / "back.json")
+    assert read_plan(tmp_path / "back.json") == back(plan, admin).plan
