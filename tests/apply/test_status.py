@@ -5,11 +5,13 @@ from dataclasses import replace
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
+from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher, run_status
 from reconciler.diff.health import blocking_partitions
+from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -82,6 +84,7 @@ def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_clust
     first = watcher.look()
     run_plan(plan, admin, MemoryJournal())
     admin.kill_broker(6)
+    admin.alter_topic_configs({"orders": [ConfigChange(FOLLOWER_THROTTLED_REPLICAS, ConfigOperation.SET, "0:9")]})
     asked: list[str] = []
     admin.fault = lambda name, _moment: asked.append(name)
     second = watcher.look()
@@ -89,6 +92,7 @@ def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_clust
     assert (first.stage, first.has_ended) == (1, False)
     assert (second.stage, second.stages_done, second.has_ended) == (None, 1, True)
     assert (6 in first.safe_to_stop, 6 in second.safe_to_stop) == (True, False)
+    assert second.topic_throttles["orders"][FOLLOWER_THROTTLED_REPLICAS] == "0:9"
     assert second.broker_throttles == run_status(plan, admin_of(admin.cluster)).broker_throttles
 
 

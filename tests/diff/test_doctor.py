@@ -168,7 +168,7 @@ def test_leaders_that_kafka_will_elect_by_itself_are_named() -> None:
 def test_reassignments_that_no_plan_asked_for_are_told_apart_and_one_to_a_dead_broker_cannot_end() -> None:
     admin = SimulatedAdmin(small_cluster("a-0: 1,2,3 size 1000000000", "b-0: 1,2,3 size 1000000000"))
     admin.reassign({A0: (1, 2, 4), B0: (1, 2, 5)})
-    ours = KnownRun("51d0c2aa", targets={A0: frozenset({(1, 2, 4)})})
+    ours = KnownRun("51d0c2aa", targets={A0: frozenset({(1, 2, 4)}), B0: frozenset({(1, 2, 6)})})
     found = findings_of(examine(admin), ours)
     assert sorted(found) == ["KR660", "KR662"]
     assert (found["KR660"].partitions, found["KR662"].partitions) == ((B0,), (A0,))
