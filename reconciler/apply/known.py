@@ -1,9 +1,11 @@
 """What is known here of a plan's run, beside what the cluster shows: is it over, and which throttles are its own."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.course import itinerary
+from reconciler.apply.seen import first_seen
 from reconciler.apply.session import recorded_throttles
 from reconciler.apply.throttles import (
     ThrottleRecord,
@@ -49,10 +51,24 @@ def throttle_record(
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
 ) -> ThrottleRecord:
-    """Return what a plan's runs have on the cluster: by the journal, or where it has no run, by what looks like it."""
-    if any(event.step == "run" for event in events):
-        return recorded_throttles(events)
-    return leftovers(plan, broker_configs, topic_configs)
+    """Return what a plan's runs have on the cluster.
+
+    The journal is believed where it tells of a run that ended well. Where it does not, the run may have gone on and
+    died elsewhere since: what looks like ours is ours too, judged by what was there when this plan's runs, or else the
+    plan, first looked.
+    """
+    record = recorded_throttles(events)
+    if has_ended_well(events):
+        return record
+    found = leftovers(replace(plan, rollback=first_seen(events, plan.rollback)), broker_configs, topic_configs)
+    missed = {key: entry for key, entry in found.lists.items() if key not in record.lists}
+    return record.with_rates(found.rates).with_lists(missed)
+
+
+def has_ended_well(events: Sequence[RunEvent]) -> bool:
+    """Whether the last thing that the journal tells of runs is that one ended well."""
+    told = [event.outcome for event in events if event.step in RUNS]
+    return told[-1:] == [Outcome.DONE]
 
 
 def is_open(events: Sequence[RunEvent]) -> bool:

@@ -1,12 +1,13 @@
 """Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reconciler.admin.port import Answer, ConfigChange
 from reconciler.apply.crash import crash_point
+from reconciler.apply.known import has_ended_well, throttle_record
 from reconciler.apply.observed import replaced_topics
-from reconciler.apply.seen import first_seen, seen_detail
+from reconciler.apply.seen import seen_detail
 from reconciler.apply.session import (
     TRANSIENT,
     TRIES,
@@ -22,7 +23,6 @@ from reconciler.apply.throttles import (
     Items,
     ThrottleRecord,
     appended,
-    leftovers,
     list_restored,
     lists_to_extend,
     our_rates,
@@ -45,31 +45,17 @@ _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 
 
 def adopt_leftovers(session: Session) -> None:
-    """Take into the session's record what an earlier run of this plan left on the cluster.
-
-    The journal is believed where it tells of a run that ended well. Where it does not, the run may have gone on and
-    died elsewhere since: the cluster is searched too for what looks like ours.
-    """
-    events = session.journal.events
+    """Take into the session's record what an earlier run of this plan left on the cluster (`throttle_record`)."""
+    plan, events = session.itinerary.plan, session.journal.events
     session.throttles = recorded_throttles(events)
-    ends = [event.outcome for event in events if event.step in {"run", "cancel"}]
-    if Outcome.DONE not in ends[-1:]:
-        found = _found(session)
-        missed = {key: entry for key, entry in found.lists.items() if key not in session.throttles.lists}
-        session.throttles = session.throttles.with_rates(found.rates).with_lists(missed)
+    if not has_ended_well(events):
+        brokers = sorted(throttled_brokers(plan))
+        topics = sorted({topic for topic, _ in throttled_lists(plan)})
+        broker_configs = session.admin.broker_configs(brokers) if brokers else {}
+        topic_configs = _topic_configs(session, topics) if topics else {}
+        session.throttles = throttle_record(plan, events, broker_configs, topic_configs)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
-
-
-def _found(session: Session) -> ThrottleRecord:
-    """Return what looks like ours, judged by what was there when this plan's runs, or else the plan, first looked."""
-    plan = session.itinerary.plan
-    plan = replace(plan, rollback=first_seen(session.journal.events, plan.rollback))
-    brokers = sorted(throttled_brokers(plan))
-    topics = sorted({topic for topic, _ in throttled_lists(plan)})
-    broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-    topic_configs = _topic_configs(session, topics) if topics else {}
-    return leftovers(plan, broker_configs, topic_configs)
 
 
 def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:

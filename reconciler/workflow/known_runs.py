@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.admin.port import Admin
 from reconciler.apply.known import is_open, known_run
+from reconciler.apply.observed import replaced_topics
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.session import recorded_throttles
 from reconciler.files.journal import RunJournal
@@ -55,8 +56,13 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
 def as_known(kept: Sequence[Kept], cluster: Cluster) -> tuple[KnownRun, ...]:
     """Return what is known of these runs beside that cluster; of a dead broker, its configs are not."""
     brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
-    topics = {topic.name: topic.configs for topic in cluster.topics.values()}
-    return tuple(known_run(one.plan, one.journal.events, brokers, topics) for one in kept)
+    return tuple(known_run(one.plan, one.journal.events, brokers, _own_topics(one.plan, cluster)) for one in kept)
+
+
+def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
+    """Return the configs of topics, without those that were made again since the plan: these are others."""
+    replaced = replaced_topics(cluster.topics, plan.topic_ids)
+    return {topic.name: topic.configs for topic in cluster.topics.values() if topic.name not in replaced}
 
 
 def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
