@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.observed import Observed
+from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
@@ -124,6 +125,13 @@ class Itinerary:
         """Return the index that a partition's course has reached before a stage begins."""
         course = self.courses.get(topic_partition)
         return sum(number < stage_number for number in course.stages) if course else 0
+
+    def planned_partitions(self, topic: str) -> int:
+        """Return how many partitions the plan makes or grows a topic to, 0 where it does not."""
+        changes = [change for change in self.plan.topic_changes if change.topic == topic]
+        made = [change.partitions for change in changes if isinstance(change, CreateTopic)]
+        grown = [change.to_count for change in changes if isinstance(change, CreatePartitions)]
+        return max([*made, *grown], default=0)
 
     @property
     def topics(self) -> frozenset[str]:

@@ -52,7 +52,10 @@ class Gate:
         reason = self.should_stop()
         if reason is not None:
             stages = len(self.session.itinerary.plan.stages)
-            text = f"stopped before the end of stage {self.session.stage} of {stages}: {reason}"
+            where = (
+                f"before the end of stage {self.session.stage} of {stages}" if self.session.stage else "before it began"
+            )
+            text = f"stopped {where}: {reason}"
             raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
 
     def _check(self, index: int, *, is_first: bool) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from reconciler.apply.checks import is_move_done
+from reconciler.apply.course import Itinerary
 from reconciler.apply.moves import MoveState
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
@@ -23,7 +25,7 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     if isinstance(error, LockLost):
         return _as_it_is(session, record, error)
     if record is not None:
-        _take_back(session, record)
+        _take_back(session)
     try:
         take_all_off(session)
     except ReconcilerError as trouble:
@@ -40,10 +42,10 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
 
     While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
     """
-    if session.throttles.is_empty:
-        return refusal
     under_way = moves_under_way(session.itinerary, observed)
-    if under_way:
+    if session.throttles.is_empty:
+        pass
+    elif under_way:
         named = named_some([str(move.topic_partition) for move in under_way])
         text = f"an earlier run of this plan left moves in flight under its throttles: {named}"
         session.messages.append(f"{text}; run cancel with this plan to take both back")
@@ -51,7 +53,15 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
         take_all_off(session)
         if not session.debts:
             session.messages.append("throttles that an earlier run of this plan had left were put back")
-    return with_result(refusal, session.result(RunState.FAILED))
+    state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
+    return with_result(refusal, session.result(state, undone_moves(session.itinerary, observed)))
+
+
+def undone_moves(itinerary: Itinerary, observed: Observed) -> Sequence[TopicPartition]:
+    """Return the partitions with moves that are not done, sorted."""
+    stages = [stage for stage in itinerary.plan.stages if isinstance(stage, ReassignStage)]
+    moves = [(stage, move) for stage in stages for move in stage.moves]
+    return sorted({m.topic_partition for stage, m in moves if not is_move_done(itinerary, stage, m, observed)})
 
 
 def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
@@ -87,16 +97,13 @@ def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
     return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
 
 
-def _take_back(session: Session, record: RunRecord) -> None:
-    stage = session.itinerary.plan.stages[record.stage_index]
-    if not isinstance(stage, ReassignStage):
-        return
+def _take_back(session: Session) -> None:
+    """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun."""
     try:
-        observed = session.patiently(lambda: session.look(session.itinerary.topics_of(stage)))
-        moves = [move for move in moves_under_way(session.itinerary, observed) if move in stage.moves]
-        outcome = withdraw(session, moves)
+        observed = session.patiently(lambda: session.look(session.itinerary.topics))
+        outcome = withdraw(session, moves_under_way(session.itinerary, observed))
     except (ReconcilerError, OSError) as trouble:
-        session.messages.append(f"moves of stage {stage.number} may still be in flight: {trouble}")
+        session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return
     for key, why in sorted(outcome.left.items()):
         session.messages.append(f"{key} goes on, and without a throttle: {why}; run apply or cancel to see to it")

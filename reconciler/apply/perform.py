@@ -154,14 +154,15 @@ def _errors(answers: Mapping[K, Answer]) -> dict[str, str]:
 
 
 def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRecord:
-    session.notify(str(step.problem))
+    more = f" (and {len(step.moves) - 1} more moves to it)" if len(step.moves) > 1 else ""
+    session.notify(f"{step.problems[0]}{more}: taken back, the rest goes on")
     outcome = withdraw(session, step.moves)
-    for move in step.moves:
+    for move, problem in zip(step.moves, step.problems, strict=True):
         key = move.topic_partition
         if key in outcome.finished:
             continue
         fate = outcome.left.get(key, f"it went back to {list(move.from_replicas)}")
-        record = record.leaving_alone(key, replace(step.problem, message=f"{key}: {step.problem.message}; {fate}"))
+        record = record.leaving_alone(key, replace(problem, message=f"{problem.message}; {fate}"))
     return record
 
 

@@ -1,6 +1,7 @@
 """Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -170,6 +171,8 @@ class _Run:
         return self._finish()
 
     def _finish(self) -> RunResult:
+        with suppress(ClusterUnavailable):
+            self.session.look(self.session.itinerary.topics)  # tells of partitions that were added meanwhile
         crash_point("end.before")
         take_all_off(self.session)
         self.session.tell("run", Outcome.DONE, writes=self.session.writes, debts=[str(d) for d in self.session.debts])

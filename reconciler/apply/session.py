@@ -10,6 +10,7 @@ from reconciler.apply.course import Itinerary
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.throttles import Entry, ThrottleRecord
+from reconciler.apply.wording import named_some
 from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.topic_partition import TopicPartition
@@ -62,6 +63,7 @@ class Session:
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     lock: Lock | None = None
+    partition_counts: dict[str, int] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0
     is_journal_broken: bool = False
@@ -99,7 +101,18 @@ class Session:
     def look(self, topics: Collection[str], *, with_configs_of: Collection[str] = ()) -> Observed:
         """Observe these topics of the plan, every reassignment and the brokers."""
         ids = self.itinerary.plan.topic_ids
-        return look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
+        observed = look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
+        for name, count in sorted((name, len(topic.partitions)) for name, topic in observed.topics.items()):
+            self._count(name, count)
+        return observed
+
+    def _count(self, topic: str, count: int) -> None:
+        """Tell of partitions that somebody else added since the run first saw their topic."""
+        known = self.partition_counts.setdefault(topic, max(count, self.itinerary.planned_partitions(topic)))
+        if count > known:
+            self.partition_counts[topic] = count
+            text = f"topic {topic}: partitions {known} -> {count} while this run went on: somebody else added them"
+            self.say(f"{text}, they were not touched; plan again to see to them")
 
     def write(self, request: Callable[[], T]) -> T:
         """Send a request that changes something, and count it."""
@@ -148,12 +161,21 @@ def told_answer(answer: Answer) -> str:
 
 def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     """Return the error with what the run came to, and its text with what the run leaves behind."""
-    tail = [*result.messages, *(str(debt) for debt in result.debts)]
+    tail = [*result.messages, *(str(debt) for debt in result.debts), *_told_left(error, result)]
     text = "\n".join([str(error), *tail])
     if isinstance(error, (RunFailed, StoppedEarly)):
         return type(error)(text, code=error.code, result=result)
     error.args = (text,)
     return error
+
+
+def _told_left(error: ReconcilerError, result: RunResult) -> list[str]:
+    """Return what a run that stopped on purpose leaves to do, in words."""
+    if not isinstance(error, StoppedEarly):
+        return []
+    stages = result.stages - result.stages_done
+    moves = f", moves of {len(result.left)} partitions: {named_some(map(str, result.left))}" if result.left else ""
+    return [f"left to do: {stages} of {result.stages} stages{moves}"]
 
 
 def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:

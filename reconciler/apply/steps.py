@@ -26,10 +26,10 @@ class SubmitMoves:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawMoves:
-    """Take moves back to where they came from, because of a problem that the run ends with."""
+    """Take moves back to where they came from, each because of a problem that the run ends with."""
 
     moves: tuple[Move, ...]
-    problem: Problem
+    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)

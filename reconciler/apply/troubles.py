@@ -72,7 +72,7 @@ def _dead_destination(moves: Sequence[Move], record: RunRecord, now: datetime) -
         blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
         in_flight = tuple(move for move in blocked if broker in move.added and _is(record, move, MoveState.IN_FLIGHT))
         if in_flight:
-            return WithdrawMoves(in_flight, _dead_problem(broker, in_flight[0]))
+            return WithdrawMoves(in_flight, tuple(_dead_problem(broker, move) for move in in_flight))
         for move in blocked:
             if _is(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
                 return LeaveAlone(move.topic_partition, _dead_problem(broker, move))
@@ -96,7 +96,7 @@ def _bad_disk(moves: Sequence[Move], record: RunRecord, now: datetime) -> Step |
         blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
         in_flight = tuple(move for move in blocked if _is(record, move, MoveState.IN_FLIGHT))
         if in_flight:
-            return WithdrawMoves(in_flight, _disk_problem(broker, bad, in_flight[0]))
+            return WithdrawMoves(in_flight, tuple(_disk_problem(broker, bad, move) for move in in_flight))
         for move in blocked:
             if _is(record, move, MoveState.TO_DO) and not bad.is_offline:
                 return LeaveAlone(move.topic_partition, _disk_problem(broker, bad, move))

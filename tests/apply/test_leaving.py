@@ -15,7 +15,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused, StalePlan
-from reconciler.model.run import RunState, StoppedEarly
+from reconciler.model.run import RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -137,3 +137,35 @@ def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish() -> None
     assert error.value.code == "KR715"
     assert [admin.writes] == asked
     assert in_flight(admin.cluster) == ["orders-0"]
+
+
+def test_a_signal_before_the_first_stage_names_what_is_left() -> None:
+    before = cluster()
+    with pytest.raises(StoppedEarly) as error:
+        run_plan(two_stages(before), admin_of(before), MemoryJournal(), should_stop=lambda: "SIGTERM came")
+    assert str(error.value).startswith("stopped before it began: SIGTERM came")
+    assert error.value.result is not None
+    assert error.value.result.left == (TopicPartition("orders", 0), TopicPartition("payments", 0))
+
+
+def test_a_resumed_run_that_fails_in_an_earlier_stage_takes_the_later_ones_moves_back_too() -> None:
+    before = cluster()
+    first = ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)
+    plan = plan_of([first, ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE)], before, timeout_seconds=60)
+    admin, journal = admin_of(before), MemoryJournal()
+
+    def kill(name: str) -> None:
+        if name == "poll" and in_flight(admin.cluster) == ["payments-0"]:
+            raise Killed(name)
+
+    with planted(kill), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    partition = admin.cluster.topics["orders"].partitions[0]
+    path = partition.log_dirs[partition.replicas.index(4)]
+    assert path is not None
+    admin.fail_log_dir(4, path)
+    assert in_flight(admin.cluster) == ["payments-0"]
+    with pytest.raises(RunFailed):
+        run_plan(plan, admin, MemoryJournal(journal.appended))
+    assert in_flight(admin.cluster) == []
+    assert throttles(admin.cluster) == throttles(before)

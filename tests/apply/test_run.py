@@ -13,6 +13,7 @@ from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
+from reconciler.model.change import CreatePartitions
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan
@@ -270,6 +271,7 @@ def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on() -> None:
     assert stopped.value.code == "KR711"
     assert result is not None
     assert (result.state, result.stages_done, result.left) == (RunState.STOPPED, 1, (TopicPartition("payments", 0),))
+    assert "left to do: 1 of 2 stages, moves of 1 partitions: payments-0" in str(stopped.value)
     assert throttles(admin.cluster) == throttles(before)
     assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
 
@@ -358,6 +360,38 @@ def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends() 
     admin.clock.sleep(60)
     assert run_plan(two_moves(before), admin, MemoryJournal()).debts == ()
     assert shortcomings(two_moves(before), before, admin.cluster) == []
+
+
+def test_each_move_to_a_dead_destination_is_told_by_its_own_lists() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    moves = (move("orders-0", "1,2,3", "1,2,4"), move("payments-0", "2,4", "2,6"), move("clicks-0", "1,2,3", "1,6,3"))
+    admin.fault = At("replica_bytes", 1, lambda: admin.kill_broker(6))
+    told: list[str] = []
+    error = failed(plan_of([ReassignStage(1, moves, RATE)], before), admin, notify=told.append)
+    assert "broker 6, which payments-0 needs in [2, 6], is not alive" in str(error)
+    assert "broker 6, which clicks-0 needs in [1, 6, 3], is not alive" in str(error)
+    assert "it went back to [2, 4]" in str(error)
+    assert len([one for one in told if "broker 6" in one and "taken back, the rest goes on" in one]) == 1
+
+
+def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    added = CreatePartitions("payments", 2, 4, {2: (1, 2), 3: (4, 5)})
+    admin.fault = At("replica_bytes", 1, lambda: admin.create_partitions([added]))
+    told: list[str] = []
+    result = run_plan(two_moves(before), admin, MemoryJournal(), notify=told.append)
+    (text,) = [one for one in result.messages if "payments" in one]
+    assert text.startswith("topic payments: partitions 2 -> 4 while this run went on")
+    assert text in told
+    found = assignments(admin.cluster)
+    assert (found["payments-2"], found["payments-3"]) == ((1, 2), (4, 5))
+
+
+def test_partitions_that_the_plan_adds_are_not_told_as_somebody_elses() -> None:
+    before = cluster()
+    assert run_plan(whole_plan(before), admin_of(before), MemoryJournal()).messages == ()
 
 
 def test_a_destination_that_restarts_is_waited_for() -> None:
@@ -459,7 +493,6 @@ def test_elections_are_asked_for_in_batches() -> None:
 
 
 def test_a_growth_larger_than_a_request_goes_in_parts() -> None:
-    from reconciler.model.change import CreatePartitions
     from reconciler.model.stage import TopicsStage
 
     before = small_cluster("a-0: 1,2,3")
