@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import NewTopic, ResourceType
+from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
 from helpers.brokers import KafkaCluster
 from helpers.checker import Checker
 from helpers.delivery import Delivery
@@ -25,7 +25,7 @@ AFTER: Mapping[str, Assignment] = {
     OTHER: {0: (4, 6), 1: (5, 6)},
 }
 SIZE = 1_500_000
-FAILED, STALE = 1, 4
+DONE, FAILED, STALE = 0, 1, 4
 
 
 @pytest.fixture
@@ -101,6 +101,24 @@ def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder
     assert checker.faults(wanted(checker, **kept), delivery) == []
     tally.accepted("topic made again", checker, delivery)
     folder.run("apply", "plan.json", "--yes", expect=STALE)
+
+
+def test_partitions_added_while_a_topic_moves_are_told_of_and_not_touched(folder: LiveFolder, tally: Tally) -> None:
+    checker = Checker(folder.kafka, *TOPICS)
+
+    made: list[tuple[int, ...]] = []
+
+    def grow() -> None:
+        folder.admin.create_partitions([NewPartitions(OTHER, 3)])[OTHER].result(30)
+        folder.kafka.wait_for(lambda: len(folder.observer.topic(OTHER)) == 3, "the new partition")
+        made.append(folder.observer.topic(OTHER)[2].replicas)
+
+    with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
+        told = told_when(folder, grow, expect=DONE)
+    assert f"{OTHER}: " in told
+    assert "2 -> 3" in told
+    assert checker.faults(wanted(checker, **{f"{OTHER}-2": made[0]}), delivery) == []
+    tally.accepted("partitions added", checker, delivery)
 
 
 def delete(folder: LiveFolder, topic: str) -> None:
