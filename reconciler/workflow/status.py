@@ -26,9 +26,12 @@ class Seen:
 
 @dataclass(slots=True)
 class Watched:
-    """One cluster and the plan whose run is looked at; each look but the first also tells how fast it goes."""
+    """One cluster and the plan whose run is looked at; each look but the first also tells how fast it goes.
 
-    name: str
+    `name`: None for a cluster that the caller brought without naming it: no run of it is known here.
+    """
+
+    name: str | None
     inputs: Inputs
     plan: Plan | None
     watcher: Watcher
@@ -38,18 +41,20 @@ class Watched:
         """Return where the run stands; throttles that ended runs owe are taken off first, if their broker is back."""
         if self.reopen is not None and self.watcher.previous is not None:
             self.watcher.admin = self.reopen()
-        paid = pay_debts(self.inputs, self.name, self.watcher.admin)
+        paid = pay_debts(self.inputs, self.name, self.watcher.admin) if self.name is not None else ()
         events = run_journal(self.inputs, self.plan).events if self.plan is not None else ()
-        return Seen(self.name, self.watcher.look(events), paid)
+        status = self.watcher.look(events)
+        return Seen(self.name or self.watcher.admin.cluster_id(), status, paid)
 
 
 @contextmanager
 def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
     """Yield the run of that plan, or the latest one on the cluster, to be looked at as often as wanted."""
     plan = read_plan(plan_path) if plan_path else None
-    name = plan.cluster_name if plan else cluster_name(inputs)
-    plan = plan or latest_plan(inputs, name)
-    desired = None if inputs.is_client_given else declared(inputs, name)
+    is_nameless = plan is None and inputs.is_client_given and not inputs.cluster
+    name = None if is_nameless else plan.cluster_name if plan else cluster_name(inputs)
+    plan = plan or (latest_plan(inputs, name) if name is not None else None)
+    desired = None if inputs.is_client_given or name is None else declared(inputs, name)
     here = replace(inputs, cluster=name)
     is_file = desired is not None and desired.cluster.simulation is not None
     with ExitStack() as opened:

@@ -230,6 +230,8 @@ def test_over_sasl_ssl_with_scram_a_plan_is_made_applied_and_looked_at(
     assert (len(observer.topic(NEW)), observer.throttles((TOPIC, OTHER, NEW), three.alive)) == (1, {})
     status = json.loads(worker("status", "-o", "json").out)
     assert (status["stage"], status["lockedBy"], status["brokerThrottles"]) == (None, None, {})
+    nameless = worker("status", "--client", "desired-state/live/worker.properties")
+    assert (nameless.code, nameless.out.startswith(three.cluster_id)) == (0, True), nameless
     looked = json.loads(worker("doctor", "-o", "json").out)
     assert looked["summary"] == {"errors": 0, "warnings": 0, "notes": 0}, looked["findings"]
     assert (looked["unexamined"], looked["safeToStop"]) == ([], [1, 2, 3])
