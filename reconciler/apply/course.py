@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.observed import Observed
-from reconciler.model.change import CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
@@ -126,10 +126,12 @@ class Itinerary:
         course = self.courses.get(topic_partition)
         return sum(number < stage_number for number in course.stages) if course else 0
 
-    def partitions_planned(self, topic: str) -> int:
-        """Return how many partitions the plan gives that topic, 0 where it leaves their number as it is."""
-        changes = (change for change in self.plan.topic_changes if change.topic == topic)
-        return max((_partitions_after(change) for change in changes), default=0)
+    def planned_partitions(self, topic: str) -> int:
+        """Return how many partitions the plan makes or grows a topic to, 0 where it does not."""
+        changes = [change for change in self.plan.topic_changes if change.topic == topic]
+        made = [change.partitions for change in changes if isinstance(change, CreateTopic)]
+        grown = [change.to_count for change in changes if isinstance(change, CreatePartitions)]
+        return max([*made, *grown], default=0)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -145,16 +147,6 @@ class Itinerary:
                 return frozenset(move.topic_partition.topic for move in stage.moves)
             case ElectStage():
                 return frozenset(election.topic_partition.topic for election in stage.elections)
-
-
-def _partitions_after(change: TopicChange) -> int:
-    match change:
-        case CreateTopic():
-            return change.partitions
-        case CreatePartitions():
-            return change.to_count
-        case _:
-            return 0
 
 
 def itinerary(plan: Plan) -> Itinerary:
