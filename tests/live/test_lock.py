@@ -1,22 +1,19 @@
 """One run per cluster, on real brokers: who comes second, and what ends, or does not end, who came first."""
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from helpers import held_program
 from helpers.brokers import KafkaCluster
 from helpers.command_line import reconciler
 from helpers.controller import reassignments
 from helpers.figures import Tell
+from helpers.held_runs import HeldRun
 from helpers.live_run import MB, PLAN, SMOOTH, LiveRun
 from helpers.observer import Observer
 
@@ -26,7 +23,6 @@ pytestmark = pytest.mark.brokers
 
 RACES = 20
 FREE_WITHIN_SECONDS = 10
-PATIENCE_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
@@ -42,37 +38,6 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdmin]:
     connected = connect(cluster.properties)
     yield connected
     connected.close()
-
-
-class Held:
-    """An apply that waits, with the lock, for the word to go on."""
-
-    def __init__(self, folder: Path, plan: str, *options: str, at: str = "lock.taken") -> None:
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
-        program = [sys.executable, held_program.__file__, at, str(folder)]
-        self.process = subprocess.Popen(
-            [*program, "apply", plan, "--yes", "--journal", str(folder / "journal.jsonl"), *options],
-            cwd=folder.parent,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    @property
-    def has_the_lock(self) -> bool:
-        return (self.folder / "reached").exists()
-
-    def go_on(self) -> None:
-        (self.folder / "go").touch()
-
-    def ended(self) -> tuple[int, str]:
-        """Wait for its end; return the exit code and what it said."""
-        told, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        return self.process.returncode, told
 
 
 def plan_of(folder: Path, cluster: KafkaCluster, name: str, topic: str = "") -> str:
@@ -113,17 +78,15 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     back = plan_of(tmp_path, cluster, "back.json", retention(2_000_000))
     for number in range(RACES):
         plan = forth if number % 2 else back
-        both = [Held(tmp_path / name, plan, *at) for name in ("left", "right")]
-        cluster.wait_for(lambda b=both: any(one.process.poll() is not None for one in b), "one to be refused")  # type: ignore[misc]
-        loser, winner = sorted(both, key=lambda one: one.process.poll() is None)
-        assert winner.has_the_lock
-        assert not loser.has_the_lock
+        both = [HeldRun(tmp_path / name, "apply", plan, "--yes", *at) for name in ("left", "right")]
+        cluster.wait_for(lambda b=both: any(one.is_over for one in b), "one to be refused")  # type: ignore[misc]
+        winner, loser = sorted(both, key=lambda one: one.is_over)
+        assert winner.is_there
+        assert not loser.is_there
         winner.go_on()
         code, told = loser.ended()
         assert code == 3, told
-        assert re.search(rf"locked by apply of plan \w+ \(started by .+ process {winner.process.pid}, at 20", told), (
-            told
-        )
+        assert re.search(rf"locked by apply of plan \w+ \(started by .+ process {winner.pid}, at 20", told), told
         assert "KR450" in told
         code, told = winner.ended()
         assert code == 0, told
@@ -134,10 +97,10 @@ def test_the_lock_of_a_killed_holder_is_free_within_ten_seconds(
     tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin, figures: Tell
 ) -> None:
     nothing = plan_of(tmp_path, cluster, "nothing.json")
-    holder = Held(tmp_path / "held", nothing, "--bootstrap-server", cluster.bootstrap)
-    cluster.wait_for(lambda: holder.has_the_lock, "the lock to be held")
+    holder = HeldRun(tmp_path / "held", "apply", nothing, "--yes", "--bootstrap-server", cluster.bootstrap)
+    cluster.wait_for(lambda: holder.is_there, "the lock to be held")
     told: list[str] = []
-    holder.process.send_signal(signal.SIGKILL)
+    holder.kill()
     start = time.monotonic()
     with admin.lock("a test", waiting=told.append) as lock:
         seconds = time.monotonic() - start

@@ -16,7 +16,8 @@ MARGIN_SECONDS = 2.0
 # So long a write waits for a coordinator that moves, before the run is told that the cluster does not answer.
 SURE_SECONDS = 30.0
 COORDINATOR_SECONDS = 30.0
-MOMENT_SECONDS = 2.0
+# A free lock takes group.initial.rebalance.delay.ms, 3 s by default: that is not worth a word.
+MOMENT_SECONDS = 3.5
 LEAVE_SECONDS = 2.0
 HOLDER_SECONDS = 10.0
 # A connection that cannot be made must not use up the session.
