@@ -233,7 +233,8 @@ def test_over_sasl_ssl_with_scram_a_plan_is_made_applied_and_looked_at(
     nameless = worker("status", "--client", "desired-state/live/worker.properties")
     assert (nameless.code, nameless.out.startswith(three.cluster_id)) == (0, True), nameless
     looked = json.loads(worker("doctor", "-o", "json").out)
-    assert looked["summary"] == {"errors": 0, "warnings": 0, "notes": 0}, looked["findings"]
+    # Before Kafka 4.1 moves cannot forbid a change of replication factor, which is noted.
+    assert {finding["code"] for finding in looked["findings"]} <= {"KR634"}
     assert (looked["unexamined"], looked["safeToStop"]) == ([], [1, 2, 3])
     assert all(right["isGranted"] for right in looked["rights"])
     for password in USERS.values():
