@@ -13,8 +13,8 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.progress import copied_bytes
 from reconciler.apply.throttles import throttle_keys
 from reconciler.apply.withdraw import moves_under_way
-from reconciler.diff.health import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.cluster import Cluster
+from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import RunEvent

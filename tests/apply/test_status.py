@@ -10,8 +10,8 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher, run_status
-from reconciler.diff.health import blocking_partitions
 from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
+from reconciler.model.in_sync import blocking_partitions
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition

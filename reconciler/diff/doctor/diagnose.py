@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from reconciler.diff.doctor import brokers, partitions, rights, runs, throttles, versions
-from reconciler.diff.health import blocking_partitions, brokers_min_isr
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
+from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
 from reconciler.model.vitals import Vitals
 
 _WEIGHT = {gravity: weight for weight, gravity in enumerate(Gravity)}

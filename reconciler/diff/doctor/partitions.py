@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.diff.doctor.words import brokers_named, counted, some
-from reconciler.diff.health import brokers_min_isr, needed_in_sync
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
