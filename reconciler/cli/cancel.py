@@ -86,7 +86,8 @@ def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:
 
     undone = plan_to_undo(asked.inputs, plan_path)
     with reading() as progress:
-        plan = rollback_plan(asked.inputs, undone, progress)
+        shown = rollback_plan(asked.inputs, undone, progress)
+    plan = shown.plan
     if out is not None:
         save_plan(plan, out)
     if asked.is_json:
@@ -95,6 +96,8 @@ def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:
         write(as_markdown.plan(plan))
     else:
         write(as_text.plan(plan, root=asked.inputs.root, has_stages=True), asked.color)
+    if shown.is_begun:
+        tell(f"This rollback of plan {undone.id} was begun and stopped: cancel --rollback, or apply, goes on with it.")
     tell(f"{f'Saved to {out}' if out is not None else 'Dry run'}: nothing has been changed.")
     return Exit.REFUSED if plan.violations else Exit.DONE
 

@@ -63,7 +63,15 @@ def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
     return plan
 
 
-def rollback_plan(inputs: Inputs, undone: Plan, reading: ProgressHook | None = None) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A rollback's plan; `is_begun`: it ran before, and goes on where it stopped."""
+
+    plan: Plan
+    is_begun: bool = False
+
+
+def rollback_plan(inputs: Inputs, undone: Plan, reading: ProgressHook | None = None) -> Shown:
     """Return the plan that undoes another, or a rollback of it that was stopped; nothing is changed.
 
     Moves in flight count as taken back, as a cancel does first; the plan warns of them.
@@ -72,8 +80,8 @@ def rollback_plan(inputs: Inputs, undone: Plan, reading: ProgressHook | None = N
     with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
         begun = _begun(inputs, undone, admin)
         if begun is not None:
-            return begun
-        return _made(undone, admin, desired, reading).plan
+            return Shown(begun, is_begun=True)
+        return Shown(_made(undone, admin, desired, reading).plan)
 
 
 def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBack:

@@ -18,7 +18,9 @@ from reconciler.apply.crash import CRASH_POINTS, Killed, planted
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import read_plan, with_id
 from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, DesiredCluster, Window
 from reconciler.model.plan import Plan
+from reconciler.model.problem import Refused
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
@@ -170,7 +172,7 @@ def test_the_plan_can_be_shown_first_and_nothing_is_changed(admin: SimulatedAdmi
     plan = plan_for(before)
     run_killed_in_its_last_stage(admin, plan)
     writes, seen = admin.writes, admin.cluster
-    shown = verb.rollback_plan(INPUTS, plan)
+    shown = verb.rollback_plan(INPUTS, plan).plan
     assert (admin.writes, admin.cluster) == (writes, seen)
     assert shown.warnings[0].code == "KR859"
     assert "2 moves of plan" in shown.warnings[0].message
@@ -182,7 +184,7 @@ def test_the_plan_shown_first_runs_by_apply_too(admin: SimulatedAdmin) -> None:
     before = admin.cluster
     plan = plan_for(before)
     run_killed_in_its_last_stage(admin, plan)
-    shown = verb.rollback_plan(INPUTS, plan)
+    shown = verb.rollback_plan(INPUTS, plan).plan
     cancel_run(plan, admin, run_journal(INPUTS, plan))
     run(admin, shown)
     assert differences(before, admin.cluster) == []
@@ -255,8 +257,26 @@ def test_a_stopped_rollback_says_how_to_go_on_and_goes_on(admin: SimulatedAdmin)
         undo(plan, should_stop=lambda: "SIGINT came" if next(turns) > 8 else None)
     assert throttles(admin.cluster) == throttles(before)
     begun = verb.rollback_plan(INPUTS, plan)
+    assert begun.is_begun
     ended = undo(plan)
-    assert ended.runs[0][0] == begun
+    assert ended.runs[0][0] == begun.plan
+    assert differences(before, admin.cluster) == []
+
+
+def test_outside_the_windows_it_is_refused_after_the_cancel(
+    admin: SimulatedAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = admin.cluster
+    plan = plan_for(before)
+    run_killed_in_its_last_stage(admin, plan)
+    never = Desired(DesiredCluster("small", windows=(Window(("sun",), "03:00", "03:01"),)))
+    monkeypatch.setattr(verb, "declared", lambda *_arguments: never)
+    with pytest.raises(Refused, match=r"outside the windows[\s\S]*cancel --rollback goes on with it"):
+        undo(plan)
+    assert in_flight(admin.cluster) == []
+    assert throttles(admin.cluster) == throttles(before)
+    monkeypatch.setattr(verb, "declared", lambda *_arguments: None)
+    undo(plan)
     assert differences(before, admin.cluster) == []
 
 
