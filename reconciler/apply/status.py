@@ -41,7 +41,7 @@ class Watcher:
         self.previous = _status(
             self.plan,
             self.admin,
-            _Seen(cluster, flights, self.min_isr, _holder(self.admin)),
+            _Seen(cluster, flights, self.min_isr, *_holder(self.admin)),
             journal_events,
             self.previous,
         )
@@ -74,6 +74,7 @@ class _Seen:
     flights: Mapping[TopicPartition, Reassignment]
     min_isr: int
     holder: str | None
+    is_lock_told: bool
 
 
 def run_status(
@@ -120,16 +121,17 @@ def _status(
         last_event=journal_events[-1] if journal_events else None,
         is_open=is_open(journal_events),
         holder=seen.holder,
+        is_lock_told=seen.is_lock_told,
     )
 
 
-def _holder(admin: Admin) -> str | None:
-    """Return who holds the lock, in words; None where nobody does, or this user may not see it."""
+def _holder(admin: Admin) -> tuple[str | None, bool]:
+    """Return who holds the lock, in words, None where nobody does; and whether this user may see that."""
     try:
         holder = admin.lock_holder()
     except MissingRight:
-        return None
-    return str(holder) if holder is not None else None
+        return None, False
+    return (str(holder) if holder is not None else None), True
 
 
 def _undone(course: Itinerary | None, observed: Observed) -> list[int]:

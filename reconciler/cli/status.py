@@ -68,6 +68,8 @@ def _looks(run: "Watched") -> Iterator["Seen"]:
         _tell_paid(seen, told)
         yield seen
         if seen.status.has_ended:
+            if seen.status.stage is not None:
+                tell("No run is going on: apply goes on with what is left, cancel takes back what is in flight.")
             return
         seen = _next(run, told)
 

@@ -24,7 +24,8 @@ class Status:
     `stage`: the first that is not done, None where all are, or there is no plan. `blocking`: for each broker that is
     not safe to stop, the partitions that would go under min ISR without it. `foreign`: targets of the reassignments
     that are not the plan's. `last_event`: the journal's last line. `is_open`: the journal tells
-    of a start without an end. `holder`: who holds the cluster's lock, in words.
+    of a start without an end. `holder`: who holds the cluster's lock, in words; `is_lock_told`:
+    whether this user may see that.
     """
 
     time: datetime
@@ -43,12 +44,16 @@ class Status:
     last_event: RunEvent | None = None
     is_open: bool = False
     holder: str | None = None
+    is_lock_told: bool = False
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is no run to wait for: none is known, all is done, or its journal tells that it stopped."""
-        is_over = self.last_event is not None and not self.is_open and not self.moves and self.holder is None
-        return self.stage is None or is_over
+        """Whether no run is going on: all is done, or nothing moves and nobody holds the lock.
+
+        Where the lock is not told, its journal must tell of the run's end.
+        """
+        is_over = self.is_lock_told or (self.last_event is not None and not self.is_open)
+        return self.stage is None or (is_over and self.holder is None and not self.moves)
 
     @property
     def copied_bytes(self) -> int:

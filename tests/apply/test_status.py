@@ -6,12 +6,14 @@ from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher, run_status
 from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
 from reconciler.model.in_sync import blocking_partitions
+from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -89,7 +91,7 @@ def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_clust
     admin.fault = lambda name, _moment: asked.append(name)
     second = watcher.look()
     assert "observe" not in asked
-    assert (first.stage, first.has_ended) == (1, False)
+    assert first.stage == 1
     assert (second.stage, second.stages_done, second.has_ended) == (None, 1, True)
     assert (6 in first.safe_to_stop, 6 in second.safe_to_stop) == (True, False)
     assert second.topic_throttles["orders"][FOLLOWER_THROTTLED_REPLICAS] == "0:9"
@@ -101,11 +103,29 @@ def test_brokers_own_min_isr_decides_who_is_safe_to_stop() -> None:
     assert run_status(None, admin_of(found)).safe_to_stop == (1, 2, 3, 6)
 
 
-def test_a_run_that_told_its_end_is_not_waited_for() -> None:
+def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> None:
     before = cluster()
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    started = RunEvent(admin_of(before).clock.now(), 0, "run", Outcome.STARTED)
+    admin = admin_of(before)
+    assert run_status(plan, admin).has_ended
+    with admin.lock("apply of plan 0badcafe"):
+        assert not run_status(plan, admin).has_ended
+        assert "apply of plan 0badcafe" in str(run_status(plan, admin).holder)
+    admin.reassign({TopicPartition("orders", 0): (1, 2, 4)})
+    assert not run_status(plan, admin).has_ended
+
+
+def test_where_the_lock_may_not_be_seen_the_journal_tells_whether_a_run_has_ended() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+
+    def hide(name: str, _moment: Moment) -> None:
+        if name == "lock_holder":
+            raise MissingRight("no")
+
+    admin = SimulatedAdmin(before, fault=hide)
+    started = RunEvent(admin.clock.now(), 0, "run", Outcome.STARTED)
     stopped = replace(started, outcome=Outcome.SKIPPED)
-    assert not run_status(plan, admin_of(before)).has_ended
-    assert not run_status(plan, admin_of(before), [started]).has_ended
-    assert run_status(plan, admin_of(before), [started, stopped]).has_ended
+    assert not run_status(plan, admin).has_ended
+    assert not run_status(plan, admin, [started]).has_ended
+    assert run_status(plan, admin, [started, stopped]).has_ended

@@ -302,6 +302,13 @@ def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
     assert "done: 2 stages." in crashed("status", "--watch").out
 
 
+def test_a_watch_of_a_crashed_run_ends_when_nothing_moves_any_more(crashed: Program) -> None:
+    changed(later)
+    ended = crashed("status", "--watch", "-o", "json")
+    assert (ended.code, len(ended.out.splitlines())) == (0, 1)
+    assert "No run is going on: apply goes on with what is left" in ended.err
+
+
 def test_a_watch_prints_each_look_that_differs_and_ends_with_the_run(
     crashed: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
