@@ -51,9 +51,14 @@ def state_faults(before: Seen, after: Seen, wanted: Assignments, debts: Collecti
         faults += _partition_faults(name, replicas, after)
     faults += [f"{name} is not wanted, and is there" for name in sorted({*after.partitions} - {*wanted})]
     faults += _throttle_faults(before.throttles, after.throttles, debts)
-    held = {group: state for group, state in after.groups.items() if state not in FREE}
-    faults += [f"group {name} is {held[name]}" for name in sorted(held) if before.groups.get(name, "Dead") in FREE]
+    faults += [f"group {name} is {after.groups[name]}" for name in busy_groups(before, after)]
     return faults
+
+
+def busy_groups(before: Seen, after: Seen) -> list[str]:
+    """Return the groups that have members now and had none before: the lock, while somebody holds it."""
+    held = {group for group, state in after.groups.items() if state not in FREE}
+    return sorted(group for group in held if before.groups.get(group, "Dead") in FREE)
 
 
 def _partition_faults(name: str, replicas: tuple[int, ...], after: Seen) -> list[str]:

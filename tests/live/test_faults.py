@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.brokers import KafkaCluster
+from helpers.checker import busy_groups
 from helpers.controller import active_controller
 from helpers.figures import Tell
 from helpers.live_faults import Tally, finish, stop_and_go_on
@@ -35,7 +36,7 @@ def brokers(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 
 
 def test_a_run_takes_as_long_as_its_plan_says(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
-    run = LiveRun(tmp_path, brokers, "timing", *replaced(OTHERS, DESTINATION), partition_bytes=5 * MB)
+    run = LiveRun(tmp_path, brokers, "timing", *replaced(OTHERS, DESTINATION), partition_bytes=3 * MB)
     estimate = json.loads((tmp_path / PLAN).read_text())["summary"]["estimatedSeconds"]
     with run.delivery() as delivery:
         start = time.monotonic()
@@ -116,6 +117,7 @@ def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaClust
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
+        assert len(busy_groups(run.checker.before, run.checker.look())) == 1, "a run holds the lock, and that is seen"
         controller = active_controller(brokers.bootstrap)
         brokers.kill(controller)
         brokers.wait_for(lambda: active_controller(brokers.bootstrap) not in {controller, -1}, "a new controller")
