@@ -219,7 +219,7 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
 
 def _left_text(undone: Plan, left: tuple[Problem, ...]) -> str:
     told = "\n".join(problem.message for problem in left)
-    return f"the rollback of plan {undone.id} leaves {len(left)} things as they are:\n{told}"
+    return f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{told}"
 
 
 def _last_result(ended: RolledBack) -> RunResult | None:

@@ -1,11 +1,14 @@
 """`cancel`, and `cancel --rollback`, as an operator calls them: shown, asked, saved, run, refused."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
-from helpers.program import Program, all_of
+from helpers.program import ROOT, Program, all_of, run_program
 from helpers.small_cluster import small_cluster
 
 from reconciler.files.plan_file import read_plan
@@ -206,3 +209,22 @@ def test_a_plan_of_a_supposed_state_has_nothing_to_undo(reconciler: Program, sma
     assert small.exists()
     assert reconciler("plan", "--what-if", "add=9@c", "--out", "if.json").code == 0
     assert reconciler("cancel", "--rollback", "--yes", "if.json").code == 3
+
+
+def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reconciler", "cancel", "--rollback", "--yes"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert "stage 2/" in first
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    assert "Traceback" not in err
+    assert "cancel --rollback goes on with it" in err
+    assert "throttled" not in applied.read_text("utf-8")
+    again = run_program("cancel", "--rollback", "--yes", cwd=tmp_path)
+    assert again.code == 0
+    assert lists(applied) == BEFORE
