@@ -218,6 +218,7 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
         "KR673": (Gravity.WARNING, (5,), ()),
     }
     assert found.is_healthy
+    assert {one.next for one in found.findings if one.code == "KR670"} == {"reconciler doctor --fix throttles"}
 
 
 def test_throttles_of_a_run_that_goes_on_are_no_leftovers() -> None:

@@ -46,7 +46,9 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
             Gravity.WARNING,
             f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {some(_names(left))}; a listed "
             "replica that falls out of the ISR is held back too",
-            "reconciler doctor --fix throttles",
+            "apply its plan again, or reconciler cancel: both take them off"
+            if is_moving
+            else "reconciler doctor --fix throttles",
             brokers=_brokers(left),
             topics=_topics(left),
         )
