@@ -54,11 +54,19 @@ def _moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed, recor
     stuck = stalled(itinerary, stage, unfinished, record, now)
     if stuck is not None:
         return stuck
-    if stage.throttle_bytes_per_second is not None and not record.is_throttled:
-        return PutThrottles(
-            replace(stage, moves=tuple(move for move in unfinished if observed.has(move.topic_partition)))
-        )
-    return _submission(unfinished, observed, record) or poll(record)
+    bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
+    if bare and not record.is_quiet("throttle", now):
+        present = tuple(move for move in unfinished if observed.has(move.topic_partition))
+        return PutThrottles(replace(stage, moves=present))
+    return _submission([move for move in unfinished if move not in bare], observed, record) or poll(record)
+
+
+def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, record: RunRecord) -> bool:
+    """Whether a move copies, or would copy, over a living broker that has not got the stage's throttle yet."""
+    if stage.throttle_bytes_per_second is None or not move.added:
+        return False
+    brokers = [broker for broker in (*move.from_replicas, *move.added) if observed.is_alive(broker)]
+    return not record.throttled_brokers.issuperset(brokers)
 
 
 def _end_of_moves(stage: ReassignStage, record: RunRecord) -> Step:

@@ -41,6 +41,8 @@ UNKNOWN = timedelta(seconds=15)
 """How long a request without an answer may take to show before it is repeated."""
 LED = timedelta(seconds=10)
 """How long a leader may take to show before it is elected again."""
+UNREACHED = timedelta(seconds=5)
+"""How soon a broker that did not answer is asked again to throttle."""
 THROTTLE_TRIES = 5
 
 _ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
@@ -61,7 +63,7 @@ def prepared(record: RunRecord, step: Step, now: datetime) -> RunRecord:
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
             return record.attempted((change_key(change) for change in step.changes), now + UNKNOWN)
         case PutThrottles():
-            return record.attempted(("throttle",), now)
+            return record.attempted(("throttle",), now + UNREACHED)
         case _:
             return record
 
@@ -111,8 +113,10 @@ def _request(session: Session, record: RunRecord, step: Request) -> RunRecord:
 
 
 def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> RunRecord:
-    if put_throttles(session, step.stage):
-        return replace(record, is_throttled=True, has_lists_on=bool(session.throttles.lists))
+    brokers = put_throttles(session, step.stage)
+    if brokers is not None:
+        known = record.throttled_brokers | brokers
+        return replace(record, throttled_brokers=known, has_lists_on=bool(session.throttles.lists))
     if record.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
         raise RunFailed(f"{text}; look at the controller's log, then run apply again", code="KR704")

@@ -30,6 +30,7 @@ class Attempt:
 class RunRecord:
     """The memory of the current stage.
 
+    `throttled_brokers`: those that have this stage's rate, as far as they were asked.
     `progressed_at`: when last a replica came closer to its leader than ever, or in sync, or a move ended; bytes alone
     are no progress, because producers may write as fast. `least_lag`: how close each new replica came, in bytes;
     `copied_bytes` and `sized`: what was copied, and which replicas told it, at the last measurement. `fenced_since`:
@@ -40,7 +41,7 @@ class RunRecord:
     stage_index: int
     started_at: datetime
     progressed_at: datetime
-    is_throttled: bool = False
+    throttled_brokers: frozenset[int] = frozenset()
     has_lists_on: bool = False
     polls: int = 0
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)

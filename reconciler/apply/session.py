@@ -49,8 +49,8 @@ class Session:
     """What a run holds while it works.
 
     `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles
-    as this run first saw them. `lock` is the cluster's, once it is held. `notify` is called with what somebody who
-    waits for the run should know at once.
+    as this run first saw them; `confirmed_rates` and `confirmed_items`: what Kafka said it has set for this run. `lock`
+    is the cluster's, once it is held. `notify` is called with what somebody who waits for the run should know at once.
     `has_log_dirs`: new replicas are made in the log dirs that the plan foretells.
     """
 
@@ -62,6 +62,8 @@ class Session:
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
+    confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     lock: Lock | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
     writes: int = 0

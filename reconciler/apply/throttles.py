@@ -108,17 +108,22 @@ def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
 
 
 def rates_to_set(
-    wanted: Mapping[int, str], configs: Mapping[int, Mapping[str, str]], record: ThrottleRecord, ours: Items
+    wanted: Mapping[int, str],
+    configs: Mapping[int, Mapping[str, str]],
+    record: ThrottleRecord,
+    ours: Items,
+    confirmed: Mapping[tuple[int, str], str],
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
     """Return the changes that give each live broker both rates; nothing for a broker that has them from this run.
 
-    What is read may be older than what this run has put back, so a rate that it does not hold is set whatever is read.
+    What is read may be older than what this run has put back, so a rate that it was not told to be set (`confirmed`) is
+    set whatever is read.
     A rate of ours that somebody has replaced by another since is left as they want it.
     """
     changes: dict[int, tuple[ConfigChange, ...]] = {}
     for broker, rate in wanted.items():
         values = {key: configs[broker].get(key) for key in BROKER_THROTTLES} if broker in configs else {}
-        needed = {key for key, value in values.items() if value != rate or (broker, key) not in record.rates}
+        needed = {key for key, value in values.items() if {value, confirmed.get((broker, key))} != {rate}}
         taken_over = {key for key in needed if _is_taken_over(record, (broker, key), values[key], ours)}
         if needed - taken_over:
             keys = sorted(needed - taken_over)
@@ -133,21 +138,21 @@ def _is_taken_over(record: ThrottleRecord, key: tuple[int, str], value: str | No
 def lists_to_extend(
     wanted: Mapping[tuple[str, str], Items],
     configs: Mapping[str, Mapping[str, str]],
-    record: ThrottleRecord,
+    confirmed: Mapping[tuple[str, str], Items],
     first_values: Mapping[tuple[str, str], str | None],
 ) -> Mapping[tuple[str, str], Items]:
     """Return the items that each list lacks; `*` covers all, and a topic that is gone needs none.
 
-    A list that this run has changed before, and put back, is compared with its first value: what is read now may
-    still show entries that are gone.
+    What is read may still show entries that are gone, so a list is taken to hold what it held at first, and what this
+    run was told to have appended (`confirmed`). An item that is there already is appended again without harm.
     """
     missing: dict[tuple[str, str], Items] = {}
     for (topic, key), items in wanted.items():
         value = configs.get(topic, {}).get(key)
-        is_on = (topic, key) in record.lists
-        there = parts(value if is_on else first_values.get((topic, key), value))
-        if topic in configs and value != EVERYTHING and items - set(there):
-            missing[topic, key] = items - set(there)
+        first = first_values.get((topic, key), value)
+        there = confirmed.get((topic, key), frozenset()).union(parts(first))
+        if topic in configs and value != EVERYTHING and items - there:
+            missing[topic, key] = items - there
     return missing
 
 

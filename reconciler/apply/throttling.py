@@ -26,6 +26,7 @@ from reconciler.apply.throttles import (
     list_restored,
     lists_to_extend,
     our_rates,
+    parts,
     rate_restored,
     rates_to_set,
     throttled_brokers,
@@ -65,16 +66,20 @@ def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Map
     return {name: configs[name] for name in configs if name not in replaced}
 
 
-def put_throttles(session: Session, stage: ReassignStage) -> bool:
-    """Put a stage's throttles on where they are missing; False where Kafka wants to be asked again."""
+def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | None:
+    """Put a stage's throttles on where they are missing; return the brokers that have them now.
+
+    None where Kafka wants to be asked again; a broker that does not answer is left out.
+    """
     rates, lists = wanted_rates(stage), wanted_lists(stage)
     topics = sorted({topic for topic, _ in lists})
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    to_set = rates_to_set(rates, broker_configs, session.throttles, our_rates(session.itinerary.plan))
-    to_append = lists_to_extend(lists, topic_configs, session.throttles, session.first_lists)
+    ours = our_rates(session.itinerary.plan)
+    to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates)
+    to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, session.first_lists)
     if not to_set and not to_append:
-        return True
+        return frozenset(broker_configs)
     changed_rates = [(broker, change.key) for broker, changes in to_set.items() for change in changes]
     for broker, key in changed_rates:
         session.first_rates.setdefault((broker, key), broker_configs[broker].get(key))
@@ -93,7 +98,7 @@ def put_throttles(session: Session, stage: ReassignStage) -> bool:
     crash_point("intent.written")
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
     session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
-    return is_settled
+    return frozenset(broker_configs) if is_settled else None
 
 
 def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]]) -> bool:
@@ -101,6 +106,8 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
     for broker, changes in to_set.items():
         answers[broker] = session.write(lambda b=broker, c=changes: session.admin.alter_broker_configs(b, c))  # type: ignore[misc]
         crash_point("throttle.broker")
+        if answers[broker].is_ok:
+            session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
     final = refused(answers)
     if final:
         raise refusal("the throttle of brokers", final)
@@ -109,6 +116,10 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
 
 def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) -> bool:
     answers = _alter_topics(session, appended(to_append), "throttle.topic")
+    for topic, key in to_append:
+        if answers[topic].is_ok:
+            items = session.confirmed_items.get((topic, key), frozenset())
+            session.confirmed_items[topic, key] = items | to_append[topic, key]
     final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
     if final:
         raise refusal("the throttle lists of topics", final)
@@ -165,11 +176,19 @@ def take_lists_off(session: Session) -> list[Owed]:
     """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
     if not session.throttles.lists:
         return []
-    configs = _topic_configs(session, session.throttles.topics)
+    configs = session.admin.topic_configs(session.throttles.topics)
+    replaced = replaced_topics(session.admin.topics(session.throttles.topics), session.itinerary.plan.topic_ids)
+    session.confirmed_items.clear()
     changes: dict[str, list[ConfigChange]] = {}
     ours = throttled_lists(session.itinerary.plan)
     for (topic, key), entry in sorted(session.throttles.lists.items()):
-        change = list_restored(key, entry, configs.get(topic, {}).get(key), ours.get((topic, key), entry.items))
+        value = configs.get(topic, {}).get(key)
+        if topic in replaced:
+            # What was meant for the topic before may have been put on this one; nothing else of it is touched.
+            entry = Entry(None, entry.items & frozenset(parts(value)))  # noqa: PLW2901 - the same entry, as far as it is there
+            if not entry.items:
+                continue
+        change = list_restored(key, entry, value, ours.get((topic, key), entry.items))
         if change is not None and topic in configs:
             changes.setdefault(topic, []).append(change)
     answers = _alter_topics(session, {topic: tuple(keys) for topic, keys in changes.items()}, "unthrottle.topic")
@@ -211,6 +230,8 @@ def _restore_rates(
     needed = tuple(change for change in changes if change is not None)
     if not needed:
         return None
+    for key in keys:
+        session.confirmed_rates.pop((broker, key), None)
     try:
         answer = session.write(lambda: session.admin.alter_broker_configs(broker, needed))
     except ClusterUnavailable as error:

@@ -3,17 +3,19 @@
 Kafka's own cancel loses the order of the list; a list submitted over the move in flight would not complete.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from reconciler.admin.port import Answer
 from reconciler.apply.course import Itinerary, Place, cancelled
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
-from reconciler.apply.session import Session, told_answer
+from reconciler.apply.session import TRIES, Session, told_answer
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
+from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
@@ -23,6 +25,11 @@ LED = timedelta(seconds=30)
 POLL_SECONDS = 0.5
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
 GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+Reassign = Callable[[Mapping[TopicPartition, Sequence[int] | None]], Mapping[TopicPartition, Answer]]
+Targets = Callable[[Sequence[Move]], Mapping[TopicPartition, Sequence[int] | None]]
+IsDue = Callable[[Itinerary, Move, Observed], bool]
 
 
 @dataclass(slots=True)
@@ -115,8 +122,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
     """Cancel these reassignments; return the moves that were stopped by it."""
     stopped: list[Move] = []
     for batch in _batches(moves):
-        targets = dict.fromkeys((move.topic_partition for move in batch), None)
-        answers = session.patiently(lambda t=targets: session.write(lambda: session.admin.reassign(t)))  # type: ignore[misc]
+        answers = _answered(session, batch, session.admin.reassign, _targets_of_a_cancel, _is_in_flight)
         crash_point("withdraw.sent")
         stopped += _after_cancel(session, batch, answers, outcome)
     return stopped
@@ -128,7 +134,7 @@ def _after_cancel(
     observed = session.patiently(lambda: session.look(_topics(batch)))
     stopped = []
     for move in batch:
-        key, answer = move.topic_partition, answers.get(move.topic_partition, Answer())
+        key, answer = move.topic_partition, answers.get(move.topic_partition, Answer(NOT_IN_PROGRESS))
         partition = observed.partition(key)
         if answer.error == NOT_IN_PROGRESS and partition is not None and partition.replicas == move.to_replicas:
             outcome.finished.append(key)
@@ -164,19 +170,60 @@ def _restore_order(
 
 
 def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool) -> None:
-    targets = {move.topic_partition: move.from_replicas for move in batch}
-    answers = session.patiently(
-        lambda: session.write(
-            lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=is_factor_change)
-        )
-    )
+    submit = partial(session.admin.reassign, is_replication_factor_change_allowed=is_factor_change)
+    answers = _answered(session, batch, submit, _targets_of_a_return, _is_loose)
     crash_point("withdraw.sent")
     for move in batch:
-        answer = answers.get(move.topic_partition, Answer())
-        if answer.is_ok:
-            outcome.back.append(move.topic_partition)
+        key, answer = move.topic_partition, answers.get(move.topic_partition)
+        if answer is None and not session.patiently(partial(_is_shown_back, session, move)):
+            outcome.left[key] = "somebody else has begun to move it meanwhile"
+        elif answer is None or answer.is_ok:
+            outcome.back.append(key)
         else:
-            outcome.left[move.topic_partition] = f"Kafka did not restore its order: {told_answer(answer)}"
+            outcome.left[key] = f"Kafka did not restore its order: {told_answer(answer)}"
+
+
+def _is_shown_back(session: Session, move: Move) -> bool:
+    return _is_back(move, session.look([move.topic_partition.topic]))
+
+
+def _answered(
+    session: Session, batch: Sequence[Move], reassign: Reassign, targets: Targets, is_due: IsDue
+) -> Mapping[TopicPartition, Answer]:
+    """Return the answers to one request; where none came, what it has done is looked at before it is sent again."""
+    due = list(batch)
+    for attempt in range(TRIES):
+        wanted = targets(due)
+        try:
+            return session.write(partial(reassign, wanted))
+        except ClusterUnavailable:
+            if attempt == TRIES - 1:
+                raise
+        session.pause(attempt)
+        observed = session.patiently(lambda: session.look(_topics(batch)))
+        due = [move for move in due if is_due(session.itinerary, move, observed)]
+        if not due:
+            break
+    return {}
+
+
+def _targets_of_a_cancel(moves: Sequence[Move]) -> Mapping[TopicPartition, None]:
+    return dict.fromkeys(move.topic_partition for move in moves)
+
+
+def _targets_of_a_return(moves: Sequence[Move]) -> Mapping[TopicPartition, Sequence[int]]:
+    return {move.topic_partition: move.from_replicas for move in moves}
+
+
+def _is_in_flight(itinerary: Itinerary, move: Move, observed: Observed) -> bool:
+    return itinerary.position(move.topic_partition, observed).place is Place.MOVING
+
+
+def _is_loose(_itinerary: Itinerary, move: Move, observed: Observed) -> bool:
+    """Whether a list is still to be restored: nobody else moves the partition, or has moved it, since."""
+    partition = observed.partition(move.topic_partition)
+    is_there = partition is not None and set(move.from_replicas) <= set(partition.replicas)
+    return is_there and not _is_back(move, observed) and move.topic_partition not in observed.reassignments
 
 
 def _await_shown(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> None:

@@ -5,7 +5,8 @@ from helpers.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
 
-from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.admin.port import Answer
+from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
@@ -13,7 +14,7 @@ from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
-from reconciler.model.problem import StalePlan
+from reconciler.model.problem import ClusterUnavailable, StalePlan
 from reconciler.model.run import RunFailed, RunState
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -206,3 +207,48 @@ def test_a_cancel_takes_back_a_factor_up_and_one_down() -> None:
     cancel_run(plan, admin, journal)
     assert assignments(admin.cluster) == assignments(before)
     assert [topic.partitions[0].leader for topic in admin.cluster.topics.values()] == [2, 3]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_request_without_an_answer_is_looked_after_before_it_is_sent_again(count: int) -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "1,4,5"),))], before)
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("orders", 2): (1, 4, 5)})
+    admin.clock.sleep(0.1)
+    asked: list[int] = []
+
+    def lost(name: str, moment: Moment) -> Answer | None:
+        if name == "reassign" and moment is Moment.AFTER:
+            asked.append(1)
+            if len(asked) == count:
+                raise ClusterUnavailable("no answer")
+        return None
+
+    admin.fault = lost
+    assert cancel_run(plan, admin, MemoryJournal()).state is RunState.CANCELLED
+    assert len(asked) == 2, "one cancel and one list: neither is sent twice"
+    assert assignments(admin.cluster)["orders-2"] == (3, 1, 2)
+
+
+def test_what_somebody_begins_while_an_answer_is_lost_is_not_submitted_over() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "1,4,5"),))], before)
+    admin = admin_of(before)
+    key = TopicPartition("orders", 2)
+    admin.reassign({key: (1, 4, 5)})
+    asked: list[int] = []
+
+    def stolen(name: str, moment: Moment) -> Answer | None:
+        if name == "reassign" and moment is Moment.BEFORE:
+            asked.append(1)
+            if len(asked) == 2:
+                admin.fault = None
+                admin.reassign({key: (1, 2, 6)})
+                raise ClusterUnavailable("not sent")
+        return None
+
+    admin.fault = stolen
+    with pytest.raises(RunFailed):
+        cancel_run(plan, admin, MemoryJournal())
+    assert set(assignments(admin.cluster)["orders-2"]) >= {1, 2, 6}

@@ -42,6 +42,7 @@ MOVE = move("a-0", "1,2,3", "1,2,4")
 STAGE = ReassignStage(1, (MOVE,), 1000)
 BEFORE = small_cluster("a-0: 1,2,3")
 RECORD = RunRecord(0, NOW, NOW)
+ALL = frozenset(range(1, 7))
 
 
 def seen(cluster: Cluster, reassignments: Mapping[TopicPartition, Reassignment] | None = None) -> Observed:
@@ -66,7 +67,7 @@ def test_throttles_go_on_before_anything_is_submitted() -> None:
 
 
 def test_what_is_at_its_start_is_submitted() -> None:
-    throttled = replace(RECORD, is_throttled=True)
+    throttled = replace(RECORD, throttled_brokers=ALL)
     assert next_step(STAGE, seen(BEFORE), throttled) == SubmitMoves((MOVE,), is_factor_change=False)
     assert next_step(replace(STAGE, throttle_bytes_per_second=None), seen(BEFORE)) == SubmitMoves(
         (MOVE,), is_factor_change=False
@@ -83,7 +84,7 @@ def test_moves_that_change_the_factor_go_by_themselves() -> None:
 
 
 def test_what_is_in_flight_is_awaited() -> None:
-    throttled = replace(RECORD, is_throttled=True)
+    throttled = replace(RECORD, throttled_brokers=ALL)
     assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), throttled), Wait)
 
 
@@ -99,11 +100,11 @@ def test_the_end_of_a_stage_takes_the_lists_off_and_finishes_it() -> None:
 
 def test_a_replica_out_of_sync_keeps_a_stage_from_ending() -> None:
     behind = small_cluster("a-0: 1,2,4 isr 1,2")
-    assert isinstance(next_step(STAGE, seen(behind), replace(RECORD, is_throttled=True)), Wait)
+    assert isinstance(next_step(STAGE, seen(behind), replace(RECORD, throttled_brokers=ALL)), Wait)
 
 
 def test_a_move_submitted_again_and_again_is_given_up() -> None:
-    record = replace(RECORD, is_throttled=True)
+    record = replace(RECORD, throttled_brokers=ALL)
     for _ in range(ATTEMPTS):
         record = record.submitted([MOVE], NOW)
     step = next_step(STAGE, seen(BEFORE), record)
@@ -113,7 +114,7 @@ def test_a_move_submitted_again_and_again_is_given_up() -> None:
 
 def test_moves_to_a_broker_dead_for_long_are_withdrawn() -> None:
     dead = small_cluster("a-0: 1,2,3", fenced=[4])
-    record = replace(RECORD, is_throttled=True, fenced_since={4: NOW})
+    record = replace(RECORD, throttled_brokers=ALL, fenced_since={4: NOW})
     assert isinstance(next_step(STAGE, seen(dead, IN_FLIGHT), record), Wait)
     step = next_step(STAGE, seen(dead, IN_FLIGHT), record, NOW + DEAD)
     assert isinstance(step, WithdrawMoves)
@@ -122,7 +123,7 @@ def test_moves_to_a_broker_dead_for_long_are_withdrawn() -> None:
 
 def test_nothing_is_submitted_to_a_dead_broker() -> None:
     dead = small_cluster("a-0: 1,2,3", fenced=[4])
-    record = replace(RECORD, is_throttled=True, fenced_since={4: NOW})
+    record = replace(RECORD, throttled_brokers=ALL, fenced_since={4: NOW})
     assert isinstance(next_step(STAGE, seen(dead), record), Wait)
     assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), LeaveAlone)
 
@@ -140,7 +141,7 @@ def test_a_change_of_order_waits_for_no_dead_broker() -> None:
 
 
 def test_a_stage_that_does_not_go_on_fails_the_run() -> None:
-    record = replace(RECORD, is_throttled=True)
+    record = replace(RECORD, throttled_brokers=ALL)
     course = itinerary(plan_of([STAGE], BEFORE, timeout_seconds=60))
     observed = seen(BEFORE, IN_FLIGHT)
     record = note(course, STAGE, observed, record, NOW)
@@ -208,3 +209,13 @@ def test_topics_are_created_before_configs_change_and_asked_for_once() -> None:
     assert next_step(stage, seen(BEFORE), asked, topic_changes=(create, alter)) == ChangeConfigs((alter,))
     both = asked.attempted(["its change of configs a"], NOW + timedelta(seconds=60))
     assert isinstance(next_step(stage, seen(BEFORE), both, topic_changes=(create, alter)), Wait)
+
+
+def test_a_move_over_a_broker_that_came_back_waits_for_its_throttle() -> None:
+    without = replace(RECORD, throttled_brokers=frozenset({1, 2, 3}))
+    assert next_step(STAGE, seen(BEFORE), without) == PutThrottles(STAGE)
+    asked = without.attempted(["throttle"], NOW + timedelta(seconds=5))
+    assert isinstance(next_step(STAGE, seen(BEFORE), asked), Wait)
+    dead = small_cluster("a-0: 1,2,3 isr 1,2", fenced=[3])
+    living = replace(RECORD, throttled_brokers=frozenset({1, 2, 4}))
+    assert isinstance(next_step(STAGE, seen(dead), living), SubmitMoves)

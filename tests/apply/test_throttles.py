@@ -1,7 +1,8 @@
 """Throttles are added to what is there, and exactly ours come off."""
 
 import pytest
-from helpers.small_runs import RATE, cluster, move, plan_of
+from helpers.small_runs import RATE, admin_of, cluster, move, plan_of
+from helpers.small_world import At
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from reconciler.apply.throttles import (
     wanted_lists,
     wanted_rates,
 )
+from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -29,6 +31,7 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_REPLICAS,
 )
 from reconciler.model.plan import Plan
+from reconciler.model.run import RunFailed
 from reconciler.model.stage import ReassignStage
 
 LEADERS, FOLLOWERS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
@@ -63,7 +66,7 @@ def test_without_a_throttle_nothing_is_throttled() -> None:
 
 
 def test_items_are_appended_in_the_order_of_text_and_without_spaces() -> None:
-    missing = lists_to_extend(wanted_lists(STAGE), {"foo": {}}, EMPTY, {})
+    missing = lists_to_extend(wanted_lists(STAGE), {"foo": {}}, {}, {})
     assert appended(missing)["foo"] == (
         ConfigChange(FOLLOWERS, ConfigOperation.APPEND, "0:5,10:3"),
         ConfigChange(LEADERS, ConfigOperation.APPEND, "0:1,0:2,0:3,10:1,10:2"),
@@ -81,18 +84,18 @@ def test_items_are_appended_in_the_order_of_text_and_without_spaces() -> None:
     ],
 )
 def test_a_list_gets_only_what_it_lacks(value: str, missing: set[str] | None) -> None:
-    found = lists_to_extend(wanted_lists(STAGE), {"bar": {LEADERS: value}}, EMPTY, {})
+    found = lists_to_extend(wanted_lists(STAGE), {"bar": {LEADERS: value}}, {}, {})
     assert found.get(("bar", LEADERS)) == missing
 
 
 def test_only_living_brokers_without_a_rate_of_this_run_get_it() -> None:
     has_it = {LEADER_THROTTLED_RATE: "5", FOLLOWER_THROTTLED_RATE: "5"}
-    held = EMPTY.with_rates(dict.fromkeys([(2, LEADER_THROTTLED_RATE), (2, FOLLOWER_THROTTLED_RATE)]))
-    changes = rates_to_set({1: "5", 2: "5", 3: "5"}, {1: {}, 2: has_it}, held, frozenset("5"))
+    told = {(2, LEADER_THROTTLED_RATE): "5", (2, FOLLOWER_THROTTLED_RATE): "5"}
+    changes = rates_to_set({1: "5", 2: "5", 3: "5"}, {1: {}, 2: has_it}, EMPTY, frozenset("5"), told)
     both = [FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE]
     assert {broker: [change.key for change in keys] for broker, keys in changes.items()} == {1: both}
     # What is read of 2 may be of before this run put its rate back.
-    assert list(rates_to_set({2: "5"}, {2: has_it}, EMPTY, frozenset("5"))) == [2]
+    assert list(rates_to_set({2: "5"}, {2: has_it}, EMPTY, frozenset("5"), {})) == [2]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +184,8 @@ def _wanted(key: str, value: str | None) -> ConfigChange:
 def test_a_list_that_this_run_has_put_back_is_not_taken_from_reads_of_the_past() -> None:
     stale = {"bar": {LEADERS: "0:2,0:3,0:4"}}
     first = {("bar", LEADERS): "9:9"}
-    assert lists_to_extend(wanted_lists(STAGE), stale, EMPTY, first)["bar", LEADERS] == {"0:2", "0:3", "0:4"}
-    on = ThrottleRecord(lists={("bar", LEADERS): Entry("9:9", frozenset({"0:2"}))})
+    assert lists_to_extend(wanted_lists(STAGE), stale, {}, first)["bar", LEADERS] == {"0:2", "0:3", "0:4"}
+    on = {("bar", LEADERS): frozenset({"0:2", "0:3", "0:4"})}
     assert ("bar", LEADERS) not in lists_to_extend(wanted_lists(STAGE), stale, on, first)
 
 
@@ -237,3 +240,20 @@ def test_what_an_operator_sets_after_a_run_stays_when_its_plan_is_applied_again(
     admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, str(RATE))])
     admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4")]})
     assert run_plan(plan, admin, MemoryJournal(journal.appended)).writes == 0
+
+
+def test_an_entry_that_landed_on_a_topic_made_again_comes_off_it_and_nothing_else_does() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    plan = plan_of([ReassignStage(1, (move("payments-0", "2,4", "2,6"),), 1000)], before)
+
+    def made_again() -> None:
+        admin.delete_topics(["payments"])
+        admin.create_topics([CreateTopic("payments", 2, 2, {}, {0: (2, 4), 1: (2, 4)})])
+        theirs = ConfigChange(LEADERS, ConfigOperation.SET, "7:7")
+        admin.alter_topic_configs({"payments": [theirs]})
+
+    admin.fault = At("alter_topic_configs", 1, made_again)
+    with pytest.raises(RunFailed):
+        run_plan(plan, admin, MemoryJournal())
+    assert admin.cluster.topics["payments"].configs == {LEADERS: "7:7"}
