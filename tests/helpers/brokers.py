@@ -7,7 +7,7 @@
         kafka.stop(4)                              # SIGTERM: a controlled shutdown
         kafka.pause(4); kafka.resume(4)            # SIGSTOP; SIGCONT
         kafka.add(7, rack="a")                     # a broker that was not there before
-        kafka.add(8, small_dir_mb=48)              # its first data folder is a small disk (for root: can_mount())
+        kafka.add(8, small_dir_mb=48)              # its second data folder is a small disk (for root: can_mount())
         kafka.log_dirs(4)                          # its two data folders
         kafka.produce("orders", 0, size=10_000_000)  # acks=all, through a client that is not under test
         kafka.wait_for(lambda: ..., "what")        # poll until true, or fail
@@ -166,12 +166,12 @@ class KafkaCluster:
     def add(self, broker_id: int, *, rack: str | None = None, small_dir_mb: int | None = None) -> None:
         """Start a broker that the cluster has not known before; returns when it is alive.
 
-        With `small_dir_mb` its first data folder is a file system of its own, of that many MiB in memory.
+        With `small_dir_mb` its second data folder is a file system of its own, of that many MiB in memory.
         """
         if rack is not None:
             self._racks[broker_id] = rack
         if small_dir_mb is not None:
-            small = self.log_dirs(broker_id)[0]
+            small = self.log_dirs(broker_id)[1]  # the first one holds the metadata, without which no broker lives
             small.mkdir(parents=True)
             subprocess.run([*MOUNT, f"size={small_dir_mb}m", "none", str(small)], check=True, capture_output=True)
             self._mounts.append(small)

@@ -1,8 +1,7 @@
 """Runs on real brokers that die by kill -9 at every crash point: the next one goes on, and nothing tells of it."""
 
-import re
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers import KafkaCluster
 from helpers.checker import Checker
+from helpers.copies import Copies
 from helpers.delivery import Delivery
 from helpers.figures import Tell
 from helpers.killing import killed_or_ended
@@ -58,36 +58,6 @@ def moves_at(rate: str) -> str:
     return f"throttle: {rate}, perStage: 2, perPartition: 3"
 
 
-class Copies:
-    """The data folders of replicas, and what tells that one was copied more than once."""
-
-    def __init__(self, kafka: KafkaCluster) -> None:
-        self._kafka = kafka
-        self._made: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-        self._removed: set[tuple[str, int]] = set()
-
-    def look(self) -> None:
-        """Remember each replica's folder, and those on their way out, which Kafka keeps for a minute."""
-        for broker in self._kafka.alive:
-            for found in (one for log_dir in self._kafka.log_dirs(broker) for one in log_dir.iterdir()):
-                name = re.fullmatch(rf"((?:{'|'.join(TOPICS)})-\d+)(\..*)?", found.name)
-                if name and name[2]:
-                    self._removed.add((name[1], broker))
-                elif name:
-                    self._made[name[1], broker].add(found.stat().st_ino)
-
-    def made_more_than_once(self) -> list[tuple[str, int]]:
-        """Return the replicas of the plan that were there, went, and came again."""
-        self.look()
-        new = [
-            (f"{topic}-{number}", broker)
-            for topic, lists in AFTER.items()
-            for number, replicas in lists.items()
-            for broker in set(replicas) - set(BEFORE[topic][number])
-        ]
-        return [key for key in new if len(self._made[key]) != 1 or key in self._removed]
-
-
 @dataclass
 class Deaths:
     """Kills a command again and again, at the first crash point it passes that has not killed often enough."""
@@ -131,14 +101,14 @@ def test_a_run_killed_at_every_crash_point_ends_as_one_that_never_died(
     kafka = folder.kafka
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
-    checker, copies = Checker(kafka, *TOPICS), Copies(kafka)
+    checker, copies = Checker(kafka, *TOPICS), Copies(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
     with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
         deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_APPLY), copies)
         deaths.until_it_ends("apply", plan, "--yes")
         folder.run("apply", plan, "--yes")
     checker.finished(folder.path, plan, delivery)
-    assert copies.made_more_than_once() == []
+    assert copies.made_more_than_once(BEFORE, AFTER) == []
     assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"172800000"}
     assert set(deaths.killed) == OF_APPLY, f"never killed at {sorted(OF_APPLY - set(deaths.killed))}"
     figures("live kills, apply", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
@@ -157,7 +127,9 @@ def test_a_cancel_killed_at_every_crash_point_takes_back_all_that_is_in_flight(
     with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
         folder.kill("poll", "apply", plan, "--yes")
         bury(kafka.bootstrap)
-        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_CANCEL | AT_THE_END), Copies(kafka))
+        deaths = Deaths(
+            folder, (folder.path, elsewhere(folder, plan)), times(OF_CANCEL | AT_THE_END), Copies(kafka, *TOPICS)
+        )
         deaths.until_it_ends("cancel", plan)
         folder.run("cancel", plan)
     assert checker.faults(checker.lists, delivery) == []
@@ -179,7 +151,7 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
         bury(kafka.bootstrap)
         folder.kill("poll", "apply", plan, "--yes")
         bury(kafka.bootstrap)
-        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_ROLLBACK), Copies(kafka))
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_ROLLBACK), Copies(kafka, *TOPICS))
         deaths.until_it_ends("cancel", "--rollback", "--yes", plan)
         folder.run("cancel", "--rollback", "--yes", plan)
     assert checker.faults(checker.lists, delivery) == []

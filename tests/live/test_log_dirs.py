@@ -1,6 +1,6 @@
 """The log dirs of a destination on real brokers: one that is chosen, and one that is full."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,38 +17,31 @@ from reconciler.files.plan_file import read_plan
 
 pytestmark = pytest.mark.brokers
 
-CHOSEN, FILLER = "dirs-chosen", "dirs-filler"
+CHOSEN, FILLER, FULL = "dirs-chosen", "dirs-filler", "dirs-full"
 NEW = 4
-SMALL_MB = 48
+SMALL_MB, LEFT_MB = 48, 3
+FAILED = 1
 
 
 @pytest.fixture(scope="module")
-def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    """Three brokers with two data folders each; `small` brings a fourth."""
+def four(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Four brokers with two data folders each; where that may be, the second one of broker 4 is a small disk."""
     with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), settings=SMOOTH) as started:
+        started.add(NEW, small_dir_mb=SMALL_MB if can_mount() else None)
         yield started
 
 
-@pytest.fixture(scope="module")
-def small(cluster: KafkaCluster) -> KafkaCluster:
-    """The same with broker 4, whose first data folder is a small disk of its own."""
-    if not can_mount():
-        pytest.skip("only root may mount the small disk that this needs")
-    cluster.add(NEW, small_dir_mb=SMALL_MB)
-    return cluster
-
-
 @pytest.fixture
-def folder(tmp_path: Path, small: KafkaCluster) -> Iterator[LiveFolder]:
-    live = LiveFolder(tmp_path, small, moves="throttle: 4MB/s, perBroker: 100")
+def folder(tmp_path: Path, four: KafkaCluster) -> Iterator[LiveFolder]:
+    live = LiveFolder(tmp_path, four, moves="throttle: 4MB/s, perBroker: 100")
     yield live
-    live.heal(CHOSEN, FILLER)
+    live.heal(CHOSEN, FILLER, FULL)
 
 
-def log_dir(kafka: KafkaCluster, broker: int, partition: str) -> Path:
-    """Return the data folder in which a broker holds a replica."""
-    (found,) = [path for path in kafka.log_dirs(broker) if (path / partition).exists()]
-    return found
+def log_dirs(kafka: KafkaCluster, broker: int, topic: str) -> dict[str, Path]:
+    """Return the data folder of each replica of a topic on a broker."""
+    found = (one for path in kafka.log_dirs(broker) for one in path.glob(f"{topic}-*"))
+    return {one.name: one.parent for one in found if one.name.rpartition("-")[2].isdigit()}
 
 
 def test_new_replicas_land_in_the_log_dirs_that_the_plan_names(folder: LiveFolder, tally: Tally) -> None:
@@ -66,7 +59,7 @@ def test_new_replicas_land_in_the_log_dirs_that_the_plan_names(folder: LiveFolde
         folder.run("apply", plan, "--yes", "--log-dirs")
     checker.finished(folder.path, plan, delivery)
     tally.accepted("log dir chosen", checker, delivery)
-    assert {name: log_dir(kafka, NEW, name) for name in foretold} == foretold
+    assert log_dirs(kafka, NEW, CHOSEN) == foretold
 
 
 def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:
@@ -75,5 +68,31 @@ def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:
     folder.admin.create_topics([NewTopic(FILLER, partitions, replica_assignment=[[NEW]] * partitions)])[FILLER].result(
         30
     )
-    folder.kafka.wait_for(lambda: len(folder.observer.topic(FILLER)) == partitions, "the filler")
-    assert {log_dir(folder.kafka, NEW, f"{FILLER}-{number}") for number in range(partitions)} == {path}
+    folder.kafka.wait_for(lambda: len(log_dirs(folder.kafka, NEW, FILLER)) == partitions, "the filler")
+    assert set(log_dirs(folder.kafka, NEW, FILLER).values()) == {path}
+
+
+@pytest.mark.skipif(not can_mount(), reason="only root may mount the small disk that this needs")
+def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(folder: LiveFolder, tally: Tally) -> None:
+    kafka = folder.kafka
+    before: Mapping[str, Assignment] = {FULL: {0: (1, 2), 1: (2, 3)}}
+    after: Mapping[str, Assignment] = {FULL: {0: (1, NEW), 1: (2, 1)}}
+    folder.create(before, size=12 * MB)
+    plan = folder.plan("plan", after)
+    disk = kafka.log_dirs(NEW)[1]
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes((SMALL_MB - LEFT_MB) << 20))  # nobody could know that when the plan was made
+    pin(kafka.bootstrap, {(FULL, 0, NEW): str(disk)})
+    checker = Checker(kafka, FULL)
+    with Delivery(kafka.bootstrap, FULL, 2) as delivery:
+        ended = folder.run("apply", plan, "--yes", expect=FAILED)
+        assert f"broker {NEW}" in ended.err
+        assert str(disk) in ended.err
+        found = {number: state.replicas for number, state in folder.observer.topic(FULL).items()}
+        assert found == {0: before[FULL][0], 1: after[FULL][1]}
+        ballast.unlink()
+        kafka.stop(NEW)
+        kafka.start(NEW)
+        folder.run("apply", plan, "--yes")
+    checker.finished(folder.path, plan, delivery)
+    tally.accepted("disk full", checker, delivery)
