@@ -40,7 +40,7 @@ from reconciler.model.stage import ReassignStage
 
 TOPICS_A_REQUEST = 500
 TOPICS, BROKERS = "topics", "brokers"
-_HINT = "the next apply, or cancel, puts it back"
+_HINT = "the next reconciler apply, cancel or status of this cluster, or doctor --fix throttles, puts it back"
 _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 """An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 

@@ -80,7 +80,9 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     if not moves:
         return outcome
     observed = session.patiently(lambda: session.look(_topics(moves)))
-    able = [move for move in moves if _is_returnable(move, observed, outcome)]
+    ended = [move for move in moves if _has_ended(session.itinerary, move, observed)]
+    outcome.finished.extend(move.topic_partition for move in ended)
+    able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
     in_flight = [m for m in able if session.itinerary.position(m.topic_partition, observed).place is Place.MOVING]
     crash_point("withdraw.before")
     session.tell("withdraw", Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
@@ -101,6 +103,13 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
 
 def _topics(moves: Iterable[Move]) -> frozenset[str]:
     return frozenset(move.topic_partition.topic for move in moves)
+
+
+def _has_ended(itinerary: Itinerary, move: Move, observed: Observed) -> bool:
+    """Whether a move that was in flight a moment ago has reached its target, or gone on from there."""
+    course = itinerary.courses[move.topic_partition]
+    position = itinerary.position(move.topic_partition, observed)
+    return position.place is Place.AT and position.index > course.moves.index(move)
 
 
 def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:

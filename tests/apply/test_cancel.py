@@ -8,10 +8,13 @@ from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, pl
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
+from reconciler.apply.course import itinerary
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
+from reconciler.apply.session import Session
+from reconciler.apply.withdraw import moves_under_way, withdraw
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, StalePlan
@@ -252,3 +255,17 @@ def test_what_somebody_begins_while_an_answer_is_lost_is_not_submitted_over() ->
     with pytest.raises(RunFailed):
         cancel_run(plan, admin, MemoryJournal())
     assert set(assignments(admin.cluster)["orders-2"]) >= {1, 2, 6}
+
+
+def test_a_move_that_ends_while_it_is_to_be_taken_back_stays() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("payments-0", "2,4", "2,4,6"),))], before)
+    admin = admin_of(before)
+    admin.reassign({TopicPartition("payments", 0): (2, 4, 6)})
+    admin.clock.sleep(0.1)
+    session = Session(admin, MemoryJournal(), itinerary(plan))
+    under_way = moves_under_way(session.itinerary, session.look(["payments"]))
+    admin.clock.sleep(1000)
+    outcome = withdraw(session, under_way)
+    assert (outcome.finished, outcome.back) == ([TopicPartition("payments", 0)], [])
+    assert assignments(admin.cluster)["payments-0"] == (2, 4, 6)
