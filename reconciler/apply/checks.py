@@ -12,13 +12,13 @@ from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.apply.windows import described, is_open
 from reconciler.model.cluster import Partition
 from reconciler.model.desired import Window
+from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Refused, StalePlan
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
-MIN_ISR = "min.insync.replicas"
 MOST = 10
 
 
@@ -119,18 +119,20 @@ def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observe
     return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
 
 
-def check_stage(
-    itinerary: Itinerary, stage: Stage, observed: Observed, windows: Sequence[Window], now: datetime
-) -> None:
-    """Refuse a stage that is not safe to begin, or to go on with, now."""
+def check_windows(windows: Sequence[Window], now: datetime) -> None:
+    """Refuse to begin outside the windows."""
     if not is_open(windows, now):
         text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run apply inside one"
         raise Refused(text, code="KR423")
+
+
+def check_stage(itinerary: Itinerary, stage: Stage, observed: Observed, min_isr: int = 1) -> None:
+    """Refuse a stage that is not safe to begin, or to go on with; `min_isr` is the brokers' own."""
     if isinstance(stage, ReassignStage):
         left = tuple(m for m in stage.moves if not is_move_done(itinerary, stage, m, observed))
         _check_brokers(stage, left, observed)
         _check_foreign([move.topic_partition for move in left], itinerary, observed)
-        _check_min_isr(itinerary, stage, observed)
+        _check_min_isr(itinerary, stage, observed, min_isr)
 
 
 def check_requirements(itinerary: Itinerary, observed: Observed) -> None:
@@ -164,22 +166,22 @@ def _check_foreign(keys: Iterable[TopicPartition], itinerary: Itinerary, observe
             )
 
 
-def _check_min_isr(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> None:
+def _check_min_isr(itinerary: Itinerary, stage: ReassignStage, observed: Observed, default: int) -> None:
     """Refuse while a partition of the touched topics is under min ISR and no stage from this one on repairs it."""
     for name in sorted(itinerary.topics_of(stage)):
         topic = observed.topics.get(name)
         for partition in topic.partitions if topic else ():
             key = TopicPartition(name, partition.partition)
-            wanted = min_isr_of(partition, observed.configs.get(name, {}).get(MIN_ISR))
+            wanted = min_isr_of(partition, observed.configs.get(name, {}).get(MIN_ISR), default)
             if len(partition.isr) < wanted and not _is_repaired(itinerary, stage, key, observed):
                 text = f"{key} has {len(partition.isr)} replicas in sync, {MIN_ISR} is {wanted}"
                 text = f"{text}, and stage {stage.number} does not repair it"
                 raise Refused(f"{text}; see to brokers {_out_of_sync(partition)} first", code="KR422")
 
 
-def min_isr_of(partition: Partition, override: str | None) -> int:
+def min_isr_of(partition: Partition, override: str | None, default: int) -> int:
     """Return how many replicas a partition must have in sync: Kafka asks for no more than it has replicas."""
-    wanted = int(override) if override is not None and override.isdigit() else 1
+    wanted = int(override) if override is not None and override.isdigit() else default
     return min(wanted, max(1, len(partition.target_replicas)))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.apply.checks import check_plan_is_for, check_stage, check_still_valid, is_stage_done
+from reconciler.apply.checks import check_plan_is_for, check_stage, check_still_valid, check_windows, is_stage_done
 from reconciler.apply.moves import UNCLEAR
 from reconciler.apply.session import Session
 from reconciler.apply.windows import described, is_open
@@ -69,7 +69,8 @@ class Gate:
         self._stop_if_late(index, is_first=is_first)
         if not is_first:
             check_still_valid(self.session.itinerary, [stage], observed)
-        check_stage(self.session.itinerary, stage, observed, self.windows, self.session.now())
+        check_windows(self.windows, self.session.now())
+        check_stage(self.session.itinerary, stage, observed, self.session.brokers_min_isr(observed))
         return False
 
     def _stop_if_late(self, index: int, *, is_first: bool) -> None:

@@ -1,6 +1,7 @@
 """One run's hands: the cluster, the journal, and what was written; shared by apply, cancel and restore."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -11,7 +12,9 @@ from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.apply.wording import named_some
-from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError
+from reconciler.model.cluster import Cluster
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
+from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.topic_partition import TopicPartition
 
@@ -65,6 +68,7 @@ class Session:
     confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     lock: Lock | None = None
+    min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0
@@ -115,6 +119,14 @@ class Session:
             self.partition_counts[topic] = count
             text = f"topic {topic}: partitions {known} -> {count} while this run went on: somebody else added them"
             self.say(f"{text}, they were not touched; plan again to see to them")
+
+    def brokers_min_isr(self, observed: Observed) -> int:
+        """Return the brokers' own min ISR, for topics without one; asked once a run, 1 where it may not be seen."""
+        if self.min_isr is None:
+            alive = [broker for broker in sorted(observed.brokers) if observed.is_alive(broker)]
+            with suppress(MissingRight):
+                self.min_isr = brokers_min_isr(Cluster(""), self.admin.broker_settings(alive, [MIN_ISR]))
+        return self.min_isr or 1
 
     def write(self, request: Callable[[], T]) -> T:
         """Send a request that changes something, and count it."""

@@ -1,5 +1,6 @@
 """Whole runs on the simulated cluster, and what stops them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -229,6 +230,50 @@ def test_a_partition_under_min_isr_refuses_a_stage_that_does_not_repair_it() -> 
     error = refused(plan, admin_of(before), Refused)
     assert error.code == "KR422"
     assert "a-1 has 1 replicas in sync, min.insync.replicas is 2" in str(error)
+
+
+def test_the_brokers_own_min_isr_counts_where_a_topic_sets_none() -> None:
+    before = small_cluster(
+        "a-0: 1,2,3",
+        "a-1: 1,2,3 isr 1",
+        brokers=range(1, 5),
+        fenced=[2, 3],
+        rates={broker: {"min.insync.replicas": "2"} for broker in (1, 4)},
+    )
+    plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "1,4"),))], before)
+    error = refused(plan, admin_of(before), Refused)
+    assert "a-1 has 1 replicas in sync, min.insync.replicas is 2" in str(error)
+
+
+def test_leaders_that_the_brokers_elect_by_themselves_are_no_trouble() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    stages = (
+        ReassignStage(1, (move("payments-1", "2,4", "4,2"),)),
+        ElectStage(2, (election("payments-1", 4), election("quiet-0", 3))),
+    )
+    keys = [TopicPartition("payments", 1), TopicPartition("quiet", 0), ORDERS_0]
+    admin.fault = At("elect_preferred_leaders", 1, lambda: admin.elect_preferred_leaders(keys))
+    result = run_plan(plan_of(stages, before), admin, MemoryJournal())
+    assert (result.state, admin.cluster.topics["payments"].partitions[1].leader) == (RunState.DONE, 4)
+
+
+def test_only_moves_that_change_the_replication_factor_may_change_it() -> None:
+    before = cluster()
+    admin = admin_of(before)
+    asked: list[tuple[set[str], bool]] = []
+    reassign = admin.reassign
+
+    def watched(
+        targets: Mapping[TopicPartition, Sequence[int] | None], *, is_replication_factor_change_allowed: bool = True
+    ) -> Mapping[TopicPartition, Answer]:
+        asked.append(({str(key) for key in targets}, is_replication_factor_change_allowed))
+        return reassign(targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+
+    admin.reassign = watched  # type: ignore[method-assign]
+    run_plan(whole_plan(before), admin, MemoryJournal())
+    assert ({"clicks-0", "payments-0"}, True) in asked
+    assert all(not is_allowed for keys, is_allowed in asked if keys != {"clicks-0", "payments-0"})
 
 
 def test_a_partition_under_min_isr_is_repaired() -> None:
