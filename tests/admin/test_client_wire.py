@@ -10,6 +10,7 @@ import pytest
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+    AlterReplicaLogDirsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
     DescribeConfigsResponse,
@@ -367,6 +368,38 @@ def test_each_elections_own_error_is_read() -> None:
         TopicPartition("t", 2): Answer("PREFERRED_LEADER_NOT_AVAILABLE", "m80"),
         TopicPartition("t", 3): Answer("UNKNOWN_TOPIC_OR_PARTITION", "m3"),
     }
+
+
+def test_a_replica_that_is_not_there_yet_has_its_log_dir_chosen_and_others_are_told_why_not() -> None:
+    form = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+    told = [(0, 9), (1, 3), (2, 57), (3, 0)]
+    results = [form.AlterReplicaLogDirPartitionResult(partition_index=number, error_code=code) for number, code in told]
+    topics = [form(topic_name="t", partitions=results)]
+    brokers = Brokers(in_turn(AlterReplicaLogDirsResponse(throttle_time_ms=0, results=topics)))
+    places = {TopicPartition("t", number): "/d1" if number % 2 else "/d2" for number in range(4)}
+    answers = requests.choose_log_dirs(brokers.wire(), 2, places)
+    assert [answers[TopicPartition("t", number)].error for number in range(4)] == [
+        None,
+        None,
+        "LOG_DIR_NOT_FOUND",
+        None,
+    ]
+    ((node, request),) = brokers.sent
+    assert node == 2
+    assert {one.path: one.topics[0].partitions for one in request.dirs} == {"/d1": [1, 3], "/d2": [0, 2]}
+
+
+def test_a_missing_right_to_choose_log_dirs_is_named_and_a_broker_that_is_down_is_told() -> None:
+    form = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+    results = [form.AlterReplicaLogDirPartitionResult(partition_index=0, error_code=31)]
+    refused = AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[form(topic_name="t", partitions=results)])
+    places = {TopicPartition("t", 0): "/d1"}
+    with pytest.raises(
+        MissingRight, match="Choosing the log dirs of new replicas needs the right Alter on the cluster"
+    ):
+        requests.choose_log_dirs(Brokers(in_turn(refused)).wire(), 2, places)
+    with pytest.raises(ClusterUnavailable, match="Broker 2 does not answer"):
+        requests.choose_log_dirs(Brokers(in_turn(refused), down={2}).wire(), 2, places)
 
 
 def test_electing_nothing_sends_nothing() -> None:

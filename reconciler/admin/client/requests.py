@@ -20,7 +20,9 @@ from reconciler.admin.client.errors import (
     AUTHORIZATION_FAILED,
     ELECTION_NOT_NEEDED,
     NOT_CONTROLLER,
+    REPLICA_NOT_AVAILABLE,
     THROTTLING_QUOTA_EXCEEDED,
+    UNKNOWN_TOPIC_OR_PARTITION,
     answer,
     missing_right,
     name_of,
@@ -52,7 +54,7 @@ OPERATIONS = {
 MOST_WAITS = 10
 LONGEST_WAIT_SECONDS = 60.0
 CLUSTER_RESOURCE = "cluster"
-REPLICA_NOT_AVAILABLE = 9
+NOT_THERE_YET = frozenset({UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE})
 
 
 def reassign(
@@ -178,7 +180,8 @@ def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigCha
 def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition, str]) -> dict[TopicPartition, Answer]:
     """Tell one broker where replicas go that are yet to come.
 
-    Kafka answers REPLICA_NOT_AVAILABLE for such a replica, and remembers the dir all the same (KIP-113).
+    Kafka remembers the dir first, and then answers that it has no such replica (KIP-113, ReplicaManager): with
+    REPLICA_NOT_AVAILABLE, or UNKNOWN_TOPIC_OR_PARTITION where that broker has not heard of the topic yet.
     """
     found: dict[TopicPartition, Answer] = {}
     for some in batches(sorted(choices), PARTITIONS_A_REQUEST):
@@ -211,7 +214,7 @@ def _placing(choices: Mapping[TopicPartition, str]) -> "ApiMessage":
 
 
 def _chosen(code: int) -> Answer:
-    return Answer() if code == REPLICA_NOT_AVAILABLE else answer(code, None)
+    return Answer() if code in NOT_THERE_YET else answer(code, None)
 
 
 def _in_batches(
