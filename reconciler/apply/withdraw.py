@@ -88,7 +88,7 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     session.tell("withdraw", Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
     stopped = _cancel(session, in_flight, outcome)
     loose = [move for move in able if move not in in_flight]
-    overwritten = frozenset(move.topic_partition for move in loose if _is_overwritten(move, observed))
+    overwritten = {move.topic_partition for move in overwritten_moves(session.itinerary, observed)}
     _restore_order(session, [*loose, *stopped], overwritten, outcome)
     _restore_leaders(session, [move for move in able if move.topic_partition in outcome.back])
     session.tell(
