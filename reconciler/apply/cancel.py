@@ -10,7 +10,7 @@ from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
-from reconciler.apply.throttling import adopt_leftovers, owe_all, take_all_off
+from reconciler.apply.throttling import adopt_leftovers, owed_by, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, overwritten_moves, withdraw
 from reconciler.model.lock import LockLost
 from reconciler.model.move import Move
@@ -30,7 +30,11 @@ def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[
     check_plan_is_for(plan, admin.cluster_id())
     with admin.lock(f"cancel of plan {plan.id}", waiting=notify):
         crash_point("lock.taken")
-        return _cancelled(session)
+        try:
+            return _cancelled(session)
+        except LockLost as error:
+            session.debts = owed_by(session.throttles)
+            raise with_result(error, session.result(RunState.FAILED)) from error
 
 
 def _cancelled(session: Session) -> RunResult:
@@ -44,9 +48,8 @@ def _cancelled(session: Session) -> RunResult:
     session.tell("cancel", Outcome.STARTED, plan=plan.id)
     try:
         outcome = withdraw(session, _to_take_back(session.itinerary, observed))
-    except LockLost as error:
-        owe_all(session, "the cluster's lock was lost")
-        raise with_result(error, session.result(RunState.FAILED)) from error
+    except LockLost:
+        raise
     except ReconcilerError as error:
         take_all_off(session)
         raise with_result(error, session.result(RunState.FAILED)) from error

@@ -30,6 +30,7 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
         take_all_off(session)
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
+        session.debts = owed_by(session.throttles)
     is_stopped = isinstance(error, StoppedEarly)
     outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
     with suppress(OSError, ReconcilerError):

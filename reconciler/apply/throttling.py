@@ -155,13 +155,6 @@ def take_all_off(session: Session) -> None:
     session.debts = [one.problem for one in owed]
 
 
-def owe_all(session: Session, why: str) -> None:
-    """Name every throttle that is still on as a debt, and leave it on."""
-    topics = [_topic_owed(topic, why, is_passing=False) for topic in session.throttles.topics]
-    brokers = [_broker_owed(broker, why, is_passing=False) for broker in session.throttles.brokers]
-    session.debts = [one.problem for one in (*topics, *brokers)]
-
-
 def _tried(session: Session, take_off: Callable[[Session], list[Owed]], what: str) -> list[Owed]:
     try:
         return take_off(session)

@@ -123,10 +123,8 @@ def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_rig
     assert shortcomings(plan, before, admin.cluster) == []
 
 
-def test_a_cancel_that_loses_the_lock_writes_nothing_more() -> None:
-    locks, before = MemoryLocks(), cluster()
-    plan = whole_plan(before)
-    admin = SimulatedAdmin(before, locks=locks)
+def killed_under_way(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
+    """Run until moves are in flight, then die; return the journal as it is read again."""
     journal = MemoryJournal()
 
     def die(name: str) -> None:
@@ -135,18 +133,67 @@ def test_a_cancel_that_loses_the_lock_writes_nothing_more() -> None:
 
     with planted(die), pytest.raises(Killed):
         run_plan(plan, admin, journal)
-    journal = MemoryJournal([*journal.events, *journal.appended])
+    return MemoryJournal(journal.appended)
+
+
+def boundaries_of_a_cancel() -> int:
+    """Return how many boundaries a cancel passes."""
+    before = cluster()
+    admin = SimulatedAdmin(before)
+    journal = killed_under_way(admin, whole_plan(before))
+    passed: list[str] = []
+    with planted(passed.append):
+        cancel_run(whole_plan(before), admin, journal)
+    return len(passed)
+
+
+@pytest.mark.parametrize("at", range(1, boundaries_of_a_cancel() + 1))
+def test_a_cancel_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(at: int) -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+    admin = SimulatedAdmin(before, locks=locks)
+    journal = killed_under_way(admin, plan)
+    passed: list[str] = []
+    writes: list[int] = []
 
     def lose(name: str) -> None:
+        passed.append(name)
+        if len(passed) == at:
+            locks.expire()
+            writes.append(admin.writes)
+
+    lost: LockLost | None = None
+    with planted(lose):
+        try:
+            cancel_run(plan, admin, journal)
+        except LockLost as error:
+            lost = error
+    assert admin.writes == writes[0], f"written after {passed[at - 1]}"
+    if throttles(admin.cluster) != throttles(before):
+        assert lost is not None
+        assert "keeps" in str(lost)
+    again = MemoryJournal([*journal.events, *journal.appended])
+    assert cancel_run(plan, admin, again).state is RunState.CANCELLED
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_run_that_is_stopped_and_loses_the_lock_names_its_throttles() -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = whole_plan(before)
+    admin = SimulatedAdmin(before, locks=locks)
+    passed: list[str] = []
+
+    def lose(name: str) -> None:
+        passed.append(name)
         if name == "withdraw.before":
             locks.expire()
 
-    writes = admin.writes
-    with planted(lose), pytest.raises(LockLost, match="keeps"):
-        cancel_run(plan, admin, journal)
-    assert admin.writes == writes
-    assert cancel_run(plan, admin, MemoryJournal([*journal.events, *journal.appended])).state is RunState.CANCELLED
-    assert throttles(admin.cluster) == throttles(before)
+    def stopped() -> str | None:
+        return "a test stops it" if "reassign.recorded" in passed else None
+
+    with planted(lose), pytest.raises(StoppedEarly, match="keeps") as ended:
+        run_plan(plan, admin, MemoryJournal(), should_stop=stopped)
+    assert "lock was lost" in str(ended.value)
 
 
 def test_throttles_of_a_run_that_lives_are_not_taken_for_leftovers() -> None:

@@ -63,6 +63,22 @@ def test_a_lock_that_its_holder_removed_is_not_taken_for_the_present_one(tmp_pat
     assert locks.holder is None
 
 
+def test_a_file_that_goes_between_opening_and_locking_is_no_lock(tmp_path: Path) -> None:
+    locks = LockFile(tmp_path / "snapshot.json")
+    first = locks.take(ME)
+
+    class Late(LockFile):
+        def _opened(self) -> int:
+            descriptor = super()._opened()
+            first.release()
+            return descriptor
+
+    second = Late(tmp_path / "snapshot.json").take(ME)
+    with pytest.raises(LockHeld):
+        locks.take(ME)
+    second.release()
+
+
 def test_what_is_no_holders_name_is_not_shown(tmp_path: Path) -> None:
     locks = LockFile(tmp_path / "snapshot.json")
     held = locks.take(ME)

@@ -18,7 +18,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
 from reconciler.model.lock import LOCK_GROUP, Holder
-from reconciler.model.problem import ClusterUnavailable, Refused
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,8 +138,8 @@ class Member:
                 code = self.send(
                     lambda: LeaveGroupRequest(group_id=LOCK_GROUP, members=members, min_version=3)
                 ).error_code
-            except (Unsettled, ClusterUnavailable):
-                continue
+            except (Unsettled, ReconcilerError):
+                break
             if code not in ELSEWHERE:
                 break
             self.coordinator = None
