@@ -15,7 +15,7 @@ pytestmark = pytest.mark.brokers
 BEFORE = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (4, 5, 3)}
 AFTER = {0: (6, 2, 3), 1: (2, 3, 6), 2: (3, 1, 5), 3: (4, 5, 6)}
 DESTINATION = 6
-SLOW = "500kB/s"
+SLOW, SLOWEST = "500kB/s", "100kB/s"
 DONE, INTERRUPTED, TERMINATED = 0, 130, 143
 PATIENCE_SECONDS = 10
 
@@ -34,7 +34,7 @@ def names(run: LiveRun) -> set[str]:
 
 
 def test_a_signal_takes_the_moves_back_and_the_throttles_off(tmp_path: Path, awake: KafkaCluster, tally: Tally) -> None:
-    run = LiveRun(tmp_path, awake, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOW)
+    run = LiveRun(tmp_path, awake, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
     with run.delivery() as delivery:
         for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED)):
             applying = run.start()
