@@ -11,6 +11,7 @@ from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 
 BEAT_SECONDS = 1.0
+BEATS_A_LOOK = 3
 # A write must have arrived before the session ends, so the last part of it does not count.
 MARGIN_SECONDS = 2.0
 # So long a write waits for a coordinator that moves, before the run is told that the cluster does not answer.
@@ -106,7 +107,7 @@ class ClusterLock:
         self._trouble = "no answer yet"
         self._lost: LockLost | None = None
         self._ended = threading.Event()
-        self._beaten_at = now()
+        self._beaten_at, self._beats = now(), 0
         self._generation = member.generation
         self._is_out = self._was_empty = False
         self._confirm(seat.at)
@@ -153,8 +154,11 @@ class ClusterLock:
     def _live(self) -> None:
         while not self._ended.wait(BEAT_SECONDS) and self._lost is None:
             before, self._beaten_at = self._beaten_at, now()
+            self._beats += 1
             try:
                 self._beat(before)
+                if self._beats % BEATS_A_LOOK == 0:
+                    self.member.look_elsewhere()
             except Unsettled as error:
                 self._trouble = str(error)
             except ReconcilerError as error:
@@ -167,11 +171,12 @@ class ClusterLock:
             return
         sent_at = now()
         try:
-            is_settled = self.member.beat()
-            self._confirm(sent_at)
-            if not is_settled:
+            if self.member.beat():
+                self._confirm(sent_at)
+            else:
                 self._keep(self.member.join())
         except Forgotten:
+            self._doubt()
             silent = now() - before
             if silent > self.member.session_seconds:
                 self._lose(f"this process stood still for {silent:.0f} s")
@@ -209,6 +214,11 @@ class ClusterLock:
         with self._changed:
             self._sure_until = sent_at + self.member.session_seconds - MARGIN_SECONDS
             self._changed.notify_all()
+
+    def _doubt(self) -> None:
+        """Be sure of nothing until the coordinator confirms it: it may have forgotten us before our session's end."""
+        with self._changed:
+            self._sure_until = 0.0
 
     def _lose(self, why: str, holder: Holder | None = None) -> None:
         """Tell it, and be in nobody's way: a member that is silent keeps the others waiting."""

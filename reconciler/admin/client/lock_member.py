@@ -102,6 +102,7 @@ class Member:
     member_id: str = ""
     generation: int = UNKNOWN_GENERATION
     coordinator: int | None = None
+    looks: int = 0
 
     def join(self) -> Seat:
         """Take a place in the group, or keep it in a new generation; waits for those members that are silent."""
@@ -148,6 +149,17 @@ class Member:
     def begin_anew(self) -> None:
         """Forget the place, not the coordinator."""
         self.member_id, self.generation = "", UNKNOWN_GENERATION
+
+    def look_elsewhere(self) -> None:
+        """Ask a broker that is not the coordinator who is: one that is cut off from the others goes on believing it is.
+
+        A wrong word does no harm: who is none says so, and the next look corrects it within the session.
+        """
+        self.looks += 1
+        asked_last = {broker for broker, until in self.wire.avoided.items() if until > time.monotonic()}
+        others = [broker for broker in self.wire.brokers() if broker != self.coordinator and broker not in asked_last]
+        if others:
+            self.coordinator = self._found(others[self.looks % len(others)])
 
     def described(self) -> Described:
         """Return the group as its coordinator tells of it to anybody."""
@@ -209,10 +221,10 @@ class Member:
             self.coordinator = None
             raise Unsettled(str(error)) from None
 
-    def _found(self) -> int:
-        """Return the group's coordinator, as any broker knows it."""
+    def _found(self, broker: int | None = None) -> int:
+        """Return the group's coordinator, as that broker, or any, knows it."""
         try:
-            answer = self.wire.ask(_finding, None, ANSWER_SECONDS)
+            answer = self.wire.ask(_finding, broker, ANSWER_SECONDS)
         except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
             raise Unsettled(str(error)) from None
         (told,) = answer.coordinators
