@@ -29,8 +29,9 @@ def what_is_missing() -> str | None:
     missing = [tool for tool in ("ip", "unshare", "nsenter") if shutil.which(tool) is None]
     if missing:
         return f"a private network takes {', '.join(missing)}"
-    done = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else f"no network namespace may be made here: {done.stderr.strip()}"
+    links = "ip link add bridge type bridge && ip link add one type veth peer name other"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", links], capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"no private network may be made here: {done.stderr.strip()}"
 
 
 class PrivateNetwork:
