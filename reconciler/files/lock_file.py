@@ -10,7 +10,7 @@ from reconciler.model.lock import Holder, LockHeld
 from reconciler.model.problem import Refused
 
 _MOST_BYTES = 4096
-_TAKE_TRIES, _READ_TRIES, _PAUSE_SECONDS = 4, 20, 0.01
+_TAKE_TRIES, _READ_TRIES, _PAUSE_SECONDS = 3, 50, 0.004
 
 
 class LockFile:
@@ -31,10 +31,11 @@ class LockFile:
 
     @property
     def holder(self) -> Holder | None:
-        """Who holds the lock, None while it is free."""
-        if not self.path.exists():
+        """Who holds the lock, None while it is free, or where its file may not be read."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
             return None
-        descriptor = self._opened()
         is_free = self._is_locked(descriptor)
         os.close(descriptor)
         return None if is_free else self._named()
