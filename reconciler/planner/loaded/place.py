@@ -10,6 +10,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.demand import Bench, Slot, Still
 from reconciler.planner.loaded.arrays import Bools, Ints
 from reconciler.planner.loaded.bands import Bands, bands_of
+from reconciler.planner.loaded.beam import within_bands
 from reconciler.planner.loaded.cheapest import cheapest
 from reconciler.planner.loaded.exchanges import Placement, outside
 from reconciler.planner.loaded.relax import Goal, Relaxation, lower_bound
@@ -170,6 +171,8 @@ def _sets(task: Task, bands: Bands, goal: Goal) -> tuple[Placement, Ints, int]:
     repair(found, wanted, goal, kinds=(True, False))
     spare(found, wanted, goal)
     trim(found, wanted, goal)
+    if not wanted.are_kept(found.loads):
+        found = within_bands(task, wanted, goal) or found
     return found, relaxed.prices, relaxed.shift
 
 
