@@ -6,6 +6,7 @@ from enum import StrEnum
 
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
+LIMITS = (CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE)
 
 
 @dataclass(frozen=True, slots=True, order=True)

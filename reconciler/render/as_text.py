@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -65,7 +65,9 @@ def _head(reviewed: Plan) -> list[str]:
 def findings(reviewed: Plan, *, root: str = "") -> list[str]:
     """Return the plan's violations and warnings, one a line, and what would make it fit."""
     found = problems([*reviewed.violations, *reviewed.warnings], root=root)
-    if reviewed.what_if and reviewed.violations and not reviewed.remedies:
+    # Of a broken policy nobody knows what would satisfy it, so nothing was looked for.
+    is_over_a_limit = any(each.code in LIMITS for each in reviewed.violations)
+    if reviewed.what_if and is_over_a_limit and not reviewed.remedies:
         return [*found, NOTHING_FITS]
     return found + remedy_lines(reviewed.remedies, root=root)
 

@@ -11,6 +11,7 @@ from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.what_if import WhatIf
 from reconciler.render import as_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -184,3 +185,9 @@ def test_replicas_on_dead_brokers_are_one_line_whatever_documents_declare_their_
     dead = [_move(name, (1, 2), (3, 2), Reason.DEAD_BROKER, GIB) for name in ("a", "b")]
     moves = [replace(move, at=Location("t.yaml", line)) for line, move in enumerate(dead, start=1)]
     assert "~ dead broker: 2 partitions leave broker 1    2 replicas to move, 2.0 GiB\n" in as_text.plan(_plan(*moves))
+
+
+@pytest.mark.parametrize(("code", "is_told"), [("KR412", True), ("KR430", False)])
+def test_only_of_a_limit_it_is_told_that_no_change_would_make_it_fit(*, code: str, is_told: bool) -> None:
+    broken = _plan(violations=(Problem(code, "too much"),), what_if=WhatIf(("drain=5",)))
+    assert any("No single change" in line for line in as_text.findings(broken)) == is_told
