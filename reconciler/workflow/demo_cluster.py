@@ -14,7 +14,7 @@ MIB = 1024**2
 DAY = 24 * 60 * 60 * 1000
 
 CLUSTER_ID = "ZGVtby1kZW1vLWRlbW8tMQ"
-OBSERVED_AT = "2026-11-21T14:00:00Z"
+OBSERVED_AT = "2026-11-01T14:00:00Z"
 RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 SIDES = ((1, 2, 3), (4, 5, 6))
 LOG_DIRS = ("/var/lib/kafka/d1", "/var/lib/kafka/d2")
