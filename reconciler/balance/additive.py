@@ -7,8 +7,8 @@ are of whole thousandths, as in `buckets`.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.buckets import MILLI, MOST_BYTES_PER_SECOND
 from reconciler.balance.replica_load import KEYS, PARTITION, PLACE, at_every_level
+from reconciler.balance.rows import MILLI, MOST_BYTES_PER_SECOND
 from reconciler.balance.trend import significant
 
 _MOST_BYTES_PER_DAY = 1e15

@@ -2,11 +2,12 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.balance.errors import spark_errors
-from reconciler.balance.loads_job import SampleTask, bucketed_samples
+from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples
 from reconciler.files.folders import refuse_foreign
 
 if TYPE_CHECKING:
@@ -42,8 +43,11 @@ def refuse_foreign_tables(out: str) -> None:
     refuse_foreign(Path(out), MARK)
 
 
-def run_balance(spark: "SparkSession", task: BalanceTask) -> "Mapping[str, Found]":
-    """Return what was found, by cluster, and write the tables where a folder for them is named."""
+def run_balance(spark: "SparkSession", task: BalanceTask) -> "tuple[Mapping[str, Found], Mapping[str, int]]":
+    """Return what was found, by cluster, and how often each rule about samples was broken, by its name.
+
+    The tables are written where a folder for them is named. Loads have no samples, hence no rules.
+    """
     from reconciler.balance.collected import collected
     from reconciler.balance.tables import write_tables
 
@@ -51,7 +55,8 @@ def run_balance(spark: "SparkSession", task: BalanceTask) -> "Mapping[str, Found
         found = collected(balance)
         if task.out is not None:
             write_tables(balance, Path(task.out), MARK)
-    return found
+        defects = balance.told.defects if balance.told is not None else {}
+    return found, {rule.value: count for rule, count in defects.items()}
 
 
 @contextmanager
@@ -63,7 +68,10 @@ def _balance(spark: "SparkSession", task: BalanceTask) -> "Iterator[Balance]":
         with balance_of_loads(assigned, loads_of(spark, task.measured)) as balance:
             yield balance
         return
-    seconds = task.measured.bucket_seconds
-    samples = bucketed_samples(spark, task.measured)
-    with balance_of_samples(assigned, samples, seconds, has_all_sizes=task.has_all_sizes) as balance:
+    samples = task.measured
+    alone = rows_of_samples(spark, samples)
+    rows = rows_of_buckets(spark, samples) if alone is None else alone
+    in_need = None if alone is None else partial(rows_of_buckets, spark, samples)
+    seconds, has_all_sizes = samples.bucket_seconds, task.has_all_sizes
+    with balance_of_samples(assigned, rows, seconds, in_need=in_need, has_all_sizes=has_all_sizes) as balance:
         yield balance

@@ -4,109 +4,120 @@ A percentile of a broker is that of its sum in each bucket, never the sum of its
 whole thousandths of a byte a second, hence exact: neither the order of rows nor the number of workers can show.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from reconciler.balance.marks import MARKS
 from reconciler.balance.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
+from reconciler.balance.rows import MILLI, RULES
 from reconciler.balance.trend import growth
-from reconciler.model.balance_report import Level
 
-MILLI = 1000
-# No partition takes in a terabyte a second; a larger rate is a broken sample, hence unknown.
-MOST_BYTES_PER_SECOND = 1e12
-SUMS = ("bytes_in", "seen_in", "bytes_out", "seen_out", "size_bytes", "seen_sizes", "total")
+SUMS = ("bytes_in", "bytes_out", "size_bytes", "seen")
+STRAYS = "strays"
 P95 = 0.95
-_MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
+# A topic's partitions are carried so many at a time: one bit each in a whole number.
+_PART = 64
+# Replicas seen with a size, with what goes out, and with what comes in, share one whole number: two million each.
+_SEEN_BITS = 21
+_SEEN = {"in": 0, "out": _SEEN_BITS, "sizes": 2 * _SEEN_BITS}
 
 
 def carried(partitions: DataFrame) -> DataFrame:
     """Return what carries each partition: the log dirs (or brokers) that its replicas stand on, and its topic.
 
-    One row for each side and partition: cluster, topic, partition, side, carried: an array of carrier, broker, rack,
-    log_dir, topic (what the carrier is), weight (how many replicas it holds), leads (whether it serves consumers),
-    followers, is_total (true once a partition). A carrier's number is a hash of what it is: to number ten thousand in
-    order would take a sort and a join, and two of them share one once in 10^11 clusters.
+    One row for each side, partition and carrier: cluster, topic, partition, then the carrier: carrier, side, place (its
+    broker, rack, log_dir, topic), weight (how many replicas it holds), leads (whether it serves consumers), followers,
+    is_total (true once a partition). A topic is one carrier for each 64 of its partitions. A carrier's number is a hash
+    of what it is: to number ten thousand in order would take a sort and a join, and two of them share one once in 10^11
+    clusters.
     """
     none = F.lit(NO_TEXT)
 
     def on_place(one: Column) -> Column:
         rack, log_dir = F.coalesce(one["racks"], none), F.coalesce(one["log_dirs"], none)
         leads = one["replicas"].eqNullSafe(F.col("leader"))
-        return _carrier((one["replicas"], rack, log_dir, none), F.lit(1), leads, F.expr("false"))
+        return _carrier((one["replicas"], rack, log_dir, none), F.lit(0), F.lit(1), leads, F.expr("false"))
 
     topic = _carrier(
         (F.lit(NO_BROKER), none, none, F.col("topic")),
+        F.floor(F.col("partition") / _PART).cast("int"),
         F.size("replicas"),
         F.col("leader").isNotNull(),
         F.col("side") == BEFORE,
     )
     places = F.transform(F.arrays_zip("replicas", "log_dirs", "racks"), on_place)
-    return partitions.select(*PARTITION, "side", F.concat(places, F.array(topic)).alias("carried"))
+    each = partitions.select(*PARTITION, "side", F.explode(F.concat(places, F.array(topic))).alias("one"))
+    return each.select(*PARTITION, "side", "one.*")
 
 
 def known_carriers(carried: DataFrame) -> DataFrame:
-    """Return one row a carrier: carrier, side, cluster, broker, rack, log_dir, topic."""
-    each = carried.select("side", "cluster", F.explode("carried").alias("one"))
-    return each.select("one.carrier", "side", "cluster", *(f"one.{name}" for name in PLACE)).distinct()
+    """Return what each carrier counts for: one row for each level that it belongs to.
 
-
-def sums(samples: DataFrame, carried: DataFrame) -> DataFrame:
-    """Return what each carrier carries in each bucket.
-
-    Columns: carrier, bucket, bytes_in and bytes_out in thousandths a second, size_bytes, and how many replicas, or
-    leaders, have been seen with each (seen_in, seen_out, seen_sizes). What a leader sends is known only where what its
-    consumers take and, with followers, what these fetch is known. `total`: bytes in and out of the partitions
-    themselves, each counted once.
+    Columns: carrier, is_total, key (a hash of the level's keys), and the keys.
     """
-    needed = ("carrier", "weight", "leads", "followers", "is_total")
-    slim = carried.select(*PARTITION, F.explode("carried").alias("one")).select(
-        *PARTITION, *(f"one.{name}" for name in needed)
-    )
-    exact = samples.select(*PARTITION, "bucket", _milli("bytes_in"), _milli("bytes_out"), "size_bytes")
-    each = exact.join(F.broadcast(slim), on=list(PARTITION), how="inner")
-    sent = F.col("bytes_out") + F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
+    each = carried.select("carrier", "side", "cluster", "place.*", "is_total").distinct()
+    levels = each.transform(at_every_level, ("carrier", "is_total"))
+    return levels.select("carrier", "is_total", F.xxhash64(*KEYS).alias("key"), *KEYS)
+
+
+def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return what each carrier carries in each bucket, of rows with the same marks.
+
+    Columns: carrier (null for rows that nothing known carries), bucket, marks, bytes_in and bytes_out in thousandths a
+    second, size_bytes, `seen`: how many replicas, or leaders, have been seen with each (`seen_with`). What a leader
+    sends is known only where what its consumers take and, with followers, what these fetch is known. Then, for the
+    topics of before and for rows that nothing carries: `total`, bytes in and out of the partitions themselves, each
+    counted once; how many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were
+    written, from `oldest` to `newest`; and each rule's count where rows have them.
+    """
+    slim = carried.select(*PARTITION, "carrier", "weight", "leads", "followers", "is_total")
+    each = rows.join(F.broadcast(slim), on=list(PARTITION), how="left")
+    fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
+    sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
-    return each.groupBy("carrier", "bucket").agg(
-        F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
-        F.sum(F.when(F.col("bytes_in").isNotNull(), F.col("weight"))).alias("seen_in"),
-        F.sum(F.when(F.col("leads"), sent)).alias("bytes_out"),
-        F.count_if(F.col("leads") & sent.isNotNull()).alias("seen_out"),
-        F.sum(F.col("size_bytes") * F.col("weight")).alias("size_bytes"),
-        F.sum(F.when(F.col("size_bytes").isNotNull(), F.col("weight"))).alias("seen_sizes"),
-        F.sum(F.when(F.col("is_total"), itself).otherwise(0)).alias("total"),
+    seen = (
+        F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
+        + _one("out", sent.isNotNull(), F.lit(1))
+        + _one("sizes", F.col("size_bytes").isNotNull(), F.col("weight"))
     )
+    is_told = F.coalesce("is_total", F.lit(col=True))
+    bit = F.expr(f"shiftleft(1L, partition % {_PART})")
+    return each.groupBy("carrier", "bucket", MARKS).agg(
+        F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
+        F.sum(sent).alias("bytes_out"),
+        F.sum(F.col("size_bytes") * F.col("weight")).alias("size_bytes"),
+        F.sum(seen).alias("seen"),
+        F.sum(F.when(F.col("is_total"), itself)).alias("total"),
+        F.count_if(is_told).alias("rows"),
+        F.bit_or(F.when(F.col("is_total") & F.col("is_whole"), bit)).alias("partitions"),
+        F.min(F.when(F.col("is_total"), F.col("written_at"))).alias("oldest"),
+        F.max(F.when(F.col("is_total"), F.col("written_at"))).alias("newest"),
+        *(F.sum(F.when(is_told, F.col(name))).alias(name) for name in RULES if name in rows.columns),
+        *(
+            F.sum(F.when(F.col("carrier").isNull(), F.col(name))).alias(STRAYS)
+            for name in rows.columns
+            if name == "samples"
+        ),
+    )
+
+
+def seen_with(what: str) -> Column:
+    """Return how many have been seen with that: `in`, `out` or `sizes`."""
+    return F.shiftright("seen", _SEEN[what]).bitwiseAND((1 << _SEEN_BITS) - 1)
 
 
 def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the sums of each level in each bucket: the keys, bucket, and SUMS."""
-    named = carried_sums.join(F.broadcast(known), on="carrier", how="inner")
-    levels = named.transform(at_every_level, ("bucket", *SUMS))
-    return levels.groupBy(*KEYS, "bucket").agg(*(F.sum(name).alias(name) for name in SUMS))
-
-
-def spans(by_bucket: DataFrame, bucket_seconds: int) -> DataFrame:
-    """Return one row a cluster: its busiest bucket (of equals the first), the first and last, and how many there are.
-
-    The busiest is that in which most bytes come in from producers and go out to consumers. `step` is the usual time, in
-    seconds, from one bucket to the next, `expected` how many there would be without gaps. Columns: cluster, busiest,
-    first, last, buckets, step, expected.
-    """
-    topics = by_bucket.where((F.col("level") == Level.TOPIC.value) & (F.col("side") == BEFORE))
-    totals = topics.groupBy("cluster", "bucket").agg(F.sum("total").alias("total"))
-    before = F.lag("bucket").over(Window.partitionBy("cluster").orderBy("bucket"))
-    stepped = totals.withColumn("step", F.unix_seconds("bucket") - F.unix_seconds(before))
-    seen = stepped.groupBy("cluster").agg(
-        F.min_by("bucket", F.struct(-F.col("total"), F.col("bucket"))).alias("busiest"),
-        F.min("bucket").alias("first"),
-        F.max("bucket").alias("last"),
-        F.count(F.lit(1)).alias("buckets"),
-        F.coalesce(F.expr(_MEDIAN_STEP), F.lit(bucket_seconds)).cast("long").alias("step"),
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, size_bytes, seen."""
+    levels = F.broadcast(known.select("carrier", "key", "cluster"))
+    each = carried_sums.join(levels, on="carrier", how="inner")
+    unpacked = each.select(
+        "key", "cluster", "bucket", *SUMS[:3], *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
     )
-    length = F.unix_seconds("last") - F.unix_seconds("first")
-    return seen.withColumn("expected", F.greatest(F.floor(length / F.col("step")) + 1, F.col("buckets")))
+    names = (*SUMS[:3], *(f"seen_{what}" for what in _SEEN))
+    return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
 
 
-def statistics(by_bucket: DataFrame, spans: DataFrame) -> DataFrame:
+def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> DataFrame:
     """Return what is told of the buckets.
 
     Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
@@ -115,11 +126,13 @@ def statistics(by_bucket: DataFrame, spans: DataFrame) -> DataFrame:
     """
     few = F.broadcast(spans.select("cluster", "busiest", "expected"))
     joined = by_bucket.join(few, on="cluster", how="inner")
-    return joined.groupBy(*KEYS).agg(*_statistics("in"), *_statistics("out"), growth().alias("growth_bytes_per_day"))
+    told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth().alias("growth_bytes_per_day"))
+    named = F.broadcast(known.select("key", *KEYS).distinct())
+    return told.join(named, on="key", how="inner").drop("key")
 
 
 def _statistics(way: str) -> tuple[Column, ...]:
-    value = F.col(f"bytes_{way}")
+    value = F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))
     at_busiest = F.col("bucket") == F.col("busiest")
     return (
         (F.sum(value) / F.count(value) / MILLI).alias(f"{way}_average"),
@@ -130,19 +143,20 @@ def _statistics(way: str) -> tuple[Column, ...]:
     )
 
 
-def _carrier(place: tuple[Column, Column, Column, Column], weight: Column, leads: Column, is_total: Column) -> Column:
+def _carrier(
+    place: tuple[Column, Column, Column, Column], part: Column, weight: Column, leads: Column, is_total: Column
+) -> Column:
     """Return one carrier of a partition; `place` has its broker, rack, log dir and topic."""
-    number = F.xxhash64("side", "cluster", *place)
-    named = (each.alias(name) for each, name in zip(place, PLACE, strict=True))
+    named = F.struct(*(each.alias(name) for each, name in zip(place, PLACE, strict=True)))
     return F.struct(
-        number.alias("carrier"),
-        *named,
-        weight.alias("weight"),
+        F.xxhash64("side", "cluster", *place, part).alias("carrier"),
+        named.alias("place"),
+        weight.cast("long").alias("weight"),
         leads.alias("leads"),
-        (F.size("replicas") - 1).alias("followers"),
+        (F.size("replicas") - 1).cast("long").alias("followers"),
         is_total.alias("is_total"),
     )
 
 
-def _milli(name: str) -> Column:
-    return F.when(F.col(name) <= MOST_BYTES_PER_SECOND, F.round(F.col(name) * MILLI).cast("long")).alias(name)
+def _one(what: str, condition: Column, count: Column) -> Column:
+    return F.when(condition, count * F.lit(1 << _SEEN[what])).otherwise(0)

@@ -3,13 +3,15 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.effect import MOVED
 from reconciler.balance.jobs_balance import Balance
+from reconciler.balance.normalise import MICROS
 from reconciler.balance.replica_load import AFTER, BEFORE, KEYS, NO_BROKER, NO_TEXT, PLACE
 from reconciler.model.balance_report import (
     Level,
@@ -61,9 +63,8 @@ def collected(balance: Balance) -> Mapping[str, Found]:
         found[cluster].topic_count = max(found[cluster].topic_count, *(row.topics for row in sides.values()))
     for cluster, skews in _skews(balance.skews.collect()).items():
         found[cluster].skews = skews
-    if balance.spans is not None:
-        for row in balance.spans.withColumns(_times("first", "last")).collect():
-            found[row.cluster].span = Span(row.buckets, row.step, row["first"], row["last"])
+    for row in balance.told.spans if balance.told is not None else ():
+        found[row.cluster].span = Span(row.buckets, row.step, _iso(row["first"]), _iso(row["last"]))
     return dict(sorted(found.items()))
 
 
@@ -142,5 +143,5 @@ def _cluster_skews(found: Mapping[tuple[str, str, str], Evenness]) -> "Iterable[
                 yield Skew(measure, statistic, before, after)
 
 
-def _times(*names: str) -> dict[str, Column]:
-    return {name: F.date_format(name, "yyyy-MM-dd'T'HH:mm:ss'Z'") for name in names}
+def _iso(micros: int) -> str:
+    return f"{datetime.fromtimestamp(micros // MICROS, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -20,6 +20,15 @@ def with_growth(samples: DataFrame) -> DataFrame:
     return samples.transform(_beside_the_one_before).transform(_grown).transform(_record_size).transform(_filled)
 
 
+def with_bytes_grown(samples: DataFrame) -> DataFrame:
+    """Return the same for whom only bytes are of interest: marks tell what was done to make `bytes_in`, no more."""
+    was_known = F.col("bytes_in").isNotNull()
+    marks_before = samples.withColumns({"told": F.col(MARKS), "was_known": was_known})
+    grown = marks_before.transform(with_growth)
+    found = F.when(F.col("was_known") | F.col("bytes_in").isNull(), F.col("told")).otherwise(F.col(MARKS))
+    return grown.withColumn(MARKS, found).drop("told", "was_known")
+
+
 def _beside_the_one_before(samples: DataFrame) -> DataFrame:
     """Add `before`: moment, offset and size of the sample before that has either."""
     here = F.when(

@@ -1,6 +1,7 @@
 """The balance job as a whole: from assignments and samples, or loads, to its tables."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance import additive
-from reconciler.balance.buckets import bucketed, carried, known_carriers, spans, statistics, sums
+from reconciler.balance.buckets import bucketed, carried, known_carriers, statistics, sums
 from reconciler.balance.effect import moved
 from reconciler.balance.figures import figures
-from reconciler.balance.replica_load import PARTITION, counts, replicas
+from reconciler.balance.replica_load import BEFORE, PARTITION, counts, replicas
 from reconciler.balance.schemas import LOADS
 from reconciler.balance.skew import skew
+from reconciler.balance.soundness import SPANS, Told, told
 
 if TYPE_CHECKING:
     from reconciler.files.assignment_table import ArrowTable
@@ -24,26 +26,27 @@ if TYPE_CHECKING:
 class Assignments:
     """Who stands where, on each side of each cluster: tables as `files.assignment_table` makes them.
 
-    `has_plan`: there is a side `after`.
+    `has_plan`: there is a side `after`. `partition_counts`: how many partitions each cluster has before.
     """
 
     partitions: DataFrame
     places: DataFrame
     brokers: DataFrame
     has_plan: bool
+    partition_counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The job's tables: `figures` of every level, `skews` over brokers, what a plan `moved`, each cluster's `spans`.
+    """The job's tables: `figures` of every level, `skews` over brokers, what a plan `moved`; and what samples `told`.
 
-    `moved` is None without a plan, `spans` for loads.
+    `moved` is None without a plan, `told` for loads.
     """
 
     figures: DataFrame
     skews: DataFrame
     moved: DataFrame | None
-    spans: DataFrame | None
+    told: Told | None
 
 
 def assignments(
@@ -51,29 +54,50 @@ def assignments(
 ) -> Assignments:
     """Return these tables in Spark."""
     frame = spark.createDataFrame
-    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan)
+    named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
+    counted = Counter(cluster for side, cluster in named if side == BEFORE)
+    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan, counted)
 
 
 @contextmanager
 def balance_of_samples(
-    assigned: Assignments, samples: DataFrame, bucket_seconds: int, *, has_all_sizes: bool = True
+    assigned: Assignments,
+    rows: DataFrame,
+    bucket_seconds: int,
+    *,
+    in_need: Callable[[], DataFrame] | None = None,
+    has_all_sizes: bool = True,
 ) -> Iterator[Balance]:
-    """Yield the balance by samples, one row for each partition and bucket (`schemas.BUCKETED`).
+    """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
-    The samples are read once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`).
-    What is kept of them until the end is one row for each bucket of each broker, rack, log dir and topic.
+    Where these turn out to want their neighbours, those that `in_need` returns are taken instead. The rows are read
+    once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`). What is kept of them
+    until the end is one row for each bucket of each log dir and topic.
     """
-    carriers = carried(assigned.partitions)
-    by_bucket = bucketed(sums(samples, carriers), known_carriers(carriers)).persist()
+    carriers = carried(assigned.partitions).persist()
+    known = known_carriers(carriers).persist()
+    summed = sums(rows, carriers).persist()
+    kept = [carriers, known, summed]
     try:
-        seen = spans(by_bucket, bucket_seconds)
+        found = told(summed, known, assigned.partition_counts, bucket_seconds)
+        if in_need is not None and not found.is_sound:
+            summed.unpersist()
+            rows = in_need()
+            summed = sums(rows, carriers).persist()
+            kept.append(summed)
+            found = told(summed, known, assigned.partition_counts, bucket_seconds)
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
-            standing = with_sizes(standing, _last_sizes(samples))
-        with _balance(assigned, standing, statistics(by_bucket, seen), seen) as found:
-            yield found
+            standing = with_sizes(standing, _last_sizes(rows))
+        spans = rows.sparkSession.createDataFrame(
+            [tuple(row[name] for name in SPANS.names) for row in found.spans], SPANS
+        )
+        rates = statistics(bucketed(summed, known), spans, known)
+        with _balance(assigned, standing, rates, found) as balance:
+            yield balance
     finally:
-        by_bucket.unpersist()
+        for table in kept:
+            table.unpersist()
 
 
 def loads_of(spark: SparkSession, folder: str) -> DataFrame:
@@ -112,7 +136,7 @@ def _last_sizes(samples: DataFrame) -> DataFrame:
 
 
 @contextmanager
-def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: DataFrame | None) -> Iterator[Balance]:
+def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None) -> Iterator[Balance]:
     found = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan).persist()
     copied = moved(standing) if assigned.has_plan else None
     try:

@@ -37,7 +37,7 @@ class Measured(NamedTuple):
 def bucketed(samples: DataFrame) -> DataFrame:
     """Return the rows of BUCKETED: what every statistic over time, of whatever sum, is computed from."""
     return (
-        samples.transform(_buckets)
+        samples.transform(buckets_of)
         .where(F.col("samples") > 0)
         .withColumn("bucket", F.timestamp_micros(-F.col("bucket_back")))
         .select(*BUCKETED.fieldNames())
@@ -46,14 +46,14 @@ def bucketed(samples: DataFrame) -> DataFrame:
 
 def measured(samples: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
     """Return the loads of normalised samples; `known` has the partitions that there should be, if that is known."""
-    partitions = samples.transform(_buckets).transform(_partitions).persist(StorageLevel.DISK_ONLY)
+    partitions = samples.transform(buckets_of).transform(_partitions).persist(StorageLevel.DISK_ONLY)
     clusters = partitions.transform(lambda each: _clusters(each, bucket_seconds)).persist()
     placed = partitions.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
     loads = placed.where(F.col("seen") > 0).transform(_loads)
     return Measured(loads, _found(placed, known), (partitions, clusters))
 
 
-def _buckets(samples: DataFrame) -> DataFrame:
+def buckets_of(samples: DataFrame) -> DataFrame:
     """Return one row for each partition and bucket; what does not count is only counted."""
     size_at = F.when(F.col("size_bytes").isNotNull(), -F.col("moment_back"))
     cleared = samples.withColumns(
@@ -116,7 +116,7 @@ def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
 def _thousandths(*rates: str) -> Column:
     """Return the sum of those known, in whole thousandths; None where none is known."""
     known = F.coalesce(*(F.col(rate) for rate in rates))
-    each = [F.round(F.coalesce(F.col(rate), F.lit(0.0)) * _THOUSANDTHS).cast("long") for rate in rates]
+    each = [F.floor(F.coalesce(F.col(rate), F.lit(0.0)) * _THOUSANDTHS + F.lit(0.5)) for rate in rates]
     return F.when(known.isNotNull(), sum(each[1:], each[0]))
 
 

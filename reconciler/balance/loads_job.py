@@ -49,6 +49,34 @@ def bucketed_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame":
     return bucketed(_counted(spark, task, known))
 
 
+def rows_of_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame | None":
+    """Return each sample as a row of its own (`rows.alone`); None where it is plain that samples want neighbours."""
+    from reconciler.balance.normalise import cleaned
+    from reconciler.balance.rows import alone
+    from reconciler.balance.sources import read_samples
+
+    if not all(file.may_stand_alone for file in task.files):
+        return None
+    samples = read_samples(spark, task.files, cluster=task.cluster)
+    return alone(cleaned(samples, now=task.now, rates=("bytes_in", "bytes_out")), task.bucket_seconds)
+
+
+def rows_of_buckets(spark: "SparkSession", task: SampleTask) -> "DataFrame":
+    """Return the samples as rows of one partition and bucket each (`rows.beside_others`)."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    from reconciler.balance.growth import with_bytes_grown
+    from reconciler.balance.normalise import normalised
+    from reconciler.balance.rows import beside_others
+    from reconciler.balance.sources import read_samples
+
+    samples = read_samples(spark, task.files, cluster=task.cluster)
+    # What nobody asks for must not be found wrong.
+    asked = samples.withColumn("messages_in", F.lit(None).cast("double"))
+    in_order = normalised(asked, bucket_seconds=task.bucket_seconds, now=task.now)
+    return beside_others(with_bytes_grown(in_order))
+
+
 def run_loads(
     spark: "SparkSession", task: SampleTask, out: Path, report_text: Callable[[LoadReport], str]
 ) -> LoadReport:

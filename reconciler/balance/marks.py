@@ -39,6 +39,11 @@ def is_kept(left_out: Sequence[Rule] = LEFT_OUT) -> Column:
     return F.col(MARKS).bitwiseAND(sum(_BITS[rule] for rule in left_out)) == 0
 
 
+def rules_of(number: int) -> tuple[Rule, ...]:
+    """Return the rules whose marks are in that number."""
+    return tuple(rule for rule, bit in _BITS.items() if number & bit)
+
+
 def counts() -> list[Column]:
     """Return a sum for each rule, named for it."""
     return [F.sum(has(rule).cast("long")).alias(rule.value) for rule in MARKED]

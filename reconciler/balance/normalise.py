@@ -5,6 +5,7 @@ are counted. Where two samples have one partition and one moment, the one whose 
 equally old ones the larger: a rule that neither the order of rows nor of files can change.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -30,10 +31,23 @@ def normalised(samples: DataFrame, *, bucket_seconds: int, now: datetime, known:
     `samples` is as `sources` returns it; `known`, where given, has the `topic, partition` that the cluster has.
     """
     return (
-        samples.transform(_figures_cleaned)
-        .transform(lambda each: _left_out(each, now, known))
+        cleaned(samples, now=now, known=known)
         .transform(lambda each: _in_time(each, bucket_seconds))
         .transform(_written_once)
+    )
+
+
+def cleaned(
+    samples: DataFrame, *, now: datetime, known: DataFrame | None = None, rates: Sequence[str] = RATES
+) -> DataFrame:
+    """Return every sample with the marks that it gets by itself, and what cannot be a measure made unknown.
+
+    Of rates it looks at these only, and of counts at the size where not all rates are asked for, so that the other
+    columns need not be read.
+    """
+    counts = COUNTS if tuple(rates) == RATES else ("size_bytes",)
+    return samples.transform(lambda each: _figures_cleaned(each, rates, counts)).transform(
+        lambda each: _left_out(each, now, known)
     )
 
 
@@ -43,14 +57,14 @@ def by_time() -> WindowSpec:
     return Window.partitionBy(*GROUP).orderBy(*NEWEST_FIRST, *ties)
 
 
-def _figures_cleaned(samples: DataFrame) -> DataFrame:
+def _figures_cleaned(samples: DataFrame, rates: Sequence[str], counts: Sequence[str]) -> DataFrame:
     """Make unknown what cannot be a rate, a size or an offset."""
-    is_strange = _any_of([_is_no_rate(F.col(rate)) for rate in RATES])
-    is_negative = _any_of([F.col(name) < 0 for name in (*RATES, *COUNTS)])
+    is_strange = _any_of([_is_no_rate(F.col(rate)) for rate in rates])
+    is_negative = _any_of([F.col(name) < 0 for name in (*rates, *counts)])
     found = marks(F.col(MARKS), mark(Rule.NOT_A_NUMBER, is_strange), mark(Rule.NEGATIVE, is_negative))
-    rates = {rate: F.when((F.col(rate) >= 0) & ~_is_no_rate(F.col(rate)), F.col(rate)) for rate in RATES}
-    counts = {name: F.when(F.col(name) >= 0, F.col(name)) for name in COUNTS}
-    return samples.withColumns({MARKS: found, **rates, **counts})
+    known_rates = {rate: F.when((F.col(rate) >= 0) & ~_is_no_rate(F.col(rate)), F.col(rate)) for rate in rates}
+    known_counts = {name: F.when(F.col(name) >= 0, F.col(name)) for name in counts}
+    return samples.withColumns({MARKS: found, **known_rates, **known_counts})
 
 
 def _any_of(conditions: list[Column]) -> Column:

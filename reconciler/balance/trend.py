@@ -16,7 +16,7 @@ def growth() -> Column:
     A replica that was not seen in a bucket counts there as the mean of those that were; null below two buckets.
     """
     mean_size = F.when(F.col("seen_sizes") > 0, F.col("size_bytes") / F.col("seen_sizes"))
-    slope = F.regr_slope(mean_size, F.unix_micros("bucket") / F.lit(_MICROS_PER_DAY))
+    slope = F.regr_slope(mean_size, F.col("bucket") / F.lit(_MICROS_PER_DAY))
     return significant(slope * F.max("seen_sizes"))
 
 

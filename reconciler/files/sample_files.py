@@ -38,6 +38,9 @@ class Kind(StrEnum):
     SNAPSHOT = "snapshot"
 
 
+_TABLES = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES)
+
+
 @dataclass(frozen=True, slots=True)
 class SampleFile:
     """One file of samples, with an absolute path or a URI.
@@ -56,6 +59,11 @@ class SampleFile:
     def names(self) -> frozenset[str]:
         """The columns by name, those of folders included."""
         return frozenset((*dict(self.columns), *self.folders))
+
+    @property
+    def may_stand_alone(self) -> bool:
+        """Whether its samples may well have all their rates, so that none has to be made from growth."""
+        return self.kind in _TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_replicas(self) -> bool:

@@ -175,7 +175,9 @@ class BalanceReport:
     """The balance of each cluster, by name.
 
     `from_samples`: rates are those of time buckets; otherwise loads were read, so averages and peaks only. `source`
-    names what was read. `defects`: what was wrong with the samples, by the name of the rule, with how many rows.
+    names what was read. `defects`: how often samples broke each rule (`load_report.Rule`, by its name), most often 0,
+    over all clusters; empty where loads were read. Rules are held against what the figures come from: bytes and sizes,
+    and offsets only where a rate had to be made from them.
     """
 
     source: str

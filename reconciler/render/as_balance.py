@@ -12,10 +12,12 @@ from reconciler.render.groups_tables import Table
 def balance(report: BalanceReport) -> str:
     """Return each cluster: how even it is, what deserves a look, its brokers, racks, log dirs, topics, what moves.
 
-    Several clusters stand in one table first. The worst comes first everywhere.
+    Several clusters stand in one table first, what was wrong with samples last. The worst comes first everywhere.
     """
     blocks = [table(balance_tables.fleet(report))] if len(report.clusters) > 1 else []
     blocks += [list(_cluster(report, cluster)) for cluster in report.clusters]
+    wrong = [f"  {each}" for each in balance_tables.defects(report)]
+    blocks += [["Samples", *wrong]] if wrong else []
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 

@@ -13,6 +13,8 @@ def balance(report: BalanceReport) -> str:
     """Return each cluster under a heading of its own, after one table of several."""
     blocks = ["### reconciler balance", table(balance_tables.fleet(report))] if len(report.clusters) > 1 else []
     blocks += [block for cluster in report.clusters for block in _cluster(report, cluster)]
+    wrong = [f"- {sentence(each)}" for each in balance_tables.defects(report)]
+    blocks += ["**Samples**", "\n".join(wrong)] if wrong else []
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     blocks += ["\n".join(f"- {sentence(each.message)} ({each.code})" for each in warnings)] if warnings else []
     return "\n\n".join(blocks) + "\n"

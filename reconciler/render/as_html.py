@@ -18,7 +18,7 @@ from reconciler.model.balance_report import (
     Skew,
 )
 from reconciler.model.evenness import Evenness
-from reconciler.render.balance_tables import KAFKA_IMBALANCE, statistic
+from reconciler.render.balance_tables import KAFKA_IMBALANCE, defects, statistic
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Chart, Member, chart
 from reconciler.render.html_tables import (
@@ -108,7 +108,7 @@ def balance(report: BalanceReport) -> str:
         pages=pages,
         statistic=_STATISTIC_WORDS[statistic(report)],
         has_plan=report.has_plan,
-        defects=tuple((visible(name), count_text(count)) for name, count in sorted(report.defects.items())),
+        defects=tuple(defects(report)),
         warnings=tuple(f"{visible(each.message)} ({each.code})" for each in report.warnings),
     )
 

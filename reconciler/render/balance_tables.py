@@ -14,6 +14,7 @@ from reconciler.model.balance_report import (
     Skew,
 )
 from reconciler.model.evenness import Evenness
+from reconciler.model.load_report import Rule
 from reconciler.render.groups_tables import Table
 from reconciler.render.units import counted, duration, number, percent, rate, size
 
@@ -131,6 +132,11 @@ def fleet(report: BalanceReport) -> Table:
         for cluster in sorted(report.clusters, key=lambda one: (-_unevenness(one, ways), one.name))
     ]
     return _cut(head, rows)
+
+
+def defects(report: BalanceReport) -> list[str]:
+    """Return what was wrong with the samples: of each rule that was broken its count, and what was done."""
+    return [f"{number(count)} {rule.treatment}" for rule in Rule if (count := report.defects.get(rule.value, 0))]
 
 
 def title(cluster: ClusterBalance) -> str:

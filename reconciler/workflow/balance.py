@@ -60,12 +60,13 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     sides = sides_of(observed)
     task, told = _task(asked, observed, sides)
     with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
-        found = run_balance(spark, task)
+        found, defects = run_balance(spark, task)
     clusters = _clusters(observed, sides, found, from_samples=asked.loads is None)
     return BalanceReport(
         source=asked.loads if asked.loads is not None else ", ".join(asked.samples),
         from_samples=asked.loads is None,
         clusters=clusters,
+        defects=defects,
         warnings=(*unread, *told),
     )
 

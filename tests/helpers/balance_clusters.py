@@ -120,6 +120,11 @@ def balanced(
     capacities: Mapping[str, Mapping[int, int]] | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance of these clusters by these samples."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    from reconciler.balance.rows import as_rows
+
     tables = assigned(spark, before, after, capacities)
-    with balance_of_samples(tables, sample_frame(spark, samples), BUCKET_SECONDS) as balance:
+    buckets = sample_frame(spark, samples).withColumn("bucket", F.unix_micros("bucket"))
+    with balance_of_samples(tables, as_rows(buckets, F.lit(col=True)), BUCKET_SECONDS) as balance:
         yield balance

@@ -1,0 +1,171 @@
+"""Samples that need no neighbours are summed as they come; those that do are noticed, and everything is counted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from helpers.balance_clusters import assigned
+from helpers.load_oracle import Row, expected_loads
+from helpers.sample_tables import START, drawn_rows, write_by_age
+from helpers.small_cluster import small_cluster
+
+from reconciler.balance.buckets import bucketed, carried, known_carriers, sums
+from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples
+from reconciler.balance.soundness import Told, told
+from reconciler.files.sample_files import find_sample_files
+from reconciler.model.load_report import Rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+MINUTE = 60
+# More than 64 partitions: a topic is then carried in two parts.
+PARTITIONS = 70
+Summed = dict[tuple[int, int], tuple[int, ...]]
+
+
+class Lake:
+    """A cluster `one` of 70 partitions on three brokers, and what the sums of its samples come to."""
+
+    def __init__(self, spark: "SparkSession", folder: Path) -> None:
+        self._spark, self._folder, self._count = spark, folder, 0
+        held = small_cluster(*(f"t-{number}: {1 + number % 3},{1 + (number + 1) % 3}" for number in range(PARTITIONS)))
+        self._tables = assigned(spark, {"one": held})
+        self._carriers = carried(self._tables.partitions).persist()
+        self._known = known_carriers(self._carriers).persist()
+
+    def alone(self, rows: Sequence[Row]) -> tuple[Told, Summed]:
+        """Return what is told where each sample is a row of its own."""
+        found = rows_of_samples(self._spark, self._task(rows))
+        assert found is not None
+        return self._summed(found)
+
+    def beside(self, rows: Sequence[Row]) -> tuple[Told, Summed]:
+        """Return what is told where samples are sorted first."""
+        return self._summed(rows_of_buckets(self._spark, self._task(rows)))
+
+    def _task(self, rows: Sequence[Row]) -> SampleTask:
+        self._count += 1
+        folder = write_by_age(self._folder / str(self._count), rows)
+        return SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
+
+    def _summed(self, rows: "DataFrame") -> tuple[Told, Summed]:
+        summed = sums(rows, self._carriers)
+        names = ("bytes_in", "bytes_out", "size_bytes", "seen_in", "seen_out", "seen_sizes")
+        each = bucketed(summed, self._known).collect()
+        found = {(row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each}
+        return told(summed, self._known, self._tables.partition_counts, MINUTE), found
+
+
+@pytest.fixture(scope="module")
+def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return Lake(spark, tmp_path_factory.mktemp("lake"))
+
+
+def _whole(minutes: int = 4) -> list[Row]:
+    """Return a sample for each partition and minute but one, from files written in the order of time."""
+    return [
+        Row(
+            START + minute * MINUTE + 5,
+            "one",
+            "t",
+            number,
+            10.0 * number + minute,
+            3.5,
+            1.0,
+            100 + minute,
+            minute,
+            minute,
+        )
+        for minute in range(minutes)
+        for number in range(PARTITIONS)
+        if (minute, number) != (2, 66)
+    ]
+
+
+def _broken(rows: Sequence[Row]) -> list[Row]:
+    """Return the samples with everything wrong that shows in a sample by itself."""
+    wrong = [
+        replace(rows[0], bytes_out=-1.0),
+        replace(rows[1], bytes_out=float("nan"), size_bytes=-5),
+        replace(rows[2], messages_in=-1.0),
+    ]
+    strays = [
+        replace(rows[3], topic="gone"),
+        replace(rows[3], topic="gone", partition=1, bytes_out=-1.0),
+        replace(rows[4], partition=None),
+        replace(rows[5], ts=float(START + 10**9)),
+    ]
+    return [*wrong, *rows[3:], *strays]
+
+
+def test_what_is_wrong_with_a_sample_by_itself_is_counted_without_sorting(lake: Lake) -> None:
+    rows = _broken(_whole())
+    alone, summed = lake.alone(rows)
+    sorted_first, same = lake.beside(rows)
+    assert alone.is_sound
+    assert {rule: count for rule, count in alone.defects.items() if count} == {
+        Rule.NEGATIVE: 3,
+        Rule.NOT_A_NUMBER: 1,
+        Rule.UNKNOWN_PARTITION: 2,
+        Rule.INCOMPLETE: 1,
+        Rule.FUTURE: 1,
+        Rule.GAP: 1,
+    }
+    assert alone.defects == sorted_first.defects
+    assert [row.asDict() for row in alone.spans] == [row.asDict() for row in sorted_first.spans]
+    assert summed == same
+    assert len({bucket for _, bucket in summed}) == 4
+
+
+def _twice(rows: list[Row]) -> list[Row]:
+    return [*rows, replace(rows[9], bytes_in=1e6)]
+
+
+def _two_in_a_bucket(rows: list[Row]) -> list[Row]:
+    return [*rows, replace(rows[9], ts=(rows[9].ts or 0) + 1)]
+
+
+def _late(rows: list[Row]) -> list[Row]:
+    return [replace(rows[9], written=9), *rows[:9], *rows[10:]]
+
+
+def _without_a_rate(rows: list[Row]) -> list[Row]:
+    return [*rows[:PARTITIONS], replace(rows[PARTITIONS], bytes_in=None), *rows[PARTITIONS + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        (_twice, Rule.DUPLICATE),
+        (_two_in_a_bucket, None),
+        (_late, Rule.LATE),
+        (_without_a_rate, Rule.ESTIMATED),
+    ],
+)
+def test_samples_that_want_their_neighbours_are_noticed(
+    lake: Lake, broken: Callable[[list[Row]], list[Row]], rule: Rule | None
+) -> None:
+    rows = broken(_whole())
+    assert not lake.alone(rows)[0].is_sound
+    counted = {each: count for each, count in lake.beside(rows)[0].defects.items() if count}
+    assert counted == {Rule.GAP: 1, **({rule: 1} if rule else {})}
+
+
+def test_counts_after_sorting_are_the_oracles(lake: Lake) -> None:
+    drawn = [replace(row, messages_in=None, end_offset=None) for row in drawn_rows(5) if row.cluster in {"east", None}]
+    rows = [replace(row, cluster="one", topic="t") for row in drawn if row.cluster is not None]
+    expected = expected_loads(rows, MINUTE, NOW.timestamp()).defects["one"]
+    found = lake.beside(rows)[0].defects
+    assert found.keys() == set(Rule)
+    for rule in set(Rule) - {Rule.MISSING_PARTITION, Rule.ESTIMATED}:
+        assert found[rule] == expected.get(rule.value, 0), rule
+    assert found[Rule.DUPLICATE] > 3
+    assert found[Rule.LATE] > 3
+    assert found[Rule.MISSING_PARTITION] == PARTITIONS - len(
+        {row.partition for row in rows if row.partition not in {None, -1}}
+    )
