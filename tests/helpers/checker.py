@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from helpers.brokers import KafkaCluster
 from helpers.command_line import reconciler
@@ -131,7 +132,17 @@ class Checker:
         self.copies = 0
 
     def look(self) -> Seen:
-        """Return what the brokers and their disks hold now."""
+        """Return what the brokers and their disks hold now; a broker that has just come may not know a topic yet."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while True:
+            try:
+                return self._looked()
+            except KafkaException:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.5)
+
+    def _looked(self) -> Seen:
         observer = Observer(self.kafka.bootstrap)  # a new one: it knows only the brokers that run now
         partitions = {f"{t}-{number}": state for t in self.topics for number, state in observer.topic(t).items()}
         return Seen(

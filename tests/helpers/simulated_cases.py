@@ -35,7 +35,7 @@ from reconciler.workflow.plan import plan_of
 
 MB = 1_000_000
 VERSIONS = ("3.9", "4.1", "4.3")
-SIZES = (0, 3 * MB, 20 * MB, 60 * MB, 150 * MB)
+SIZES = (0, 3 * MB, 20 * MB, 60 * MB, 150 * MB, 600 * MB)
 DISK = 10**13
 BEGIN = "2026-11-21T14:00:00Z"
 

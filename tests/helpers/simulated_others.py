@@ -1,8 +1,9 @@
 """What an outside administrator, failing brokers and producers do to a simulated cluster while a plan runs on it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from helpers.end_state import throttles
 from helpers.simulated_cases import MB, Case
@@ -18,8 +19,7 @@ from reconciler.simulate.records import with_records
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+T = TypeVar("T", int, str)
 
 THEIR_RATE = "7777777"
 THEIR_ITEMS = "0:97,0:98"
@@ -100,17 +100,22 @@ class Others:
 
     def fail_log_dir(self) -> None:
         """Let a log dir go offline, as a full disk does: its broker lives on."""
-        healthy = [(b.id, one) for b in self._cluster.brokers.values() for one in b.log_dirs if not one.is_offline]
-        broker, log_dir = self.random.choice(healthy)
-        self.broken_dirs.append((broker, log_dir))
+        alive = [broker.id for broker in self._cluster.brokers.values() if not broker.is_fenced]
+        flying = [self._cluster.partition(key) for key in sorted(self.world.watch.ours)]
+        destinations = sorted({broker for found in flying if found for broker in found.adding_replicas})
+        broker = self._one_of([one for one in destinations if one in alive], alive)
+        cluster = self._cluster
+        for log_dir in self._cluster.brokers[broker].log_dirs[: self.random.choice((1, 2))]:
+            if not log_dir.is_offline:
+                self.broken_dirs.append((broker, log_dir))
+                cluster = fail_log_dir(cluster, broker, log_dir.path)
         self.world.watch.died[broker] = self.world.clock.now()
-        self.world.happens(
-            f"log dir {log_dir.path} of broker {broker} fails", fail_log_dir(self._cluster, broker, log_dir.path)
-        )
+        self.world.happens(f"log dirs of broker {broker} fail", cluster)
 
     def heal(self) -> None:
         """Let every broker come back, and every log dir."""
-        for broker, log_dir in self.broken_dirs:
+        broken, self.broken_dirs = self.broken_dirs, []
+        for broker, log_dir in broken:
             repaired = repair_log_dir(self._cluster, broker, log_dir)
             self.world.happens(f"log dir {log_dir.path} of broker {broker} works again", unfence(repaired, broker))
         for broker in sorted(self.down):
@@ -165,9 +170,13 @@ class Others:
 
     # Configs
 
+    def _one_of(self, ours: Sequence[T], all_of_them: Sequence[T]) -> T:
+        """Return one of the plan's, mostly."""
+        return self.random.choice(ours if ours and self.random.random() < 0.7 else all_of_them)
+
     def set_rate(self) -> None:
         """Set, or remove, the rate of a broker."""
-        broker = self.random.choice(sorted(self._cluster.brokers))
+        broker = self._one_of(sorted(self.world.watch.rates), sorted(self._cluster.brokers))
         key = self.random.choice(BROKER_THROTTLES)
         request = ConfigRequest(key, *self.random.choice((("SET", THEIR_RATE), ("SET", THEIR_RATE), ("DELETE", ""))))
         where = f"broker {broker} {key}"
@@ -177,10 +186,11 @@ class Others:
 
     def set_list(self) -> None:
         """Set, add to, or remove a topic's throttle list."""
-        topic = self.random.choice(sorted(self._cluster.topics))
+        there = self._cluster.topics
+        topic = self._one_of([name for name, _ in sorted(self.world.watch.items) if name in there], sorted(there))
         key = self.random.choice(TOPIC_THROTTLES)
         value = self._cluster.topics[topic].configs.get(key)
-        choices = [("SET", "*"), ("SET", THEIR_ITEMS), ("DELETE", "")]
+        choices = [("SET", "*"), ("SET", "*"), ("SET", THEIR_ITEMS), ("DELETE", "")]
         choices += [("APPEND", THEIR_ITEMS)] * 3 if value != "*" else []
         request = ConfigRequest(key, *self.random.choice(choices))
         where = f"topic {topic} {key}"
@@ -190,6 +200,8 @@ class Others:
             items = [item for item in self.world.watch.foreign.get(where, "").split(",") if item]
             theirs = ",".join([*items, *(item for item in THEIR_ITEMS.split(",") if item not in items)])
         self.world.watch.others_throttle(where, theirs, self.world.clock.now())
+        if request.operation == "DELETE" and (topic, key) in self.world.watch.items:
+            self.world.watch.contested.add(where)
         self.world.happens(f"others {request.operation} {where} {request.value}", changed)
 
     def change_other_config(self) -> None:

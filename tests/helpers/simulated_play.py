@@ -1,6 +1,5 @@
 """One seed's play: a plan, its run in a bad world, whatever is needed until it has ended, and the judgement."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -17,8 +16,10 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunEnded, RunResult, RunState
+from reconciler.model.topic_partition import TopicPartition
 
 HERE, THERE = "here", "there"
+STALLED = "KR702"
 LONGEST_LAG = 60.0
 ATTEMPTS_IN_PEACE = 2
 
@@ -59,7 +60,7 @@ class _Stage:
         self.crash_at = self.random.randint(1, 60) if self.random.random() < 0.2 else None
         self.stop_at = self.random.randint(1, 40) if self.random.random() < 0.15 else None
         self.deadline = self.random.choice((0.0, 5.0, 60.0)) if self.random.random() < 0.1 else None
-        self.is_cancelled = self.random.random() < 0.15
+        self.is_cancelled = self.random.random() < 0.3
 
     def _weather(self) -> tuple[Weather, list[tuple[int, str]]]:
         random = self.random
@@ -69,9 +70,8 @@ class _Stage:
         brokers = self.case.before.brokers
         lags = {broker: timedelta(seconds=random.uniform(0, most)) for broker in brokers} if most else {}
         kill_at = random.randint(3, 120) if random.random() < 0.2 else None
-        names = sorted(DEEDS)
         deeds = [
-            (int(2 ** random.uniform(0, 7.5)), random.choice(names)) for _ in range(random.choice((0, 1, 1, 2, 4)))
+            (int(2 ** random.uniform(0, 7.5)), random.choice(DEEDS)) for _ in range(random.choice((0, 1, 1, 2, 4)))
         ]
         fates = {kind: rate / 5 if kind in READ_FATES else rate for kind in kinds}
         return Weather(fates, lags, kill_at), deeds
@@ -132,6 +132,7 @@ class _Stage:
             )
         except Killed:
             end = None
+            self.watch.forget()
         except ReconcilerError as error:
             end = error.code
             self.world.diary.append(f"-- {error.code} {error}")
@@ -170,7 +171,28 @@ class _Stage:
         assert not unnamed or self.watch.lag, f"a stop does not name {unnamed}, which are not done: {result.left}"
         for key in our_moves_in_flight(self.watch, self.world.cluster):
             assert str(key) in text or "may still be in flight" in text, f"{key} is left in flight, and not named"
+        self._judge_order(text)
+        if error.code == STALLED:
+            untold = [key for key in sorted(self.watch.moves) if str(key) in text and self._is_into_a_broken_dir(key)]
+            assert not untold, f"log dirs failed into which {untold} are moved, and nobody is told"
         self._judge_debts(result)
+
+    def _is_into_a_broken_dir(self, key: TopicPartition) -> bool:
+        """Whether a destination of a partition's moves has had no working log dir for as long as the run waited."""
+        broken = [broker for broker, _ in self.others.broken_dirs]
+        dead = {b for b in broken if broken.count(b) == len(self.case.before.brokers[b].log_dirs)} - self.others.down
+        partition = self.world.cluster.partition(key)
+        went_back = dead.difference(partition.replicas if partition else ())
+        return any(broker in went_back for _, move in self.watch.moves[key] for broker in move.added)
+
+    def _judge_order(self, text: str) -> None:
+        """What was taken back is on one of its lists, in order."""
+        for key, chain in self.watch.moves.items():
+            partition = self.world.cluster.partition(key)
+            lists = [chain[0][1].from_replicas, *(move.to_replicas for _, move in chain)]
+            if partition is None or partition.is_reassigning or self.watch.is_touched(key) or str(key) in text:
+                continue
+            assert partition.replicas in lists, f"{key} is left on {partition.replicas}, which is none of {lists}"
 
     def _judge_debts(self, result: RunResult) -> None:
         told = "\n".join([*result.messages, *(str(debt) for debt in result.debts)])
@@ -187,6 +209,7 @@ class _Stage:
         self._peace()
         if self.is_cancelled:
             self._cancel()
+        self.world.clock.sleep(3600)
         for attempt in range(ATTEMPTS_IN_PEACE):
             try:
                 result = run_plan(self.case.plan, self.world, self.journal)
@@ -215,13 +238,19 @@ class _Stage:
         self.watch.lag = timedelta(0)
         self.others.heal()
         self.world.clock.sleep(lag.total_seconds() + 5)
-        self.world.events.sleep(3600)
 
     def _cancel(self) -> None:
         self.world.diary.append("-- cancel")
-        with suppress(ReconcilerError):
+        text = ""
+        try:
             cancel_run(self.case.plan, self.world, self.journal)
+        except ReconcilerError as error:
+            text = str(error)
+            self.world.diary.append(f"-- {error.code} {error}")
+            if not self._is_true_conflict(error):
+                raise
         self._close_journal()
+        self._judge_order(text)
         behind = left_behind(self.watch, self.world.cluster)
         assert not behind, f"cancel leaves {behind}"
 
@@ -251,17 +280,17 @@ DEEDS = (
     "a broker dies",
     "a broker bounces",
     "the controller dies",
-    "a log dir fails",
-    "takes over a partition of ours",
+    *("a log dir fails",) * 2,
+    *("takes over a partition of ours",) * 3,
     "moves another partition",
-    "cancels a move of ours",
+    *("cancels a move of ours",) * 2,
     "elects",
     "sets a rate",
-    "sets a throttle list",
+    *("sets a throttle list",) * 3,
     "changes another config",
     "changes a config of ours",
     "adds partitions",
     "deletes a topic",
-    "makes a topic again",
+    *("makes a topic again",) * 2,
     "produces",
 )

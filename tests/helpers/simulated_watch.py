@@ -16,6 +16,8 @@ from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
+SOON = timedelta(seconds=10)
+"""How long a request without an answer may take to show, at least."""
 MIN_ISR = "min.insync.replicas"
 
 
@@ -50,6 +52,7 @@ class Watch:
         self.topics_of_others: dict[str, datetime] = {}
         self.died: dict[int, datetime] = {}
         self.ours: set[TopicPartition] = set()
+        self.asked: dict[tuple[TopicPartition, Replicas], tuple[datetime, bool]] = {}
         self.listed_at: datetime | None = None
         self.configs_read_at: datetime | None = None
         self.foreign_changes: dict[str, datetime] = {}
@@ -98,17 +101,22 @@ class Watch:
             self._submitted(key, tuple(target), partition, now)
 
     def _submitted(self, key: TopicPartition, target: Replicas, partition: Partition, now: datetime) -> None:
+        was, topic = self.case.before.topics.get(key.topic), self.truth.topics[key.topic]
+        if was is not None and was.topic_id != topic.topic_id and not self._is_news(key, now):
+            raise Broken(f"submits {key} to {target}, but somebody has made {key.topic} again")
         if partition.is_reassigning and not self._is_news(key, now):
             raise Broken(f"submits {key} to {target} over its reassignment to {partition.target_replicas}")
         lists = [self.moves[key][0][1].from_replicas, *(move.to_replicas for _, move in self.moves[key])]
         if target not in lists:
             raise Broken(f"{key} is submitted to {target}, which is not in the plan: {lists}")
         is_known = not self.is_touched(key)
-        if is_known and not self.lag and target == partition.replicas:
+        if is_known and target == partition.replicas and self._is_known_to_be_there(key, target, now):
             raise Broken(f"submits {key} to {target}, where it is")
         if is_known and len(target) < min(len(partition.target_replicas), len(lists[-1])):
             raise Broken(f"{key} goes from {partition.target_replicas} to {target}: fewer than wanted")
         dead = [b for b in target if not self.truth.is_alive(b) and not self._died_lately(b, now)]
+        if is_known and set(dead) - set(partition.replicas):
+            raise Broken(f"{key} goes to {target}, of which {dead} are dead: it would never end")
         live = len(target) - len(dead)
         live_before = sum(self.truth.is_alive(b) for b in partition.replicas)
         if live < min(self._min_isr(key.topic, len(target)), live_before):
@@ -117,6 +125,26 @@ class Watch:
             self._in_order(key, target)
             self._racks(key, partition.target_replicas, target)
             self._throttled(key, target, partition)
+
+    def _is_known_to_be_there(self, key: TopicPartition, target: Replicas, now: datetime) -> bool:
+        """Whether a run sees, or must remember, that a request had its effect."""
+        asked, is_answered = self.asked.get((key, target), (now - 2 * SOON - self.lag, True))
+        return not self.lag or now - asked <= (self.lag if is_answered else SOON)
+
+    def sent(self, targets: Mapping[TopicPartition, Sequence[int] | None], now: datetime) -> None:
+        """Take note of a request whose answer is not there yet, and may never be."""
+        self.asked.update({(key, tuple(target)): (now, False) for key, target in targets.items() if target})
+
+    def answered(self, key: TopicPartition, target: Sequence[int] | None, now: datetime, *, is_ok: bool) -> None:
+        """Take note of an answer; after a refusal a run may ask again."""
+        if target is not None and is_ok:
+            self.asked[key, tuple(target)] = (now, True)
+        elif target is not None:
+            self.asked.pop((key, tuple(target)), None)
+
+    def forget(self) -> None:
+        """Take note that the process died: what it was answered is forgotten, and may not show yet."""
+        self.asked.clear()
 
     def _is_news(self, key: TopicPartition, now: datetime) -> bool:
         """Whether somebody else changed a partition after the run could see it."""

@@ -24,6 +24,8 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 CALL_SECONDS = 0.01
+NETWORK = 10_000_000
+"""Slow, so that what runs without a throttle takes a while, too."""
 TICK_SECONDS = 0.1
 TIME_OUT_SECONDS = 30.0
 LATEST_SECONDS = 0.9
@@ -100,7 +102,7 @@ class World(SimulatedAdmin):
         self._at_rest = Cluster("none")
         self._unpassed = 0.0
         self._shown: dict[int, tuple[object, object]] = {}
-        super().__init__(before)
+        super().__init__(before, network_bytes_per_second=NETWORK)
         self.events = EventClock(self.clock.now(), self._pass_time)
         self.clock = self.events
         self._past.append(before)
@@ -150,8 +152,12 @@ class World(SimulatedAdmin):
         if len(targets) > 1 and self._fate(("half",)) is not None:
             dropped = sorted(targets)[len(targets) // 2 :]
             taken = {key: target for key, target in targets.items() if key not in dropped}
+        self.watch.sent(targets, self.clock.now())
         answers = super().reassign(taken, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
-        return {**answers, **dict.fromkeys(dropped, Answer("UNKNOWN_SERVER_ERROR"))}
+        answers = {**answers, **dict.fromkeys(dropped, Answer("UNKNOWN_SERVER_ERROR"))}
+        for key, answer in answers.items():
+            self.watch.answered(key, targets[key], self.clock.now(), is_ok=answer.is_ok)
+        return answers
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         self._told("elect", [str(key) for key in topic_partitions])

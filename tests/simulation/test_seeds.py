@@ -4,11 +4,14 @@ pytest tests/simulation --seeds 10000                more of them
 pytest tests/simulation --first-seed 4711 --seeds 1  one again, with its diary
 """
 
+import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from helpers.simulated_many import corpus_seeds, kept, played
+from helpers.figures import Tell
+from helpers.simulated_many import corpus_seeds, in_processes, kept, played
 from helpers.simulated_play import Play
 
 CORPUS = Path(__file__).with_name("corpus.txt")
@@ -36,3 +39,23 @@ def test_seeds_that_failed_once_and_a_few_others_end_as_they_must() -> None:
 
 def test_a_seed_means_the_same_each_time() -> None:
     assert [played(seed) for seed in range(5)] == [played(seed) for seed in range(5)]
+
+
+@pytest.mark.simulation
+def test_whatever_happens_a_run_does_nothing_unsafe_and_ends_as_planned(
+    pytestconfig: pytest.Config, figures: Tell
+) -> None:
+    first, count = int(pytestconfig.getoption("--first-seed")), int(pytestconfig.getoption("--seeds"))
+    seeds = range(first, first + count)
+    began = time.monotonic()
+    plays = judged(zip(seeds, in_processes(played, seeds), strict=True))
+    ends = Counter(end for play in plays for end in play.ends)
+    figures(
+        "simulation",
+        f"{len(plays):,} seeds from {first} in {time.monotonic() - began:.0f} s: {sum(ends.values()):,} runs, "
+        f"{ends['killed']:,} killed, {sum(play.faults for play in plays):,} faults, "
+        f"{sum(play.requests for play in plays):,} writes, {sum(play.calls for play in plays):,} calls, none wrong",
+    )
+    if first == 0 and count >= 1000:
+        assert ends["done"] > count / 2
+        assert len(ends) > 8, ends
