@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from helpers.spark_cluster import SparkCluster, spark_cluster, spark_program
+from helpers.spark_cluster import QUICK_JAVA_EVERYWHERE, SparkCluster, spark_cluster, spark_program
 from pyarrow import dataset, parquet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def _run(*command: str, cwd: Path, **environment: str) -> str:
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**held, "PYTHONPATH": str(ROOT), **environment},
+        env={**held, "PYTHONPATH": str(ROOT), **QUICK_JAVA_EVERYWHERE, **environment},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,

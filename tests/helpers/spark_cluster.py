@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from helpers.spark_session import QUICK_JAVA
+
+# Every Java that is started reads it, executors too.
+QUICK_JAVA_EVERYWHERE = {"JDK_JAVA_OPTIONS": QUICK_JAVA}
 _LOOPBACK = "127.0.0.1"
 _MASTER_READY = "I have been elected leader"
 _WORKER_READY = "Successfully registered with master"
@@ -39,7 +43,7 @@ def spark_program(name: str) -> str:
 def spark_cluster(folder: Path) -> Iterator[SparkCluster]:
     """Yield a cluster of two workers with a core and 1 GiB each; logs and work folders go into that folder."""
     # A worker must hold an executor of 1 GiB, Spark's default: with less a job would wait for ever, and not say why.
-    own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable}
+    own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable, **QUICK_JAVA_EVERYWHERE}
     environment = {**os.environ, **own, "SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
     port = _free_port()
     url = f"spark://{_LOOPBACK}:{port}"

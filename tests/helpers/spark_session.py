@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIXTURE = "spark"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,6 +29,8 @@ def spark() -> Iterator["SparkSession"]:
 
     builder = SparkSession.builder
     chosen = settings("local[2]", {}, driver_memory="1g") | {"spark.sql.shuffle.partitions": "2"}
+    # Tests run each plan once, on a handful of rows: to compile it well costs more than to run it.
+    chosen["spark.driver.extraJavaOptions"] += f" {QUICK_JAVA}"
     for name, value in chosen.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
