@@ -76,6 +76,7 @@ def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
     text = "\n".join([*lines, *(str(debt) for debt in session.debts)])
+    session.notify(text)  # at once: connections, and the lock, may take their time to end
     return StoppedEarly(text, code="KR715", result=session.result(RunState.STOPPED, left))
 
 

@@ -52,6 +52,12 @@ def command(
     if log_dirs and not plan.foretold_log_dirs:
         tell(NO_LOG_DIR)
     started = time.monotonic()
+    told: list[str] = []
+
+    def notify(text: str) -> None:
+        told.append(text)
+        tell(text)
+
     with stopping() as stop, running(plan.cluster_name) as progress:
         try:
             applied = apply_plan(
@@ -62,12 +68,13 @@ def command(
                 max_duration=max_duration,
                 should_stop=stop.reason,
                 progress=progress,
-                notify=tell,
+                notify=notify,
             )
         except (RunEnded, KeyboardInterrupt) as error:
             if stop.exit is None:
                 raise
-            tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
+            if str(error) not in told:
+                tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
             return stop.exit
     if dry_run:
         _tell_steps(applied.result, asked)

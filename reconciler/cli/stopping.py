@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from types import FrameType
 
 from reconciler.cli.exits import Exit
 
+LAST_SECONDS = 8.0
+"""How long the second signal leaves to say what is left behind, and to close connections."""
 _STDERR = 2
 _EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
@@ -36,6 +39,7 @@ def stopping() -> Iterator[Stopping]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if seen.came is not None:
+            _end_soon(_EXITS[seen.came])
             raise KeyboardInterrupt
         seen.came = signal.Signals(number)
         _tell_at_once(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.\n")
@@ -46,6 +50,13 @@ def stopping() -> Iterator[Stopping]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _end_soon(code: Exit) -> None:
+    """End the process after a while whatever it waits for: a frozen broker's answer, or a thread that does."""
+    timer = threading.Timer(LAST_SECONDS, os._exit, (int(code),))
+    timer.daemon = True
+    timer.start()
 
 
 def _tell_at_once(text: str) -> None:

@@ -100,6 +100,7 @@ def plan_of(
     from reconciler.groups.coordinator import coordinator_warnings
     from reconciler.planner.place import plan_placement
     from reconciler.staging.assembly import assemble
+    from reconciler.staging.intake import throttle_violations, throttle_warnings
     from reconciler.staging.stages import stage_moves
 
     names = _matching(desired, observed, only) if only else None
@@ -123,6 +124,10 @@ def plan_of(
             *warnings_of_growth(observed, placed.topic_changes),
             *coordinator_warnings(staged.stages, observed),
             *warnings,
+            *(throttle_warnings(staged.stages, desired.cluster.moves, loads) if loads is not None else ()),
+        ),
+        violations=(
+            throttle_violations(staged.stages, observed, desired.cluster.moves, loads) if loads is not None else ()
         ),
     )
     refuse_unsafe(plan, observed, rules)

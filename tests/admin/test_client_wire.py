@@ -1,5 +1,7 @@
 """What is asked again, what never is, and how large a request may be: against scripted brokers."""
 
+import threading
+import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -468,3 +470,18 @@ def test_a_group_with_a_protocol_of_its_own_is_described_without_being_understoo
     assert (found["lock"].protocol, found["lock"].members) == ("v1", (GroupMember("m", "c", "10.0.0.1"),))
     assert (found["new"].state, found["new"].members) == ("Assigning", ())
     assert found["odd"].members[0].assignment == {}
+
+
+def test_an_interrupt_does_not_wait_for_a_broker_that_never_answers() -> None:
+    released = threading.Event()
+    started = time.monotonic()
+
+    def interrupted() -> None:
+        with wire._threads(1) as pool:
+            pool.submit(released.wait, 60)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - started < 30
+    released.set()

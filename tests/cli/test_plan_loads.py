@@ -76,3 +76,14 @@ def test_loads_of_another_cluster_or_none_are_refused(reconciler: Program, files
     ended = reconciler(*files, "--loads", "nowhere")
     assert ended.code == 1
     assert "--loads nowhere: there is no such folder" in ended.err
+
+
+def test_a_throttle_that_producers_use_up_is_refused_before_it_runs(
+    reconciler: Program, files: Files, tmp_path: Path
+) -> None:
+    file = tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml"
+    file.write_text(file.read_text("utf-8").replace("throttle: 50MiB/s", "throttle: 1KiB/s"), encoding="utf-8")
+    ended = reconciler(*files, "--loads", "loads", "--out", "plan.json")
+    assert (ended.code, "KR414" in ended.out + ended.err) == (3, True)
+    assert "would never end: beside the copy, broker" in ended.out + ended.err
+    assert "KR414" in {one["code"] for one in json.loads((tmp_path / "plan.json").read_text("utf-8"))["violations"]}

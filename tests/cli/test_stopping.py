@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -8,7 +10,10 @@ from reconciler.cli.stopping import stopping
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED)])
-def test_the_first_signal_asks_and_the_second_ends_the_waiting(number: signal.Signals, code: Exit) -> None:
+def test_the_first_signal_asks_and_the_second_ends_the_waiting(
+    number: signal.Signals, code: Exit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.cli.stopping._end_soon", lambda _code: None)
     before = signal.getsignal(number)
     with stopping() as stop:
         assert (stop.reason(), stop.exit) == (None, None)
@@ -17,3 +22,21 @@ def test_the_first_signal_asks_and_the_second_ends_the_waiting(number: signal.Si
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
+
+
+SCRIPT = """
+import os, signal, time
+from reconciler.cli import stopping as module
+module.LAST_SECONDS = 0.3
+with module.stopping():
+    os.kill(os.getpid(), signal.SIGTERM)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        time.sleep(60)
+"""
+
+
+def test_what_still_waits_after_the_second_signal_is_ended_with_the_code_of_the_first() -> None:
+    ended = subprocess.run([sys.executable, "-c", SCRIPT], timeout=30, check=False, capture_output=True)
+    assert ended.returncode == Exit.TERMINATED

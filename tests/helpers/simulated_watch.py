@@ -154,7 +154,7 @@ class Watch:
         return changed >= self.listed_at or (key.topic in self.topics_of_others and now - changed <= self.lag)
 
     def _died_lately(self, broker: int, now: datetime) -> bool:
-        return broker in self.died and now - self.died[broker] <= self.lag + timedelta(seconds=5)
+        return broker in self.died and now - self.died[broker] <= self.lag + timedelta(seconds=1)
 
     def _min_isr(self, topic: str, factor: int) -> int:
         value = self.truth.topics[topic].configs.get(MIN_ISR, "1")

@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -129,12 +130,12 @@ class Wire:
 
     def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
         """Return the answers to several requests that any broker can answer, in their order."""
-        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        with _threads(MOST_AT_ONCE) as pool:
             return list(pool.map(self.read, builds))
 
     def read_each(self, builds: Mapping[int, Build]) -> "dict[int, ApiMessage]":
         """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone."""
-        with ThreadPoolExecutor(max(1, len(builds))) as pool:
+        with _threads(max(1, len(builds))) as pool:
             answers = list(pool.map(self._read_or_none, builds.values(), builds))
         return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
 
@@ -253,6 +254,18 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> W
             raise _refusal(heard.reason or error, servers, connection) from None
     seconds = client.config["request_timeout_ms"] / 1000
     return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds), connection=connection)
+
+
+@contextmanager
+def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that are waited for at the end, but not after an error: a second Ctrl-C ends the waiting."""
+    pool = ThreadPoolExecutor(most)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> None:

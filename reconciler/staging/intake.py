@@ -1,0 +1,75 @@
+"""Whether a throttle lets a stage end: what producers write into partitions on the move comes through it too."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import MovePolicy
+from reconciler.model.loads import Loads
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.stage import ReassignStage, Stage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.replay import served_moves
+from reconciler.staging.units import size_text
+
+TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
+SHOWN = 3
+
+
+def throttle_violations(
+    stages: Sequence[Stage], observed: Cluster, policy: MovePolicy, loads: Loads
+) -> tuple[Problem, ...]:
+    """Return a violation for each stage that could never end: a broker must take in, or send, what its throttle allows.
+
+    A new replica is held back until it is in sync, and so is what is written meanwhile (Kafka's documentation,
+    "Limiting bandwidth usage during data migration"). Only measured rates count.
+    """
+    sources = {id(move): source for move, source in served_moves(stages, observed)}
+    return tuple(
+        problem
+        for stage in stages
+        if isinstance(stage, ReassignStage) and stage.throttle_bytes_per_second is not None
+        for problem in _of_stage(stage, stage.throttle_bytes_per_second, sources, policy, loads)
+    )
+
+
+def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads) -> tuple[Problem, ...]:
+    """Return a warning where partitions are copied under a throttle whose rates the loads do not have."""
+    throttled = [s for s in stages if isinstance(s, ReassignStage) and s.throttle_bytes_per_second is not None]
+    copied = sorted({move.topic_partition for stage in throttled for move in stage.moves if move.added})
+    unknown = [str(key) for key in copied if _bytes_in(loads, key) is None]
+    if not unknown:
+        return ()
+    names = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
+    message = (
+        f"what producers write into {len(unknown)} of {len(copied)} partitions to copy is not measured ({names}): a"
+        " throttle at or below it would never let them end; apply tells it when they come no closer"
+    )
+    return (Problem(NOT_MEASURED, message, policy.at.get("throttle"), Severity.WARNING),)
+
+
+def _of_stage(
+    stage: ReassignStage, throttle: int, sources: Mapping[int, int | None], policy: MovePolicy, loads: Loads
+) -> Iterator[Problem]:
+    incoming: defaultdict[tuple[str, int], int] = defaultdict(int)
+    for move in stage.moves:
+        written = _bytes_in(loads, move.topic_partition) or 0
+        source = sources.get(id(move))
+        for broker in move.added:
+            incoming["take in", broker] += written
+        if source is not None:
+            incoming["send", source] += written * len(move.added)
+    worst = max(incoming.items(), key=lambda item: (item[1], item[0]), default=None)
+    if worst is not None and worst[1] >= throttle:
+        (verb, broker), rate = worst
+        message = (
+            f"stage {stage.number} would never end: beside the copy, broker {broker} has to {verb} {size_text(rate)}/s"
+            f" ({rate} bytes a second) that producers write into the partitions on the move, and moves.throttle is"
+            f" {size_text(throttle)}/s: raise it, or let fewer replicas move at once (moves.perBroker)"
+        )
+        yield Problem(TOO_SLOW, message, policy.at.get("throttle"), Severity.VIOLATION)
+
+
+def _bytes_in(loads: Loads, key: TopicPartition) -> int | None:
+    load = loads.of.get(key)
+    return None if load is None else load.bytes_in

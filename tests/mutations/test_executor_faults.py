@@ -1,0 +1,282 @@
+"""Faults planted in the executor, its journal and its own checkers, one at a time: each is noticed.
+
+Runs in a bad world (`helpers.simulated_play`) and runs that are killed and started again (`helpers.simulated_crashes`)
+notice those of the executor. `shown_by` names what showed a fault last; where runs make other calls by now, the first
+seeds are searched. Where a piece of source has moved on, its fault says that it is not found: write it anew.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from helpers.faults import Fault, planted
+from helpers.figures import Tell
+from helpers.simulated_crashes import crashed_everywhere
+from helpers.simulated_many import played
+from helpers.watch_faults import unnoticed
+
+pytestmark = pytest.mark.simulation
+
+APPLY, HELPERS = "reconciler.apply", "helpers"
+SEARCHED = 150
+CRASHED = (6, 11, 1)
+
+
+def seed_complaint(seed: int) -> str | None:
+    """Return why a seed failed, None where it ended as it must."""
+    outcome = played(seed)
+    return outcome if isinstance(outcome, str) else None
+
+
+def crash_complaint(seed: int) -> str | None:
+    """Return what is wrong after the runs of a seed's plan were killed and started again."""
+    return "\n".join(crashed_everywhere(seed, every=3).wrong) or None
+
+
+COMPLAINTS: dict[str, Callable[[int], str | None]] = {"seed": seed_complaint, "crash": crash_complaint}
+
+
+def complaint(shown_by: str) -> str | None:
+    """Return the first thing that is wrong: where it was shown last, else in the first seeds, else after crashes."""
+    if shown_by:
+        kind, number = shown_by.split()
+        found = COMPLAINTS[kind](int(number))
+        if found is not None:
+            return found
+    seeds = (seed_complaint(seed) for seed in range(SEARCHED))
+    crashes = (crash_complaint(seed) for seed in CRASHED)
+    return next((found for found in (*seeds, *crashes) if found is not None), None)
+
+
+FAULTS = [
+    # What is asked for.
+    Fault(
+        "the last stage is skipped",
+        "run._Run._all_stages",
+        "range(self.first, len(self._plan.stages))",
+        "range(self.first, len(self._plan.stages) - 1)",
+        "seed 0",
+    ),
+    Fault(
+        "a stage ends before its moves do",
+        "decide._moves",
+        "is not MoveState.DONE]",
+        "not in {MoveState.DONE, MoveState.IN_FLIGHT}]",
+        "seed 1",
+    ),
+    Fault(
+        "a foreign reassignment is overwritten",
+        "course.Course._moving",
+        "Place.FOREIGN, found=target",
+        "Place.AT, 0, target",
+        "seed 73",
+    ),
+    Fault(
+        "dead brokers are taken for living ones",
+        "observed.Observed.is_alive",
+        "broker is not None and not broker.is_fenced",
+        "broker is not None",
+        "seed 83",
+    ),
+    Fault(
+        "a log dir that failed is not looked at",
+        "bad_disks.bad_disks",
+        "if one.is_offline]",
+        "if False]",
+        "seed 27",
+    ),
+    Fault(
+        "a request without an answer is sent again at once",
+        "perform.prepared",
+        "record.submitted(step.moves, now + UNKNOWN)",
+        "record",
+        "seed 10",
+    ),
+    Fault(
+        "an answered move is submitted again while it does not show",
+        "perform._submit",
+        "record.answered(key, now + SETTLE)",
+        "record.answered(key, now)",
+        "seed 0",
+    ),
+    Fault(
+        "one stage's moves are submitted with the next one's",
+        "checks.is_stage_done",
+        "return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)",
+        "return True",
+        "seed 0",
+    ),
+    Fault(
+        "the order is not restored after a cancel",
+        "withdraw._restore_order",
+        "if is_kept else disordered.append(move)",
+        "if True else disordered.append(move)",
+        "seed 36",
+    ),
+    Fault(
+        "moves in flight are left when a run stops",
+        "leave._take_back",
+        "withdraw(session, moves_under_way(session.itinerary, observed))",
+        "withdraw(session, [])",
+        "seed 36",
+    ),
+    Fault(
+        "an election is not asked for again",
+        "elections._is_election_due",
+        "return True",
+        "return False",
+        "seed 9",
+    ),
+    Fault(
+        "a topic that was made again is taken for the old one",
+        "observed.replaced_topics",
+        "ids.get(name, topic_id) != topic_id",
+        "False",
+        "seed 55",
+    ),
+    # Throttles.
+    Fault(
+        "one throttle entry is forgotten",
+        "throttles.list_restored",
+        "ConfigChange(key, ConfigOperation.DELETE) if is_ours_alone",
+        "None if is_ours_alone",
+        "seed 1",
+    ),
+    Fault(
+        "one broker's rates are forgotten",
+        "throttling.take_rates_off",
+        "in session.throttles.brokers:",
+        "in session.throttles.brokers[1:]:",
+        "seed 1",
+    ),
+    Fault(
+        "an operator's `*` is appended to",
+        "throttles.lists_to_extend",
+        "value != EVERYTHING and",
+        "",
+        "seed 1",
+    ),
+    Fault(
+        "an operator's list is overwritten",
+        "throttles.appended",
+        "ConfigOperation.APPEND",
+        "ConfigOperation.SET",
+        "seed 1",
+    ),
+    Fault(
+        "throttles go on after the moves",
+        "decide._is_unthrottled",
+        "if stage.throttle_bytes_per_second is None or",
+        "if record.polls < 2 or stage.throttle_bytes_per_second is None or",
+        "seed 1",
+    ),
+    Fault(
+        "the destinations are not throttled",
+        "throttles.wanted_lists",
+        "for broker in move.added}",
+        "for broker in move.added[1:]}",
+        "seed 1",
+    ),
+    Fault(
+        "an operator's rate does not come back",
+        "throttles.rate_restored",
+        "if before is None else _set(key, before)",
+        "",
+        "seed 1",
+    ),
+    Fault(
+        "throttles that a crash left stay",
+        "throttling.adopt_leftovers",
+        "if not has_ended_well(events):",
+        "if False:",
+        "seed 18",
+    ),
+    # What is told.
+    Fault(
+        "the record of throttles is dropped",
+        "session.Session.tell",
+        "if self.is_journal_broken:",
+        'if self.is_journal_broken or step == "throttle":',
+        "seed 103",
+    ),
+    Fault(
+        "a stop does not name what is left",
+        "leave.leave",
+        "left = _unfinished(session, record)",
+        "left = ()",
+        "seed 9",
+    ),
+    Fault(
+        "done is said though throttles are on",
+        "run._Run._finish",
+        "take_all_off(self.session)",
+        "pass",
+        "seed 1",
+    ),
+    Fault(
+        "a debt is not named",
+        "throttling.take_all_off",
+        "[one.problem for one in owed]",
+        "[]",
+        "seed 30",
+    ),
+]
+
+CHECKER_FAULTS = [
+    Fault(
+        "a watch that sees nothing",
+        "simulated_watch.Watch.step",
+        "self.truth = self.truth, truth",
+        "self.truth = truth, truth",
+    ),
+    Fault(
+        "a watch that lets every request pass",
+        "simulated_watch.Watch.reassign",
+        "targets.items()",
+        "()",
+    ),
+    Fault(
+        "a watch that counts nothing in flight",
+        "simulated_watch.Watch._in_flight",
+        "for key, found in ours if",
+        "for key, found in [] if",
+    ),
+    Fault(
+        "a watch blind to throttles",
+        "simulated_watch.Watch._throttle_entry",
+        "theirs = self.foreign.get(where)",
+        "return",
+    ),
+    Fault(
+        "an end that is always as planned",
+        "simulated_end.not_as_planned",
+        "told = left_behind(watch, after)",
+        "return []",
+    ),
+    Fault(
+        "nothing is ever left behind",
+        "simulated_end.left_behind",
+        "there = throttles(after)",
+        "return []",
+    ),
+]
+
+
+def test_without_a_fault_nothing_is_wrong() -> None:
+    assert [seed_complaint(seed) for seed in range(20)] == [None] * 20
+    assert unnoticed() == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])
+def test_a_fault_in_the_executor_is_noticed(fault: Fault) -> None:
+    with planted(fault, APPLY):
+        assert complaint(fault.shown_by) is not None
+
+
+@pytest.mark.parametrize("fault", CHECKER_FAULTS, ids=[fault.what for fault in CHECKER_FAULTS])
+def test_a_fault_in_the_simulations_own_checkers_is_noticed(fault: Fault) -> None:
+    with planted(fault, HELPERS):
+        assert unnoticed() != []
+
+
+def test_how_many_faults_are_planted(figures: Tell) -> None:
+    figures("executor faults", f"{len(FAULTS)} planted in the executor, {len(CHECKER_FAULTS)} in its checkers")
