@@ -92,7 +92,8 @@ def test_the_library_is_silent_where_logging_was_not_set_up(
     mute_server: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.3)
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    for name in ("", "kafka", "reconciler"):
+        monkeypatch.setattr(logging.getLogger(name or None), "handlers", [])
     with pytest.raises(ClusterUnavailable):
         connect({"bootstrap.servers": f"127.0.0.1:{mute_server}"})
     assert capfd.readouterr() == ("", "")
