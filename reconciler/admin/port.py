@@ -94,6 +94,10 @@ class Lock(Protocol):
     def raise_if_lost(self) -> None:
         """Raise LockLost where it is known to be lost; asks, and waits for, nobody."""
 
+    @property
+    def asked_by(self) -> Holder | None:
+        """Who asks this holder to end in order, None for nobody; it stays so, and waits for nobody."""
+
     def release(self) -> None:
         """Give it back; never raises, and may be called twice."""
 
@@ -122,8 +126,10 @@ class Admin(Protocol):
     def cluster_id(self) -> str:
         """Return the id of the cluster that answers."""
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> Lock:
+    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> Lock:
         """Return the cluster's lock for this process; LockHeld says who has it.
+
+        A holder whose purpose is `stopping` is asked to end in order, and waited for: NotStopped after STOP_SECONDS.
 
         The lock of a process that died is waited for (6 s at most on a cluster with Kafka's defaults, and `waiting` is
         told so), that of one that lives is not.

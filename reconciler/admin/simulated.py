@@ -19,7 +19,7 @@ from reconciler.admin.port import (
     Reassignment,
     WaitHook,
 )
-from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock
+from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, taken
 from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
@@ -138,11 +138,11 @@ class SimulatedAdmin:
         self._before("cluster_id")
         return self.cluster.cluster_id
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> Lock:
-        """Return the cluster's lock; one whose holder died is free at once, so nobody is kept waiting."""
-        del waiting
+    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> Lock:
+        """Return the cluster's lock; one whose holder died is free at once, so only a stop keeps anybody waiting."""
         self._before("lock")
-        self._lock = SimulatedLock(self._locks.take(this_process(purpose, self.clock.now())))
+        asking = this_process(purpose, self.clock.now())
+        self._lock = SimulatedLock(taken(self._locks, asking, waiting=waiting, stopping=stopping))
         if self._load is not None:
             self.cluster = self._load()
             self.clock = SimulatedClock(_time(self.cluster.observed_at), self._pass_time)

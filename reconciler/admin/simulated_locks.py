@@ -1,9 +1,13 @@
 """The lock of a simulated cluster: in memory, or wherever the cluster itself is kept."""
 
+import time
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from reconciler.model.lock import Holder, LockHeld, LockLost
+from reconciler.admin.port import WaitHook
+from reconciler.model.lock import STOP_SECONDS, Holder, LockHeld, LockLost, NotStopped, StopRequest
+
+PAUSE_SECONDS = 0.02
 
 
 class HeldLock(Protocol):
@@ -11,6 +15,10 @@ class HeldLock(Protocol):
 
     def is_held(self) -> bool:
         """Whether it is held."""
+
+    @property
+    def asked_by(self) -> Holder | None:
+        """Who asks its holder to stop, None for nobody."""
 
     def release(self) -> None:
         """Give it back."""
@@ -25,6 +33,30 @@ class Locks(Protocol):
 
     def take(self, holder: Holder, /) -> HeldLock:
         """Return the lock; raises LockHeld where somebody else has it."""
+
+    def ask_to_stop(self, request: StopRequest, /) -> None:
+        """Let the holder know, if it is one that is meant; may be said again and again."""
+
+
+def taken(locks: Locks, holder: Holder, *, waiting: WaitHook | None = None, stopping: str | None = None) -> HeldLock:
+    """Return the lock; a holder whose purpose is `stopping` is asked to stop, and waited for."""
+    deadline: float | None = None
+    while True:
+        try:
+            return locks.take(holder)
+        except LockHeld as error:
+            other = error.holder
+            if stopping is None or (other.purpose != stopping if other else deadline is None):
+                raise
+            request = StopRequest(stopping, holder)
+            if other is not None and deadline is None:
+                deadline = time.monotonic() + STOP_SECONDS
+                if waiting is not None:
+                    waiting(request.told(other))
+            if other is not None and deadline is not None and time.monotonic() > deadline:
+                raise NotStopped(other) from None
+            locks.ask_to_stop(request)
+        time.sleep(PAUSE_SECONDS)
 
 
 class MemoryLocks:
@@ -45,6 +77,12 @@ class MemoryLocks:
         self._held = _Held(self, holder)
         return self._held
 
+    def ask_to_stop(self, request: StopRequest, /) -> None:
+        """Let the holder know, if it is one that is meant."""
+        held = self._held
+        if held is not None and held.holder.purpose == request.of:
+            held.asked_by = request.by
+
     def expire(self) -> None:
         """End the holder's session, as when its process was frozen, or cut off, for too long."""
         self._held = None
@@ -59,10 +97,11 @@ class MemoryLocks:
             self._held = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Held:
     locks: MemoryLocks
     holder: Holder
+    asked_by: Holder | None = None
 
     def is_held(self) -> bool:
         return self.locks.is_held_by(self)
@@ -81,6 +120,11 @@ class SimulatedLock:
     def is_held(self) -> bool:
         """Whether it is held."""
         return not self.released and self.held.is_held()
+
+    @property
+    def asked_by(self) -> Holder | None:
+        """Who asks its holder to stop, None for nobody."""
+        return self.held.asked_by
 
     def check(self) -> None:
         """Raise LockLost where it is not held any more."""

@@ -12,7 +12,7 @@ from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.throttling import adopt_leftovers, owed_by, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, overwritten_moves, withdraw
-from reconciler.model.lock import LockLost
+from reconciler.model.lock import LockLost, purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
@@ -22,14 +22,16 @@ from reconciler.model.run import Outcome, RunFailed, RunResult, RunState
 def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[str], None] | None = None) -> RunResult:
     """Cancel what is in flight of a plan and return what was done; moves that have ended stay as they are.
 
-    Raises LockHeld where a run is on: stopped, it takes its moves back itself. Raises RunFailed, with the result, for
-    partitions whose original replicas are not all alive and in sync: these are left in flight. What somebody else
-    reassigns is left alone and named. Cancelling again changes nothing.
+    A run of the plan that is on, wherever it was started, is asked to stop and waited for: it takes its moves back
+    itself. Raises LockHeld where something else is on, NotStopped where the run does not end. Raises RunFailed, with
+    the result, for partitions whose original replicas are not all alive and in sync: these are left in flight. What
+    somebody else reassigns is left alone and named. Cancelling again changes nothing.
     """
     session = Session(admin, journal, itinerary(plan))
     check_plan_is_for(plan, admin.cluster_id())
-    with admin.lock(f"cancel of plan {plan.id}", waiting=notify):
+    with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)):
         crash_point("lock.taken")
+        journal.read_again()  # the run that was waited for may have written to it
         try:
             return _cancelled(session)
         except LockLost as error:
@@ -62,6 +64,14 @@ def _cancelled(session: Session) -> RunResult:
         raise with_result(RunFailed(_left_text(outcome), code="KR714"), result)
     session.messages.extend(_told(outcome))
     return session.result(RunState.CANCELLED)
+
+
+def stop_run(plan: Plan, admin: Admin, *, notify: Callable[[str], None] | None = None) -> None:
+    """Have a run of that plan end in order, where one is on; raises as `cancel_run` does."""
+    check_plan_is_for(plan, admin.cluster_id())
+    running, holder = purpose_of_run(plan.id), admin.lock_holder()
+    if holder is not None and holder.purpose == running:
+        admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=running).release()
 
 
 def foreign_moves(plan: Plan, admin: Admin) -> list[str]:

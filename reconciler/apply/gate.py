@@ -22,7 +22,7 @@ Stop = Callable[[], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a run may not go on against: a signal, the time given, windows."""
+    """What a run may not go on against: a signal, a cancel that asks for its end, the time given, windows."""
 
     session: Session
     deadline: datetime | None
@@ -46,10 +46,10 @@ class Gate:
             self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
     def stop_if_asked(self) -> None:
-        """Raise StoppedEarly where a signal came, LockLost where somebody else may be at work."""
+        """Raise StoppedEarly where a signal came or a cancel asks, LockLost where somebody else may be at work."""
         if self.session.lock is not None:
             self.session.lock.raise_if_lost()
-        reason = self.should_stop()
+        reason = self.should_stop() or self._asked()
         if reason is not None:
             stages = len(self.session.itinerary.plan.stages)
             where = (
@@ -57,6 +57,15 @@ class Gate:
             )
             text = f"stopped {where}: {reason}"
             raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
+
+    def _asked(self) -> str | None:
+        """Return whose cancel waits for this run to end, None for nobody's; the user is told at once."""
+        by = self.session.lock.asked_by if self.session.lock is not None else None
+        if by is None:
+            return None
+        who = f"`reconciler cancel` of {by.user} on {by.host} (process {by.pid})"
+        self.session.notify(f"{who} asks this run to stop: ending in order, throttles go back first.")
+        return f"{who} asked for it"
 
     def _check(self, index: int, *, is_first: bool) -> bool:
         stage = self.session.itinerary.plan.stages[index]

@@ -13,6 +13,9 @@ class Journal(Protocol):
     def events(self) -> Sequence[RunEvent]:
         """Return the events that were there at the start, oldest first."""
 
+    def read_again(self) -> None:
+        """Take into `events` what another process has written since the start."""
+
     def append(self, event: RunEvent, /) -> None:
         """Write one more event, durably: it is read again after a crash that follows."""
 
@@ -28,6 +31,9 @@ class MemoryJournal:
     def events(self) -> Sequence[RunEvent]:
         """Return the events that were there at the start."""
         return self._before
+
+    def read_again(self) -> None:
+        """Change nothing: nobody else writes into this process."""
 
     def append(self, event: RunEvent, /) -> None:
         """Keep one more event."""

@@ -27,6 +27,7 @@ from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
+from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
@@ -61,13 +62,14 @@ def run_plan(
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
-    `should_stop` ends the run at once, in order: moves in flight go back to where they came from and throttles to what
-    they were; a KeyboardInterrupt meanwhile ends that too, and StoppedEarly names what is left. After `deadline`, and
-    outside `windows`, no further stage begins. With `has_log_dirs` new replicas are made in the log dirs that the plan
-    foretells; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises
-    StalePlan or Refused (LockHeld, where another run is on) before anything is changed, and before a later stage,
-    RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that loses the cluster's
-    lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
+    `should_stop` ends the run at once, in order, and so does a cancel of the plan, wherever it was started: moves in
+    flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
+    and StoppedEarly names what is left. After `deadline`, and outside `windows`, no further stage begins. With
+    `has_log_dirs` new replicas are made in the log dirs that the plan foretells; else Kafka chooses. `notify` is told
+    at once what a waiting operator should know. Raises StalePlan or Refused (LockHeld, where another run is on) before
+    anything is changed, and before a later stage, RunFailed or StoppedEarly with the result after; throttles are back
+    in either case. A run that loses the cluster's lock ends at once, with LockLost, and puts nothing back: somebody
+    else may be at work.
     """
     session = Session(admin, journal, itinerary(plan), notify, has_log_dirs)
     check_plan(plan, admin.cluster_id())
@@ -78,7 +80,7 @@ def run_plan(
             check_rights(plan, admin)
         session.messages.extend(steps_to_do(session.itinerary, observed))
         return session.result(RunState.DONE)
-    with admin.lock(f"apply of plan {plan.id}", waiting=notify) as session.lock:
+    with admin.lock(purpose_of_run(plan.id), waiting=notify) as session.lock:
         crash_point("lock.taken")
         return _locked(session, Gate(session, deadline, should_stop, windows), progress)
 

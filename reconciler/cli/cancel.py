@@ -41,6 +41,8 @@ def command(
 ) -> int:
     """Stop a run: moves in flight go back to their ordered replicas and leaders, throttles to what they were.
 
+    A run that is on, wherever it was started, is asked to end in order, and waited for.
+
     With --rollback, finished stages are undone too: partitions return to the ordered replicas and leaders that the plan
     found, topics to their configs. What it made or deleted stays so, and is named. PLAN is needed only where the run
     was started on another machine.

@@ -36,13 +36,17 @@ class RunJournal:
         self._end = 0
         # Of a file that stands there already, nobody knows whether whoever made it lived to sync its folder.
         self._is_name_kept = False
-        if path.exists():
-            self._events, self._end = _sound(_content(path), path)
+        self.read_again()
 
     @property
     def events(self) -> Sequence[RunEvent]:
-        """Return the events that were there at the start, oldest first."""
+        """Return the events that were there at the start, or when it was read again, oldest first."""
         return self._events
+
+    def read_again(self) -> None:
+        """Take into `events` what stands there now: another process may have written since."""
+        if self.path.exists():
+            self._events, self._end = _sound(_content(self.path), self.path)
 
     def append(self, event: RunEvent, /) -> None:
         """Write one more event and wait until it is on disk."""

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from reconciler.model.lock import Holder, LockHeld
+from reconciler.model.lock import Holder, LockHeld, StopRequest
 from reconciler.model.problem import Refused
 
 _MOST_BYTES = 4096
@@ -28,6 +28,13 @@ class LockFile:
             os.close(descriptor)
             time.sleep(_PAUSE_SECONDS)  # somebody only looks who holds it, or has just removed it
         raise LockHeld(self._named())
+
+    def ask_to_stop(self, request: StopRequest, /) -> None:
+        """Let the holder know, in a file that is gone with its lock; Refused where none can be written here."""
+        try:
+            asking(self.path).write_text(request.written())
+        except OSError as error:
+            raise self._impossible(error) from error
 
     @property
     def holder(self) -> Holder | None:
@@ -76,18 +83,36 @@ class LockFile:
         return Refused(f"{self.path} cannot be locked: {error.strerror}. Make its folder writable.", code="KR451")
 
 
+def asking(lock: Path) -> Path:
+    """Return the file that holds the request to stop of whoever has that lock."""
+    return lock.with_name(f"{lock.name}.stop")
+
+
 class HeldFile:
     """A lock that this process holds until it is released, or the process ends."""
 
     def __init__(self, path: Path, descriptor: int, holder: Holder) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
+        self._holder = holder
+        self._asked_by: Holder | None = None
+        self._forget_requests()
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, holder.written().encode(), 0)
 
     def is_held(self) -> bool:
         """Whether it is held."""
         return self._descriptor is not None
+
+    @property
+    def asked_by(self) -> Holder | None:
+        """Who asks this holder to stop, None for nobody."""
+        if self._asked_by is None and self._descriptor is not None:
+            with suppress(OSError):
+                request = StopRequest.read(asking(self._path).read_text(errors="replace")[:_MOST_BYTES])
+                if request is not None and request.of == self._holder.purpose:
+                    self._asked_by = request.by
+        return self._asked_by
 
     def release(self) -> None:
         """Give it back: the file goes while it is still locked, so that nobody else's can go with it."""
@@ -96,5 +121,11 @@ class HeldFile:
             return
         with suppress(OSError):
             if os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                self._forget_requests()
                 self._path.unlink()
         os.close(descriptor)
+
+    def _forget_requests(self) -> None:
+        """Remove what was asked of a holder before, or of this one: nobody else is meant."""
+        with suppress(OSError):
+            asking(self._path).unlink()

@@ -7,6 +7,13 @@ from reconciler.model.problem import ReconcilerError, Refused
 
 LOCK_GROUP = "__reconciler-lock"
 """The consumer group of a cluster whose leader holds its lock; Read on it is the right to take it."""
+STOP_SECONDS = 120
+"""How long whoever asks a run to stop waits for its end."""
+
+
+def purpose_of_run(plan_id: str) -> str:
+    """Return the purpose of a lock that is held to run that plan: such a holder ends in order when it is asked to."""
+    return f"apply of plan {plan_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +44,54 @@ class Holder:
             return None
 
 
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """What `by` asks of a holder with the purpose `of`: to end in order, and give the lock back."""
+
+    of: str
+    by: Holder
+
+    def written(self) -> str:
+        """Return the text that `read` takes: one line more than a holder's."""
+        return f"{' '.join(self.of.split())}\n{self.by.written()}"
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the request in this text, None where it is none."""
+        of, _, rest = text.partition("\n")
+        by = Holder.read(rest)
+        return cls(of, by) if by is not None else None
+
+    def told(self, holder: Holder) -> str:
+        """Return what to tell whoever waits for that holder's end."""
+        return f"Asked {holder} to stop: waiting until it has put everything back, {STOP_SECONDS} s at most."
+
+
 class LockHeld(Refused):
     """Somebody else holds the cluster's lock (exit code 3); `holder` says who, None where it does not tell."""
 
     code = "KR450"
 
-    def __init__(self, holder: Holder | None) -> None:
+    def __init__(self, holder: Holder | None, text: str = "") -> None:
         self.holder = holder
         super().__init__(
-            f"The cluster is locked by {holder or 'a process that does not say who it is'}: one run at a time. "
-            "Wait until it has ended, or end it with SIGTERM, which takes its moves in flight back; then try again. "
-            "`reconciler status` shows where it stands."
+            text
+            or f"The cluster is locked by {holder or 'a process that does not say who it is'}: one run at a time. "
+            "Wait until it has ended, or stop it: an apply with `reconciler cancel` of its plan, anything else with "
+            "SIGTERM; what it has in flight goes back. `reconciler status` shows where it stands."
+        )
+
+
+class NotStopped(LockHeld):
+    """The holder was asked to stop, and holds the lock still (exit code 3)."""
+
+    code = "KR453"
+
+    def __init__(self, holder: Holder) -> None:
+        super().__init__(
+            holder,
+            f"{holder} was asked to stop, and has not within {STOP_SECONDS} s: a cluster that answers late may keep "
+            "it. Run cancel again, or end it with SIGTERM. `reconciler status` shows where it stands.",
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin, ProgressHook
-from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight
+from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
@@ -114,7 +114,8 @@ class _Rollback:
     runs: tuple[tuple[Plan, RunResult], ...] = ()
 
     def ended(self) -> RolledBack:
-        """Go on with what was begun, cancel, undo the rest, and return what was done."""
+        """Have a run that is on end, go on with what was begun, cancel, undo the rest, and return what was done."""
+        stop_run(self.undone, self.admin, notify=self.hooks.notify)
         begun = _begun(self.inputs, self.undone, self.admin)
         if begun is not None and not self._has_run(begun):
             return RolledBack(self.undone, is_declined=True, is_simulated=self._is_simulated)

@@ -4,17 +4,19 @@ A subclass gives a fixture `processes`: it makes admins of one cluster, each as 
 """
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 
-from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
-from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld
+from reconciler.admin.port import Admin, ConfigChange, ConfigOperation, Lock
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, NotStopped
 
 Processes = Callable[[], Admin]
 RATE = "follower.replication.throttled.rate"
+PATIENCE_SECONDS, POLL_SECONDS = 60, 0.05
 
 
 def holder_that_refuses(admin: Admin) -> Holder:
@@ -23,6 +25,15 @@ def holder_that_refuses(admin: Admin) -> Holder:
         pass
     assert refused.value.holder is not None
     return refused.value.holder
+
+
+def asker_of(lock: Lock) -> Holder:
+    """Wait until somebody asks that holder to stop; return who does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while lock.asked_by is None:
+        assert time.monotonic() < deadline, "nobody asks it to stop"
+        time.sleep(POLL_SECONDS)
+    return lock.asked_by
 
 
 class LockContract:
@@ -91,3 +102,54 @@ class LockContract:
         for _ in range(2):
             with ThreadPoolExecutor(len(admins)) as pool:
                 assert sorted(pool.map(is_given, admins)) == [False, False, True]
+
+    def test_a_holder_is_told_who_asks_it_to_stop_and_the_lock_passes_over(self, processes: Processes) -> None:
+        first, second, third = processes(), processes(), processes()
+        told: list[str] = []
+        with ThreadPoolExecutor(1) as pool:
+            with first.lock("apply of plan 1") as lock:
+                asking = pool.submit(second.lock, "cancel of plan 1", waiting=told.append, stopping="apply of plan 1")
+                by = asker_of(lock)
+                assert (by.purpose, by.pid) == ("cancel of plan 1", os.getpid())
+                lock.check()
+                first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.SET, "1000000")])
+                assert holder_that_refuses(third).purpose == "apply of plan 1"
+                first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.DELETE)])
+                assert not asking.done()
+            with asking.result(PATIENCE_SECONDS) as passed_over:
+                passed_over.check()
+                assert passed_over.asked_by is None
+                assert holder_that_refuses(third).purpose == "cancel of plan 1"
+        asked = [text for text in told if text.startswith("Asked apply of plan 1 (started by")]
+        assert len(asked) == 1
+        assert third.lock_holder() is None
+
+    def test_who_is_not_meant_is_not_asked_to_stop(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        told: list[str] = []
+        with first.lock("apply of plan 2") as lock:
+            with pytest.raises(LockHeld, match="one run at a time") as refused:
+                second.lock("cancel of plan 1", waiting=told.append, stopping="apply of plan 1")
+            assert not isinstance(refused.value, NotStopped)
+            lock.check()
+            holder_that_refuses(second)
+            lock.check()
+            assert lock.asked_by is None
+        assert told == []
+
+    def test_a_holder_that_does_not_stop_keeps_the_lock_and_the_next_one_is_not_asked(
+        self, processes: Processes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in ("admin.simulated_locks", "admin.client.lock_asking"):
+            monkeypatch.setattr(f"reconciler.{module}.STOP_SECONDS", 1)
+        first, second = processes(), processes()
+        with first.lock("apply of plan 1") as lock:
+            with pytest.raises(NotStopped, match=r"^apply of plan 1 .*was asked to stop") as refused:
+                second.lock("cancel of plan 1", stopping="apply of plan 1")
+            assert refused.value.code == "KR453"
+            assert asker_of(lock).purpose == "cancel of plan 1"
+            lock.check()
+        with second.lock("apply of plan 1") as lock:
+            assert holder_that_refuses(first).purpose == "apply of plan 1"
+            lock.check()
+            assert lock.asked_by is None

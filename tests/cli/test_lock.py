@@ -1,12 +1,18 @@
 """A locked cluster as the command line tells of it."""
 
+import re
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from helpers.end_state import in_flight, throttles
+from helpers.held_runs import HeldRun
 from helpers.program import ROOT, Program
 
 from reconciler.files.lock_file import LockFile
+from reconciler.files.snapshot import read_snapshot
 from reconciler.model.lock import Holder
 
 HOLDER = Holder("apply of plan 5ca1ab1e", "kim", "build-7", 4711, "2026-11-21T09:00:00Z")
@@ -51,3 +57,37 @@ def test_looking_needs_no_lock(reconciler: Program, planned: Path) -> None:
     assert reconciler("plan").code == 0
     assert reconciler("status").code == 0
     held.release()
+
+
+@pytest.mark.parametrize("options", [(), ("--rollback", "--yes")], ids=["cancel", "cancel --rollback"])
+def test_a_cancel_stops_the_apply_that_is_on_and_both_say_so(planned: Path, options: tuple[str, ...]) -> None:
+    folder = planned.parents[2]
+    before = read_snapshot(planned)
+    applying = HeldRun(folder / "applying", "apply", "plan.json", "--yes", at="reassign.recorded")
+    wait_for(lambda: applying.is_there or applying.is_over)
+    assert in_flight(read_snapshot(planned))
+    cancelling = HeldRun(folder / "cancelling", "cancel", *options, "plan.json", at="never")
+    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over)
+    applying.go_on()
+    code, told = applying.ended()
+    assert code == 5, told
+    by = rf"`reconciler cancel` of .+ on .+ \(process {cancelling.pid}\)"
+    assert re.search(rf"{by} asks this run to stop: ending in order, throttles go back first\.", told), told
+    assert re.search(rf"stopped before the end of stage \d of \d+: {by} asked for it; run apply again", told), told
+    code, told = cancelling.ended()
+    assert code == 0, told
+    asked = (
+        rf"Asked apply of plan \w+ \(started by .+ process {applying.pid}, at .+\) to stop: waiting until it has put "
+    )
+    assert re.search(asked, told), told
+    after = read_snapshot(planned)
+    assert (in_flight(after), throttles(after)) == ([], throttles(before))
+    assert sorted(path.name for path in planned.parent.iterdir() if "snapshot" in path.name) == [planned.name]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until it is so; half a minute tells a hang from a slow machine."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

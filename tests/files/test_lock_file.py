@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.files.lock_file import LockFile
-from reconciler.model.lock import Holder, LockHeld
+from reconciler.model.lock import Holder, LockHeld, StopRequest
 from reconciler.model.problem import Refused
 
 ME = Holder("apply of plan 0badcafe", "kim", "here", 1, "2026-11-21T10:00:00Z")
@@ -93,3 +93,30 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"cannot be locked: No such file or directory") as refused:
         LockFile(tmp_path / "missing" / "snapshot.json").take(ME)
     assert refused.value.code == "KR451"
+
+
+def test_what_was_asked_of_a_holder_is_gone_with_its_lock(tmp_path: Path) -> None:
+    locks = LockFile(tmp_path / "snapshot.json")
+    held = locks.take(ME)
+    locks.ask_to_stop(StopRequest(ME.purpose, ME))
+    assert held.asked_by == ME
+    held.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "apply of plan 0badcafe", f"apply of plan 1\n{ME.written()}", ME.written(), "\xff"]
+)
+def test_what_is_no_request_to_this_holder_stops_nobody(tmp_path: Path, text: str) -> None:
+    held = LockFile(tmp_path / "snapshot.json").take(ME)
+    (tmp_path / "snapshot.json.lock.stop").write_text(text, encoding="latin-1")
+    assert held.asked_by is None
+    held.release()
+
+
+def test_a_request_that_came_too_late_is_not_for_the_next_holder(tmp_path: Path) -> None:
+    locks = LockFile(tmp_path / "snapshot.json")
+    locks.ask_to_stop(StopRequest(ME.purpose, ME))
+    held = locks.take(ME)
+    assert held.asked_by is None
+    held.release()

@@ -134,6 +134,23 @@ def test_a_holder_that_stood_still_writes_nothing_more(
     cluster.wait_for(lambda: not observer.throttles(("frozen",), cluster.alive), "the throttles to be gone", timeout=10)
 
 
+def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin) -> None:
+    run = LiveRun(tmp_path, cluster, "cancelled", {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}, 12 * MB)
+    applying = run.start()
+    run.wait_in_flight(3)
+    run.assert_in_flight()
+    cancelled = run.reconciler("cancel")
+    applying.ended(5)
+    assert re.search(r"Asked apply of plan \w+ .+ to stop: waiting until it has put everything back", cancelled.err)
+    assert "nothing of it was in flight" in cancelled.out, "the run has taken its moves back itself"
+    assert re.search(r"`reconciler cancel` of .+ \(process \d+\) asked for it; run apply again", applying.told)
+    assert reassignments(cluster.bootstrap) == {}
+    observer = Observer(cluster.bootstrap)
+    assert {number: state.replicas for number, state in observer.topic("cancelled").items()} == run.before
+    cluster.wait_for(lambda: not observer.throttles(("cancelled",), cluster.alive), "no throttle", timeout=10)
+    assert admin.lock_holder() is None
+
+
 def test_a_run_goes_on_when_the_coordinator_of_its_lock_dies(
     tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
 ) -> None:

@@ -98,9 +98,9 @@ class KafkaAdmin:
         """Return the id of the cluster that answers."""
         return observe.cluster_id_and_brokers(self.wire)[0]
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None) -> ClusterLock:
+    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> ClusterLock:
         """Return the cluster's lock; until it is released, each write of this admin checks it first."""
-        return take_lock(self.wire, this_process(purpose, self.clock.now()), waiting)
+        return take_lock(self.wire, this_process(purpose, self.clock.now()), waiting, stopping)
 
     def lock_holder(self) -> Holder | None:
         """Return who holds the cluster's lock; the group is asked again while it is in motion."""

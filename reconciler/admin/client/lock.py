@@ -4,10 +4,11 @@ import threading
 import time
 from typing import Self
 
+from reconciler.admin.client.lock_asking import seat_of_stopped
 from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import WaitHook
-from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 
 BEAT_SECONDS = 1.0
@@ -25,15 +26,17 @@ HOLDER_SECONDS = 10.0
 SETUP_SECONDS = 2.0
 
 
-def take_lock(wire: Wire, holder: Holder, waiting: WaitHook | None = None) -> "ClusterLock":
+def take_lock(
+    wire: Wire, holder: Holder, waiting: WaitHook | None = None, stopping: str | None = None
+) -> "ClusterLock":
     """Return the lock, held, whose check guards every write of that wire; LockHeld says who has it.
 
     The broker answers when every other member has been heard of or given up: a holder that lives is told of within a
-    second or so, one that died is waited for until its session ends.
+    second or so, one that died is waited for until its session ends. One whose purpose is `stopping` is asked to stop.
     """
-    member = Member(wire.another(SETUP_SECONDS), holder)
+    member = Member(wire.another(SETUP_SECONDS), holder, StopRequest(stopping, holder) if stopping else None)
     try:
-        seat = _seated(member, waiting)
+        seat = seat_of_stopped(member, _seated(member, waiting), waiting)
         if seat.is_leader:
             return ClusterLock(member, seat, wire)
     except BaseException:
@@ -110,6 +113,7 @@ class ClusterLock:
         self._beaten_at, self._beats = now(), 0
         self._generation = member.generation
         self._is_out = self._was_empty = False
+        self._asked_by = seat.asked_by
         self._confirm(seat.at)
         guarded.guard = self.check
         self._thread = threading.Thread(target=self._live, name="cluster lock", daemon=True)
@@ -119,6 +123,11 @@ class ClusterLock:
         """Whether it is certainly held at this moment."""
         with self._changed:
             return self._lost is None and not self._ended.is_set() and now() < self._sure_until
+
+    @property
+    def asked_by(self) -> Holder | None:
+        """Who asks this holder to stop, None for nobody; whoever asked first, and for good."""
+        return self._asked_by
 
     def check(self) -> None:
         """Return once it is certain that the lock is held; after a silence, that takes the coordinator's word."""
@@ -187,6 +196,7 @@ class ClusterLock:
     def _keep(self, seat: Seat) -> None:
         if seat.is_leader:
             self._generation = self.member.generation
+            self._asked_by = self._asked_by or seat.asked_by
             self._confirm(seat.at)
         else:
             self._lose("another process was made its holder", seat.holder)

@@ -17,7 +17,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
-from reconciler.model.lock import LOCK_GROUP, Holder
+from reconciler.model.lock import LOCK_GROUP, Holder, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
 
 if TYPE_CHECKING:
@@ -63,11 +63,15 @@ class Unsettled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A place in a settled group: whether it is the leader's, who leads, since when (`now`) it is certain."""
+    """A place in a settled group: whether it is the leader's, who leads, since when (`now`) it is certain.
+
+    `asked_by`: the leader learns which of the others asks it to stop.
+    """
 
     is_leader: bool
     holder: Holder | None
     at: float
+    asked_by: Holder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +96,14 @@ class Described:
 class Member:
     """This process as a member; `wire` is its own, because a broker answers JoinGroup late, and in turn.
 
-    Each method asks once. Raises Forgotten and Unsettled as they say, MissingRight for a missing right, Refused where
-    the group's name serves something else.
+    `request`: what it asks of the leader, who reads it whenever the group settles. Each method asks once. Raises
+    Forgotten and Unsettled as they say, MissingRight for a missing right, Refused where the group's name serves
+    something else.
     """
 
     wire: Wire
     holder: Holder
+    request: StopRequest | None = None
     session_seconds: float = SESSION_SECONDS
     member_id: str = ""
     generation: int = UNKNOWN_GENERATION
@@ -180,7 +186,12 @@ class Member:
             return None
         self._check(answer.error_code)
         holder = self.holder if is_leader else Holder.read(bytes(answer.assignment).decode(errors="replace"))
-        return Seat(is_leader, holder, sent_at)
+        return Seat(is_leader, holder, sent_at, self._asked_by(joined) if is_leader else None)
+
+    def _asked_by(self, joined: "JoinGroupResponse") -> Holder | None:
+        """Return who of the members asks this one to stop."""
+        read = (StopRequest.read(bytes(each.metadata).decode(errors="replace")) for each in joined.members)
+        return next((one.by for one in read if one is not None and one.of == self.holder.purpose), None)
 
     def _joining(self) -> JoinGroupRequest:
         form = JoinGroupRequest.JoinGroupRequestProtocol
@@ -190,7 +201,7 @@ class Member:
             rebalance_timeout_ms=int(REBALANCE_SECONDS * 1000),
             member_id=self.member_id,
             protocol_type=PROTOCOL_TYPE,
-            protocols=[form(name=PROTOCOL, metadata=self._written())],
+            protocols=[form(name=PROTOCOL, metadata=(self.request or self.holder).written().encode())],
         )
 
     def _syncing(self, joined: "JoinGroupResponse", *, is_leader: bool) -> SyncGroupRequest:

@@ -1,0 +1,187 @@
+"""A cancel stops a run of its plan that is on elsewhere: wherever the run is just then, both end right."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread, current_thread
+from time import monotonic, sleep
+
+import pytest
+from helpers.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.small_runs import cluster, plan_of, whole_plan
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.admin.simulated_locks import Locks, MemoryLocks
+from reconciler.apply.cancel import cancel_run, stop_run
+from reconciler.apply.crash import planted
+from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.run import run_plan
+from reconciler.files.journal import RunJournal
+from reconciler.files.lock_file import LockFile
+from reconciler.model.lock import LockHeld, StopRequest
+from reconciler.model.plan import Plan
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.run import RunResult, RunState, StoppedEarly
+
+PATIENCE_SECONDS = 30
+
+
+def boundaries_of_a_run() -> list[str]:
+    """Return the boundaries that a run passes once it holds the lock."""
+    passed: list[str] = []
+    with planted(passed.append):
+        run_plan(whole_plan(cluster()), SimulatedAdmin(cluster()), MemoryJournal())
+    return passed[passed.index("lock.taken") :]
+
+
+PASSED = boundaries_of_a_run()
+
+
+class Elsewhere:
+    """A run in a thread, as another process has it; at its boundary number `at` it stands until `go_on`."""
+
+    def __init__(self, plan: Plan, admin: SimulatedAdmin, journal: Journal, at: int) -> None:
+        self.plan = plan
+        self.admin = admin
+        self.journal = journal
+        self.at = at
+        self.passed = 0
+        self.is_there, self.may_go_on = Event(), Event()
+        self.told: list[str] = []
+        self.result: RunResult | None = None
+        self.error: ReconcilerError | None = None
+        self.thread = Thread(target=self._run)
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Run until it stands there; at the end it has ended."""
+        with planted(self._pass):
+            self.thread.start()
+            assert self.is_there.wait(PATIENCE_SECONDS)
+            try:
+                yield
+            finally:
+                self.may_go_on.set()
+                self.thread.join(PATIENCE_SECONDS)
+        assert not self.thread.is_alive()
+
+    def go_on_when_told(self, told: str) -> None:
+        """Let it go on once the cancel says that it has asked."""
+        assert told.startswith("Asked apply of plan 0badcafe (started by"), told
+        Thread(target=self._go_on_when_asked).start()
+
+    def _go_on_when_asked(self) -> None:
+        lock = self.admin._lock
+        deadline = monotonic() + PATIENCE_SECONDS
+        while lock is not None and lock.asked_by is None and monotonic() < deadline:
+            sleep(0.002)
+        self.may_go_on.set()
+
+    def _pass(self, _name: str) -> None:
+        if current_thread() is self.thread:
+            self.passed += 1
+            if self.passed == self.at:
+                self.is_there.set()
+                self.may_go_on.wait(PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self.result = run_plan(self.plan, self.admin, self.journal, notify=self.told.append)
+        except ReconcilerError as error:
+            self.error = error
+
+
+def two_processes(locks: Locks) -> tuple[SimulatedAdmin, SimulatedAdmin]:
+    """Return two admins of one cluster: the second sees what the first has done, once it has the lock."""
+    first = SimulatedAdmin(cluster(), locks=locks)
+    return first, SimulatedAdmin(cluster(), locks=locks, load=lambda: first.cluster)
+
+
+@pytest.mark.parametrize("at", range(1, len(PASSED) + 1))
+def test_wherever_a_run_is_a_cancel_stops_it_and_both_end_right(at: int) -> None:
+    before, plan = cluster(), whole_plan(cluster())
+    first, second = two_processes(MemoryLocks())
+    journal = MemoryJournal()
+    run = Elsewhere(plan, first, journal, at)
+    with run.standing():
+        result = cancel_run(plan, second, MemoryJournal(), notify=run.go_on_when_told)
+    assert result.state is RunState.CANCELLED
+    assert in_flight(second.cluster) == []
+    assert throttles(second.cluster) == throttles(before)
+    if run.error is None:
+        assert run.result is not None
+        assert PASSED[at - 1] in {"stage.done", "end.before", "end.recorded", *PASSED[-4:]}, "it ran on to its end"
+        assert shortcomings(plan, before, second.cluster) == []
+    else:
+        assert isinstance(run.error, StoppedEarly)
+        assert "`reconciler cancel` of " in str(run.error)
+        assert "asked for it; run apply again to go on" in str(run.error)
+        assert [text for text in run.told if "asks this run to stop: ending in order" in text]
+        run_plan(plan, second, MemoryJournal([*journal.events, *journal.appended]))
+        assert shortcomings(plan, before, second.cluster) == []
+
+
+def test_in_a_file_too_and_the_cancel_reads_what_the_run_has_written_last(tmp_path: Path) -> None:
+    before, plan = cluster(), whole_plan(cluster())
+    first, second = two_processes(LockFile(tmp_path / "snapshot.json"))
+    at = PASSED.index("reassign.recorded") + 1
+    run = Elsewhere(plan, first, RunJournal(tmp_path / "run.jsonl"), at)
+    with run.standing():
+        journal = RunJournal(tmp_path / "run.jsonl")
+        known = len(journal.events)
+        cancel_run(plan, second, journal, notify=run.go_on_when_told)
+    assert isinstance(run.error, StoppedEarly)
+    assert assignments(second.cluster) == assignments(before) or run.error.result is not None
+    assert in_flight(second.cluster) == []
+    assert throttles(second.cluster) == throttles(before)
+    assert len(journal.events) > known, "the end of the run is among them"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.jsonl"]
+
+
+def test_a_run_of_another_plan_is_not_asked() -> None:
+    plan = whole_plan(cluster())
+    first, second = two_processes(MemoryLocks())
+    with first.lock("apply of plan 5ca1ab1e") as lock, pytest.raises(LockHeld, match="5ca1ab1e"):
+        cancel_run(plan, second, MemoryJournal())
+    assert lock.asked_by is None
+    assert second.writes == 0
+
+
+@pytest.mark.parametrize("purpose", ["cancel of plan 0badcafe", "restoring the throttles of plan 0badcafe"])
+def test_who_is_no_run_is_not_asked(purpose: str) -> None:
+    first, second = two_processes(MemoryLocks())
+    with first.lock(purpose) as lock, pytest.raises(LockHeld):
+        cancel_run(whole_plan(cluster()), second, MemoryJournal())
+    assert lock.asked_by is None
+
+
+def test_an_apply_asks_nobody() -> None:
+    plan = whole_plan(cluster())
+    first, second = two_processes(MemoryLocks())
+    with first.lock(f"apply of plan {plan.id}") as lock, pytest.raises(LockHeld):
+        run_plan(plan, second, MemoryJournal())
+    assert lock.asked_by is None
+
+
+def test_a_run_that_is_asked_before_it_begins_changes_nothing() -> None:
+    locks = MemoryLocks()
+    plan, admin = whole_plan(cluster()), SimulatedAdmin(cluster(), locks=locks)
+
+    def ask(name: str) -> None:
+        if name == "lock.taken" and locks.holder is not None:
+            locks.ask_to_stop(StopRequest(locks.holder.purpose, locks.holder))
+
+    with planted(ask), pytest.raises(StoppedEarly, match="stopped before it began"):
+        run_plan(plan, admin, MemoryJournal())
+    assert (admin.writes, admin.cluster) == (0, cluster())
+
+
+def test_where_no_run_is_on_there_is_nobody_to_stop() -> None:
+    locks = MemoryLocks()
+    first, second = two_processes(locks)
+    stop_run(whole_plan(cluster()), second)
+    with first.lock("apply of plan 5ca1ab1e") as lock:
+        stop_run(whole_plan(cluster()), second)
+        assert lock.asked_by is None
+    stop_run(plan_of([], cluster()), second)
+    assert locks.holder is None
