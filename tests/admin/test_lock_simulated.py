@@ -11,7 +11,7 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.files.lock_file import LockFile
 from reconciler.model.cluster import Cluster
-from reconciler.model.lock import LockHeld, LockLost
+from reconciler.model.lock import LockHeld, LockLost, StopRequest
 
 RATE = ConfigChange("follower.replication.throttled.rate", ConfigOperation.SET, "1")
 
@@ -44,6 +44,14 @@ def test_without_its_session_the_holder_writes_nothing() -> None:
             assert second.lock_holder() is not None, "giving back what was lost takes it from nobody"
     assert first.writes == 1
     assert 2 not in [broker.id for broker in first.cluster.brokers.values() if broker.configs]
+
+
+def test_a_request_that_reaches_another_holder_than_it_is_meant_for_is_not_heard() -> None:
+    locks = MemoryLocks()
+    with SimulatedAdmin(small_cluster(), locks=locks).lock("apply of plan 2") as lock:
+        assert locks.holder is not None
+        locks.ask_to_stop(StopRequest("apply of plan 1", locks.holder))
+        assert lock.asked_by is None
 
 
 def test_the_cluster_is_read_again_once_it_is_locked() -> None:

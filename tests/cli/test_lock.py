@@ -85,6 +85,21 @@ def test_a_cancel_stops_the_apply_that_is_on_and_both_say_so(planned: Path, opti
     assert sorted(path.name for path in planned.parent.iterdir() if "snapshot" in path.name) == [planned.name]
 
 
+def test_a_cancel_whose_apply_is_killed_while_it_waits_takes_the_moves_back_itself(planned: Path) -> None:
+    folder = planned.parents[2]
+    before = read_snapshot(planned)
+    applying = HeldRun(folder / "applying", "apply", "plan.json", "--yes", at="reassign.recorded")
+    wait_for(lambda: applying.is_there or applying.is_over)
+    cancelling = HeldRun(folder / "cancelling", "cancel", "plan.json", at="never")
+    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over)
+    applying.kill()
+    code, told = cancelling.ended()
+    assert (code, "taken back" in told) == (0, True), told
+    after = read_snapshot(planned)
+    assert (in_flight(after), throttles(after)) == ([], throttles(before))
+    assert sorted(path.name for path in planned.parent.iterdir() if "snapshot" in path.name) == [planned.name]
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until it is so; half a minute tells a hang from a slow machine."""
     deadline = time.monotonic() + 30
