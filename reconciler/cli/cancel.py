@@ -25,7 +25,7 @@ Examples:
 ROLLBACK_HELP = "Then undo finished stages too, as a plan of its own."
 OUT_HELP = "With --rollback: save that plan there, for show and apply, and change nothing."
 DRY_RUN_HELP = "With --rollback: show that plan, and change nothing."
-YES_HELP = "With --rollback: do not ask; needed where nobody can be asked."
+YES_HELP = "Do not ask before --rollback; needed where nobody can be asked."
 
 
 @click.command("cancel", epilog=EXAMPLES + EPILOG)
@@ -50,7 +50,7 @@ def command(
     asked = asked_for(context)
     refuse_state(asked, "cancel")
     if not rollback:
-        _refuse_misuse(asked, is_extra=bool(out or dry_run or yes))
+        _refuse_misuse(asked, is_extra=bool(out or dry_run))
         return _cancel(asked, plan_path)
     if out is not None or dry_run:
         return _show(asked, plan_path, out)
@@ -63,7 +63,7 @@ def command(
 
 def _refuse_misuse(asked: Asked, *, is_extra: bool) -> None:
     if is_extra:
-        raise click.UsageError("--out, --dry-run and --yes are for cancel --rollback.")
+        raise click.UsageError("--out and --dry-run are for cancel --rollback.")
     if asked.output == MARKDOWN:
         raise click.UsageError("cancel has no output markdown but with --rollback --dry-run or --out FILE.")
 

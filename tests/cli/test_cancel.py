@@ -70,7 +70,7 @@ def test_cancel_of_a_finished_run_says_that_what_had_ended_stays(reconciler: Pro
 
 def test_cancel_of_a_plan_that_never_ran_changes_nothing(reconciler: Program, small: Path) -> None:
     before = small.read_bytes()
-    ended = reconciler("cancel", "plan.json")
+    ended = reconciler("cancel", "plan.json", "--yes")
     assert (ended.code, ended.err) == (0, "")
     assert "nothing of it was in flight" in ended.out
     assert small.read_bytes() == before
@@ -184,7 +184,6 @@ def test_a_rollback_over_a_limit_is_shown_and_refused_with_3(reconciler: Program
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["--yes"], "are for cancel --rollback"),
         (["--out", "x.json"], "are for cancel --rollback"),
         (["--dry-run"], "are for cancel --rollback"),
         (["-o", "markdown"], "has no output markdown but"),
