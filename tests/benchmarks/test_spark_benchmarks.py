@@ -2,7 +2,8 @@
 
 The variable BENCHMARK_ROWS names millions of samples, `20` by default; `5,20,50` makes the whole table. With
 BENCHMARK_PARTITIONS there are others than 100,000 partitions. Beside each verb stand the same figures with nothing
-around them (helpers.bare_jobs), in Spark and in DuckDB, from the same files; all results must be equal.
+around them (helpers.bare_jobs), in Spark and in DuckDB, from the same files; all results must be equal. The ratio that
+is held to a bar is to those; a last line tells what only the brokers' rates would cost, a part of what `balance` tells.
 """
 
 import json
@@ -10,12 +11,13 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import bare_jobs
-from helpers.sample_lake import BROKERS, CLUSTER, PARTITIONS, write_lake
+from helpers.sample_lake import BROKERS, CLUSTER, PARTITIONS, RACKS, TOPICS, write_lake
 from helpers.tree_cost import TreeCost, tree_cost
 from pyarrow import dataset
 
@@ -24,6 +26,7 @@ MOST = 1.3
 BAR_FROM_ROWS = 20_000_000
 RECONCILER = (sys.executable, "-m", "reconciler")
 ON_TWO_CORES = ("--samples", "samples", "--cluster", CLUSTER, "--master", "local[2]")
+LEVELS = ("brokers", "racks", "logDirs", "topics")
 HEADER = (
     "| rows | job | reconciler CPU s | GiB | bare Spark CPU s | GiB | ratio | DuckDB CPU s | GiB |\n" + "|---" * 9 + "|"
 )
@@ -55,6 +58,9 @@ def test_loads_and_balance_beside_the_bare_aggregation(lake: tuple[Path, int]) -
         ratios[job] = ours.cpu_seconds / spark.cpu_seconds
         cells = (f"{PARTITIONS * buckets:,}", job, *_cells(ours), *_cells(spark), f"{ratios[job]:.2f}", *_cells(duckdb))
         _tell(f"| {' | '.join(cells)} |")
+    spark, duckdb = (_bare(engine, "brokers", folder, buckets) for engine in bare_jobs.ENGINES)
+    cells = (f"{PARTITIONS * buckets:,}", "balance, brokers only", "", "", *_cells(spark), "", *_cells(duckdb))
+    _tell(f"| {' | '.join(cells)} |")
     _same_loads(folder)
     _same_balance(folder)
     # Below that, what Spark and the snapshot take to start with outweighs the work.
@@ -88,13 +94,21 @@ def _same_loads(folder: Path) -> None:
 
 
 def _same_balance(folder: Path) -> None:
-    """Compare each broker's figures with DuckDB's, each to a millionth."""
-    told = json.loads((folder / "balance-reconciler.json").read_text("utf-8"))
-    brokers = {row["broker"]: row["before"] for row in told["clusters"][0]["brokers"]}
+    """Compare each level's figures with DuckDB's, each to a millionth."""
+    cluster = json.loads((folder / "balance-reconciler.json").read_text("utf-8"))["clusters"][0]
+    told = [cluster["total"], *(row for level in LEVELS for row in cluster[level])]
+    ours = {_name(row.get("broker"), row.get("logDir"), row): row["before"] for row in told}
     theirs = json.loads((folder / "balance-duckdb.json").read_text("utf-8"))
-    assert len(brokers) == len(theirs) == BROKERS
+    assert len(ours) == len(theirs) == 1 + BROKERS + RACKS + BROKERS + TOPICS
     for row in theirs:
+        found = ours[_name(row["broker"], row["log_dir"], row)]
+        # It is told to six digits.
+        assert found["growthBytesPerDay"] == pytest.approx(row["growth_bytes_per_day"], rel=1e-5), row
         for way, name in (("bytesInPerSecond", "bytes_in"), ("bytesOutPerSecond", "bytes_out")):
-            ours = brokers[row["broker"]][way]
             for figure, column in (("average", "avg"), ("p95", "p95"), ("maximum", "max"), ("peak", "peak")):
-                assert ours[figure] == pytest.approx(row[f"{name}_{column}"], rel=1e-6), (row["broker"], way, figure)
+                assert found[way][figure] == pytest.approx(row[f"{name}_{column}"], rel=1e-6), (row, way, figure)
+
+
+def _name(broker: int | None, log_dir: str | None, row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return which row of which level it is; a broker's own tells its rack too."""
+    return broker, log_dir, row.get("rack") if broker is None else None, row.get("topic")

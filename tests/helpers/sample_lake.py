@@ -12,6 +12,7 @@ CLUSTER = "lake"
 PARTITIONS = int(os.environ.get("BENCHMARK_PARTITIONS", "100000"))
 BROKERS = 200
 RACKS = 4
+LOG_DIR = "/d"
 TOPICS = PARTITIONS // 100
 START_MICROS = 1_700_000_000 * 10**6 // 60_000_000 * 60_000_000
 MINUTE_MICROS = 60 * 10**6
@@ -67,7 +68,7 @@ def _snapshot(size: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str,
         {
             "id": number,
             "rack": f"r{number % RACKS}",
-            "logDirs": [{"path": "/d", "totalBytes": 10**14, "usableBytes": 5 * 10**13}],
+            "logDirs": [{"path": LOG_DIR, "totalBytes": 10**14, "usableBytes": 5 * 10**13}],
         }
         for number in range(BROKERS)
     ]
@@ -84,7 +85,7 @@ def _snapshot(size: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str,
                 "replicas": replicas,
                 "isr": replicas,
                 "sizes": [bytes_held] * 3,
-                "logDirs": ["/d"] * 3,
+                "logDirs": [LOG_DIR] * 3,
             }
         )
     return {"formatVersion": "1.0", "clusterId": CLUSTER, "brokers": brokers, "topics": topics}
