@@ -18,14 +18,18 @@ class _Line(logging.Formatter):
 
 
 def set_up_logs(verbosity: int) -> None:
-    """Log our own warnings, more with -v, and with -vv all that the Kafka client logs; secrets are hidden there."""
+    """Log our own warnings, more with -v, and with -vv all that the Kafka client logs; secrets are hidden there.
+
+    Called again in the same process it replaces what it set up: no log goes to a stream of an earlier call.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("%(message)s"))
-    ours = logging.getLogger(OURS)
+    ours, client = logging.getLogger(OURS), logging.getLogger(CLIENT)
+    for earlier in ours.handlers:
+        client.removeHandler(earlier)
     ours.handlers = [handler]
     ours.propagate = False
     ours.setLevel(_OUR_LEVELS[min(verbosity, len(_OUR_LEVELS) - 1)])
+    client.setLevel(logging.DEBUG if verbosity > 1 else logging.NOTSET)
     if verbosity > 1:
-        client = logging.getLogger(CLIENT)
         client.addHandler(handler)
-        client.setLevel(logging.DEBUG)

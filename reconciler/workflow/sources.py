@@ -1,5 +1,6 @@
 """Where a verb reads from: the desired state of one cluster, and that cluster itself or a snapshot of it."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,10 @@ from pathlib import Path
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
+
+logger = logging.getLogger(__name__)
 
 BOOTSTRAP = "bootstrap.servers"
 
@@ -34,7 +38,25 @@ def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHo
 
         return read_snapshot(inputs.state)
     with cluster_admin(inputs, desired) as admin:
+        warn_of_run(admin)
         return admin.observe(progress=progress)
+
+
+def warn_of_run(admin: Admin) -> None:
+    """Log a warning where a run is changing the cluster; whoever may not see the lock's group is not told.
+
+    To be called before the cluster is observed. Whoever asks for a group in a new cluster has Kafka create
+    `__consumer_offsets`, as the lock of the first run would: its replicas are to count in the first plan already.
+    """
+    try:
+        holder = admin.lock_holder()
+    except MissingRight:
+        return
+    except ClusterUnavailable as error:
+        logger.warning("no run can start now: %s", error)
+        return
+    if holder is not None:
+        logger.warning("a run is changing the cluster: %s. Once it has ended, look again.", holder)
 
 
 @contextmanager

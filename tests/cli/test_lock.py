@@ -54,9 +54,12 @@ def test_a_holders_name_cannot_write_to_the_terminal(reconciler: Program, planne
 def test_looking_needs_no_lock(reconciler: Program, planned: Path) -> None:
     held = LockFile(planned).take(HOLDER)
     assert reconciler("apply", "plan.json", "--dry-run").code == 0
-    assert reconciler("plan").code == 0
     assert reconciler("status").code == 0
+    planned_again = reconciler("plan")
     held.release()
+    assert planned_again.code == 0
+    assert f"warning: a run is changing the cluster: {HOLDER}. Once it has ended" in planned_again.err
+    assert "warning" not in reconciler("plan").err
 
 
 @pytest.mark.parametrize("options", [(), ("--rollback", "--yes")], ids=["cancel", "cancel --rollback"])

@@ -39,3 +39,16 @@ def test_the_clients_log_is_shown_only_with_vv(capsys: pytest.CaptureFixture[str
     set_up_logs(2)
     logging.getLogger("kafka.conn").debug("hello")
     assert capsys.readouterr().err == "debug: hello\n"
+
+
+def test_a_later_call_says_nothing_on_an_earlier_ones_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    logging.getLogger("kafka").addHandler(logging.NullHandler())
+    set_up_logs(2)
+    set_up_logs(0)
+    logging.getLogger("kafka.conn").debug("hello")
+    logging.getLogger("kafka.conn").warning("hello")
+    assert capsys.readouterr().err == ""
+    set_up_logs(2)
+    set_up_logs(2)
+    logging.getLogger("kafka.conn").debug("hello")
+    assert capsys.readouterr().err == "debug: hello\n"

@@ -20,6 +20,7 @@ from reconciler.admin.client.errors import (
     THROTTLING_QUOTA_EXCEEDED,
     name_of,
 )
+from reconciler.admin.client.last_answer import keep_last_answers
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.reach import Server, reachable, shown
 from reconciler.admin.client.redact import hide_in_logs, without_secrets
@@ -233,6 +234,7 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> W
     # The admin client does not take these two, its connections do.
     setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
     hide_in_logs(*connection.secrets)
+    keep_last_answers()
     servers = reachable(connection.servers)
     started: list[KafkaNetClient] = []
 
@@ -323,7 +325,6 @@ def _refusal(error: Exception, servers: Sequence[Server], connection: Connection
             code="KR602",
         )
     reason = without_secrets(_said(error))
-    # A broker that does not offer the mechanism may hang up before its answer is read.
     fitting = "security.protocol, sasl.mechanism" if protocol.startswith("SASL") else "security.protocol"
     return ClusterUnavailable(
         f"{where} accepts connections but does not answer as a Kafka broker over {protocol} ({reason}). "
