@@ -113,7 +113,7 @@ def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
 
 
 def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
-    run = LiveRun(tmp_path, brokers, "controller", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "controller", *replaced(OTHERS, DESTINATION), throttle="600kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
