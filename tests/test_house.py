@@ -87,14 +87,6 @@ def test_ci_runs_the_readmes_second_command() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
-def test_workflows_pin_actions_by_commit_and_hold_no_rights_at_the_top() -> None:
-    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
-        text = file.read_text("utf-8")
-        assert "\npermissions: {}\n" in text, file
-        used = re.findall(r"uses:\s*(\S+)", text)
-        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in used), file
-
-
 def test_every_decision_says_context_choice_and_what_was_refused() -> None:
     files = sorted((ROOT / ".github" / "decisions").glob("*.md"))
     assert files

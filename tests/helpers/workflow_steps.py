@@ -1,0 +1,232 @@
+"""Workflows and composite actions run as GitHub's runner would run them, on this machine, without GitHub.
+
+    runner = WorkflowSteps(workspace, folder, event={...}, secrets={...})
+    job = runner.run("plan.yml", "plan", matrix={"cluster": "demo"})
+    job.result, job.summary, job.artifacts["plan-demo"]
+
+Each `run:` is a bash of its own, as the runner starts it; `uses:` of an action in the repository is followed. Of other
+people's actions three are known: a checkout (the workspace is there), a Python (this one), and what uploads artifacts.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+TOKEN = re.compile(r"\s*('(?:[^']|'')*'|&&|\|\||==|!=|!|\(|\)|[A-Za-z_][\w.-]*)")
+PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!=", "(": "(", ")": ")"}
+Context = Mapping[str, object]
+
+
+def evaluated(expression: str, context: Context, functions: Mapping[str, bool]) -> object:
+    """Return the value of an expression: names, strings, `== != ! && ||`, and functions without arguments."""
+    python, position = [], 0
+    while position < len(expression.rstrip()):
+        token = TOKEN.match(expression, position)
+        assert token, f"not understood: {expression[position:]!r}"
+        python.append(_python(token[1], context, functions))
+        position = token.end()
+    return eval("".join(python).replace("()", ""), {"__builtins__": {}})  # noqa: S307 - literals and operators alone
+
+
+def _python(token: str, context: Context, functions: Mapping[str, bool]) -> str:
+    if token in PYTHON:
+        return PYTHON[token]
+    if token.startswith("'"):
+        return repr(token[1:-1].replace("''", "'"))
+    return repr(functions[token] if token in functions else looked_up(token, context))
+
+
+def looked_up(name: str, context: Context) -> object:
+    """Return the value of a dotted name, an empty text where there is none, as GitHub does."""
+    value: object = context
+    for part in name.split("."):
+        value = value.get(part, "") if isinstance(value, Mapping) else ""
+    return value
+
+
+def filled(text: object, context: Context, functions: Mapping[str, bool]) -> str:
+    """Return the text with its expressions replaced."""
+
+    def replaced(found: re.Match[str]) -> str:
+        value = evaluated(found[1], context, functions)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return EXPRESSION.sub(replaced, str(text))
+
+
+@dataclass(slots=True)
+class Job:
+    """What a job did: `success`, `failure` or `skipped`; `log` is all that its steps printed."""
+
+    result: str = "success"
+    log: str = ""
+    summary: str = ""
+    steps: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WorkflowSteps:
+    """Runs jobs of the workflows in `workspace`; artifacts are folders of `artifacts`."""
+
+    workspace: Path
+    folder: Path
+    event: Mapping[str, object]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[str, ...] = ()
+
+    @property
+    def artifacts(self) -> Path:
+        """Where uploaded artifacts go."""
+        return self.folder / "artifacts"
+
+    def run(self, workflow: str, job: str, matrix: Mapping[str, str], needs: Mapping[str, str] | None = None) -> Job:
+        """Run one job with one row of its matrix; `needs` maps the jobs before it to their results."""
+        text = (self.workspace / ".github" / "workflows" / workflow).read_text()
+        declared = yaml.safe_load(text)["jobs"][job]
+        temp = self.folder / "temp"
+        temp.mkdir(parents=True, exist_ok=True)
+        context = {
+            "matrix": matrix,
+            "secrets": self.secrets,
+            "runner": {"temp": str(temp)},
+            "needs": {name: {"result": result} for name, result in (needs or {}).items()},
+            **self.event,
+        }
+        run = _Run(self, temp, Job())
+        condition = declared.get("if")
+        if condition and not run.is_wanted(str(condition), context):
+            run.job.result = "skipped"
+            return run.job
+        run.steps(declared["steps"], context, self.workspace)
+        return run.job
+
+
+@dataclass(slots=True)
+class _Run:
+    """One job that is on."""
+
+    runner: WorkflowSteps
+    temp: Path
+    job: Job
+
+    @property
+    def functions(self) -> Mapping[str, bool]:
+        failed = self.job.result == "failure"
+        return {"success": not failed, "failure": failed, "cancelled": False, "always": True}
+
+    def is_wanted(self, condition: str, context: Context) -> bool:
+        inner = EXPRESSION.fullmatch(condition)
+        expression = inner[1] if inner else condition
+        asks = any(f"{name}()" in expression for name in self.functions)
+        return (asks or self.functions["success"]) and bool(evaluated(expression, context, self.functions))
+
+    def steps(self, steps: list[dict[str, object]], context: Context, action: Path) -> Context:
+        """Run the steps, and return the context with their outputs."""
+        context = {**context, "steps": {}}
+        for step in steps:
+            if self.is_wanted(str(step.get("if", "success()")), context):
+                outputs = self._step(step, context, action)
+                context["steps"] = {**_mapping(context["steps"]), str(step.get("id", "")): {"outputs": outputs}}
+        return context
+
+    def _step(self, step: Mapping[str, object], context: Context, action: Path) -> Mapping[str, object]:
+        env = {name: filled(value, context, self.functions) for name, value in _mapping(step.get("env")).items()}
+        given = {name: filled(value, context, self.functions) for name, value in _mapping(step.get("with")).items()}
+        if "run" in step:
+            self.job.steps.append(str(step.get("name", step["run"])))
+            return self._bash(filled(step["run"], context, self.functions), env, action)
+        uses = str(step["uses"])
+        if uses.startswith("./"):
+            return self._composite(self.runner.workspace / uses, given, {**context, "env": env}, env)
+        self.job.steps.append(uses)
+        KNOWN[uses.partition("@")[0]](self, given)
+        return {}
+
+    def _composite(
+        self, folder: Path, given: Mapping[str, str], context: Context, env: Mapping[str, str]
+    ) -> Mapping[str, object]:
+        declared = yaml.safe_load((folder / "action.yml").read_text())
+        known = _mapping(declared["inputs"])
+        assert set(given) <= set(known), f"{folder.name} has no input {sorted(set(given) - set(known))}"
+        inputs = {name: given.get(name) or _mapping(one).get("default", "") for name, one in known.items()}
+        inner = _Run(self.runner, self.temp, self.job)
+        steps = [{**step, "env": {**env, **_mapping(step.get("env"))}} for step in declared["runs"]["steps"]]
+        ended = inner.steps(steps, {**context, "inputs": inputs}, folder)
+        outputs = _mapping(declared.get("outputs"))
+        return {name: filled(_mapping(one)["value"], ended, self.functions) for name, one in outputs.items()}
+
+    def _bash(self, script: str, env: Mapping[str, str], action: Path) -> Mapping[str, object]:
+        files = {name: self.temp / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+        for file in files.values():
+            file.write_text("")
+        base = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER_", "GITHUB_"))}
+        environment = {
+            **base,
+            **self.runner.environment,
+            "PATH": os.pathsep.join([*reversed(self.job.paths), *self.runner.programs, base["PATH"]]),
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_ACTION_PATH": str(action),
+            "RUNNER_TEMP": str(self.temp),
+            **{name: str(file) for name, file in files.items()},
+            **env,
+        }
+        script_file = self.temp / "step.sh"
+        script_file.write_text(script)
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script_file)],
+            cwd=self.runner.workspace,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        self.job.log += done.stdout + done.stderr
+        self.job.summary += files["GITHUB_STEP_SUMMARY"].read_text()
+        self.job.paths += files["GITHUB_PATH"].read_text().splitlines()
+        if done.returncode:
+            self.job.result = "failure"
+        lines = files["GITHUB_OUTPUT"].read_text().splitlines()
+        return {name: value for name, _, value in (line.partition("=") for line in lines)}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    assert value is None or isinstance(value, Mapping)
+    return value or {}
+
+
+def _nothing(_: _Run, __: Mapping[str, str]) -> None:
+    """The workspace and Python are there."""
+
+
+def _upload(run: _Run, given: Mapping[str, str]) -> None:
+    path = run.runner.workspace / given["path"]
+    if not path.exists():
+        if given.get("if-no-files-found", "warn") == "error":
+            run.job.result = "failure"
+            run.job.log += f"No files were found with the provided path: {given['path']}\n"
+        return
+    kept = run.runner.artifacts / given["name"]
+    kept.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        shutil.copytree(path, kept, dirs_exist_ok=True)
+    else:
+        shutil.copy(path, kept)
+
+
+KNOWN: Mapping[str, Callable[[_Run, Mapping[str, str]], None]] = {
+    "actions/checkout": _nothing,
+    "actions/setup-python": _nothing,
+    "actions/upload-artifact": _upload,
+}
