@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from reconciler.files.json_place import place_of_pointer
 from reconciler.files.json_text import canonical_json
+from reconciler.files.raw import invalid
+from reconciler.model.problem import InvalidInput
 
 T = TypeVar("T")
 MAX_INTEGER = (1 << 63) - 1
@@ -18,6 +21,12 @@ class Malformed(Exception):
         super().__init__(message)
         self.pointer = pointer
         self.message = message
+
+
+def malformed(code: str, name: str, content: bytes, wrong: Malformed) -> InvalidInput:
+    """Return the error that tells it: `name:line:column: /pointer message`."""
+    place = place_of_pointer(content, wrong.pointer)
+    return invalid(code, f"{name}{place}: {wrong.pointer or '/'} {wrong.message}")
 
 
 def shown(value: object) -> str:

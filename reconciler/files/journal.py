@@ -10,12 +10,14 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reconciler.files.bounded import file_bytes
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, make_folder, sync_folder
 from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR721"
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
 
 def journal_path(folder: Path, cluster: str, plan_id: str) -> Path:
@@ -45,8 +47,8 @@ class RunJournal:
 
     def read_again(self) -> None:
         """Take into `events` what stands there now: another process may have written since."""
-        if self.path.exists():
-            self._events, self._end = _sound(_content(self.path), self.path)
+        with suppress(*_NOT_THERE):
+            self._events, self._end = _sound(_bytes(self.path), self.path)
 
     def append(self, event: RunEvent, /) -> None:
         """Write one more event and wait until it is on disk."""
@@ -116,9 +118,20 @@ class _Line(NamedTuple):
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
+        return _bytes(path)
+    except _NOT_THERE as error:
         raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    """Return what is in the file; one of `_NOT_THERE` where there is none."""
+    try:
+        return file_bytes(path)
+    except _NOT_THERE:
+        raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {reason}") from None
 
 
 def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:

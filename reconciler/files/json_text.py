@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from math import isinf
 from typing import Any, NoReturn
 
+from reconciler.files.json_place import line_and_column, place_of_slip
 from reconciler.files.raw import invalid
+from reconciler.model.problem import InvalidInput
 
 _LONG_LINE = 160
 _LONG_ITEM = 1000
@@ -24,27 +26,38 @@ class _NotStrict(ValueError):
 
 
 def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
-    """Return the JSON value; refuse duplicate keys, NaN and infinities, nesting without end and what is not UTF-8."""
+    """Return the JSON value; refuse duplicate keys, NaN and infinities, nesting without end and what is not UTF-8.
+
+    The InvalidInput that it raises says where: `name:line:column`.
+    """
     try:
         text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        reason = f"byte {error.start} is not UTF-8"
+        raise _not_json(code, name, f":{line_and_column(before, len(before))}", what, reason) from None
+    try:
         with collector_paused():
             value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
             if _SURROGATE.search(text):
                 canonical_json(value).encode()
             return value
-    except UnicodeDecodeError as error:
-        reason = f"byte {error.start} is not UTF-8"
     except UnicodeEncodeError:
         reason = "it holds half a surrogate pair, which is no character"
     except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}, column {error.colno}: {_lower(error.msg)}{_looks_like(text)}"
+        reason = f"{_lower(error.msg)}{_looks_like(text)}"
+        raise _not_json(code, name, f":{error.lineno}:{error.colno}", what, reason) from None
     except RecursionError:
         reason = "it is nested too deeply"
     except _NotStrict as error:
         reason = str(error)
     except ValueError:
         reason = "it holds a number with too many digits"
-    raise invalid(code, f"{name}: the {what} is not valid JSON: {reason}") from None
+    raise _not_json(code, name, place_of_slip(text), what, reason)
+
+
+def _not_json(code: str, name: str, place: str, what: str, reason: str) -> InvalidInput:
+    return invalid(code, f"{name}{place}: the {what} is not valid JSON: {reason}")
 
 
 def canonical_json(value: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
 from reconciler.files.json_text import collector_paused
 from reconciler.files.schema_check import schema_problems
@@ -29,7 +30,7 @@ def load_desired(root: Path, cluster: str) -> Desired:
         raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
     folder = root / cluster
     found = _Found()
-    files = sorted(_files(folder, root, found.problems, ()))
+    files = sorted(_files(folder, root, found.problems, (), {}))
     if not files and not found.problems:
         raise InvalidInput([Problem("KR100", f"{folder} holds no YAML files: check -C and --cluster")])
     digest = hashlib.sha256()
@@ -45,25 +46,34 @@ def load_desired(root: Path, cluster: str) -> Desired:
     return replace(desired, digest=f"sha256:{digest.hexdigest()}")
 
 
-def _files(folder: Path, root: Path, problems: list[Problem], above: tuple[Path, ...]) -> Iterator[Path]:
+def _files(
+    folder: Path, root: Path, problems: list[Problem], above: tuple[Path, ...], seen: dict[Path, Path]
+) -> Iterator[Path]:
     """Yield the YAML files of a folder and those below it, through links too, but for hidden ones.
 
-    A folder that cannot be listed is a problem: what it declares would look as if nobody wanted it.
+    A folder that cannot be listed is a problem: what it declares would look as if nobody wanted it. So is one that is
+    there twice, through links: among few folders there can be millions of ways.
     """
     try:
-        real, entries = folder.resolve(), list(folder.iterdir())
+        real, entries = folder.resolve(), sorted(folder.iterdir())
     except FileNotFoundError:
         return
-    except OSError as error:
-        problems.append(Problem("KR101", f"cannot be listed: {error.strerror}", Location(_name(folder, root), 1)))
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its links lead in a circle"
+        problems.append(Problem("KR101", f"cannot be listed: {reason}", Location(_name(folder, root), 1)))
         return
     if real in above:
         return
+    if real in seen:
+        message = f"is the folder {_name(seen[real], root)} again, through a link: keep one"
+        problems.append(Problem("KR101", message, Location(_name(folder, root), 1)))
+        return
+    seen[real] = folder
     for path in entries:
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _files(path, root, problems, (*above, real))
+            yield from _files(path, root, problems, (*above, real), seen)
         elif path.suffix in SUFFIXES:
             yield path
 
@@ -92,13 +102,7 @@ class _Found:
 def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
     at = Location(_name(path, root), 1)
     try:
-        if not path.is_file() and path.exists():
-            problems.append(Problem("KR101", "is no regular file", at))
-            return b""
-        if path.stat().st_size > MAX_BYTES:
-            problems.append(Problem("KR101", f"the file has more than {MAX_BYTES} bytes: split it", at))
-            return b""
-        return path.read_bytes()
+        return file_bytes(path, MAX_BYTES)
     except OSError as error:
         problems.append(Problem("KR101", f"cannot be read: {error.strerror}", at))
         return b""

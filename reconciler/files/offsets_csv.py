@@ -13,6 +13,7 @@ UNREADABLE = "KR161"
 WRONG_CONTENT = "KR162"
 NOT_WRITTEN = "KR163"
 WITHOUT_GROUP, WITH_GROUP = 3, 4
+MAX_BYTES = 64 << 20
 _LARGEST = (1 << 63) - 1
 _LARGEST_PARTITION = (1 << 31) - 1
 
@@ -25,7 +26,7 @@ def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict
     Raises InvalidInput that names every wrong line.
     """
     name = display_name(source)
-    content = read_bytes(source, "CSV of offsets", UNREADABLE)
+    content = read_bytes(source, "CSV of offsets", UNREADABLE, MAX_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Malformed, pointer
+from reconciler.files.checked import Malformed, malformed, pointer
 from reconciler.files.json_text import canonical_json, collector_paused, parse_json, readable_json
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
@@ -44,7 +44,8 @@ def read_plan(source: str | Path) -> Plan:
     What comes back equals what was written, but for the columns of its places: the file keeps lines.
     """
     name = display_name(source)
-    document = parse_json(read_bytes(source, "plan", UNREADABLE), name, "plan", UNREADABLE)
+    content = read_bytes(source, "plan", UNREADABLE)
+    document = parse_json(content, name, "plan", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a plan is one JSON object; this holds something else")
     refuse_other_kind(document, name, "plan", WRONG_CONTENT)
@@ -55,7 +56,7 @@ def read_plan(source: str | Path) -> Plan:
             plan = plan_from_json(document)
             _refuse_not_understood(document, plan_to_json(plan))
     except Malformed as wrong:
-        raise invalid(WRONG_CONTENT, f"{name}: {wrong.pointer or '/'} {wrong.message}") from None
+        raise malformed(WRONG_CONTENT, name, content, wrong) from None
     except RecursionError:
         raise invalid(UNREADABLE, f"{name}: the plan is nested too deeply") from None
     return plan

@@ -25,7 +25,7 @@ def plan_from_json(document: object) -> Plan:
     balance = fields.member("balance")
     topic_changes = fields.each("topicChanges", _topic_change)
     return Plan(
-        cluster_name=cluster.text("name"),
+        cluster_name=_folder_name(cluster, "name"),
         cluster_id=cluster.text("clusterId"),
         source=Source(
             desired_digest=source.text("desiredDigest"),
@@ -56,6 +56,14 @@ def plan_from_json(document: object) -> Plan:
         what_if=what_if_of(fields),
         grounds=grounds_of(fields),
     )
+
+
+def _folder_name(fields: Fields, key: str) -> str:
+    """Return a name that the files of a run may lie under: one folder, never a way out of another."""
+    name = fields.text(key)
+    if name in {"", ".", ".."} or not name.isprintable() or any(each in name for each in "/\\:"):
+        raise Malformed(fields.where(key), "must be the name of a cluster, which is that of one folder")
+    return name
 
 
 def _stages(fields: Fields, topic_changes: int) -> tuple[Stage, ...]:

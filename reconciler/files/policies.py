@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.files.bounded import file_bytes
 from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -100,7 +101,7 @@ def _text(file: Path, name: str, problems: list[Problem]) -> str | None:
         if file.stat().st_size > MAX_BYTES:
             problems.append(Problem("KR181", f"the policy has more than {MAX_BYTES} bytes", Location(name, 1)))
             return None
-        return file.read_text("utf-8-sig")
+        return file_bytes(file, MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         problems.append(Problem("KR181", f"the policy cannot be read: {error.strerror}", Location(name, 1)))
     except UnicodeDecodeError:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.files.bounded import MAX_PROPERTIES_BYTES, MAX_SECRET_BYTES, file_bytes
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
@@ -78,12 +79,12 @@ def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str],
 
 def _file_text(path: Path) -> str:
     """Return a secret: a file's text without the newline that editors put at its end."""
-    return path.read_bytes().decode().rstrip("\r\n")
+    return file_bytes(path, MAX_SECRET_BYTES).decode().rstrip("\r\n")
 
 
 def _parsed(path: Path) -> dict[str, str]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = file_bytes(path, MAX_PROPERTIES_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise InvalidInput(
             [Problem("KR131", f"{path}: the client properties cannot be read: {error.strerror}")]

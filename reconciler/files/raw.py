@@ -2,20 +2,16 @@
 
 import errno
 import gzip
-import io
 import os
-import sys
 import tempfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
+from reconciler.files.bounded import GZIP_MAGIC, MAX_BYTES, file_bytes, stdin_bytes, unpacked
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 
 STDIN = "-"
-MAX_UNPACKED_BYTES = 2 << 30
 _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP, errno.EPERM})
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def invalid(code: str, message: str) -> InvalidInput:
@@ -28,28 +24,21 @@ def display_name(source: str | Path) -> str:
     return "stdin" if str(source) == STDIN else str(source)
 
 
-def read_bytes(source: str | Path, what: str, code: str) -> bytes:
-    """Return a file's content, `-` being stdin; what is gzipped, by its first bytes, is unpacked."""
+def read_bytes(source: str | Path, what: str, code: str, most: int = MAX_BYTES) -> bytes:
+    """Return a file's content, `-` being stdin; what is gzipped, by its first bytes, is unpacked.
+
+    Raises InvalidInput for what cannot be read, for more than `most` bytes, packed or not, and for what is no file but
+    might be read for ever: a device, a named pipe.
+    """
     name = display_name(source)
     try:
-        content = sys.stdin.buffer.read() if str(source) == STDIN else Path(source).read_bytes()
+        content = stdin_bytes(most) if str(source) == STDIN else file_bytes(Path(source), most)
+        return unpacked(content, most) if content.startswith(GZIP_MAGIC) else content
     except FileNotFoundError:
         raise invalid(code, f"{name}: no such file, so there is no {what} to read; check the path") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise invalid(code, f"{name}: the {what} cannot be read: {reason}") from None
-    return _unpacked(content, name, what, code) if content.startswith(_GZIP_MAGIC) else content
-
-
-def _unpacked(content: bytes, name: str, what: str, code: str) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-            unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
-    except (OSError, EOFError, zlib.error):
-        raise invalid(code, f"{name}: the {what} is gzipped, but damaged or cut short; write it again") from None
-    if len(unpacked) > MAX_UNPACKED_BYTES:
-        raise invalid(code, f"{name}: the {what} unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
-    return unpacked
 
 
 def packed_bytes(content: bytes) -> bytes:

@@ -7,14 +7,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Fields, Malformed, pointer, shown
+from reconciler.files.checked import Fields, Malformed, malformed, pointer, shown
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, read_bytes
 from reconciler.files.snapshot import refuse_other_kind
 from reconciler.groups.scenario import Member, Scenario, Step
 from reconciler.model.assignment import Assignment, SubscribedTopic
 from reconciler.model.group_simulation import Outcome, Stats
-from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.problem import InvalidInput
 
 UNREADABLE = "KR171"
 WRONG_CONTENT = "KR172"
@@ -45,9 +45,7 @@ class Scenarios:
 def read_scenarios(source: str | Path) -> Scenarios:
     """Return the scenarios of that file, `-` being stdin; InvalidInput names what is wrong in each by its path."""
     name = display_name(source)
-    content = read_bytes(source, "scenario", UNREADABLE)
-    if len(content) > MAX_BYTES:
-        raise invalid(UNREADABLE, f"{name}: a scenario has at most {MAX_BYTES >> 20} MiB; split it")
+    content = read_bytes(source, "scenario", UNREADABLE, MAX_BYTES)
     document = parse_json(content, name, "scenario", UNREADABLE)
     if isinstance(document, dict):
         refuse_other_kind(document, name, "scenario", WRONG_CONTENT)
@@ -60,7 +58,7 @@ def read_scenarios(source: str | Path) -> Scenarios:
         found = [wrong]
     except RecursionError:
         raise invalid(UNREADABLE, f"{name}: the scenario is nested too deeply") from None
-    raise InvalidInput([Problem(WRONG_CONTENT, f"{name}: {each.pointer or '/'} {each.message}") for each in found])
+    raise InvalidInput(problem for each in found for problem in malformed(WRONG_CONTENT, name, content, each).problems)
 
 
 def outcomes_text(read: Scenarios, outcomes: Sequence[Mapping[str, Sequence[Outcome]]]) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Malformed
+from reconciler.files.checked import Malformed, malformed
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes, write_atomically
 from reconciler.files.snapshot_reader import cluster_from_json
@@ -25,7 +25,8 @@ KINDS = {
 def read_snapshot(source: str | Path) -> Cluster:
     """Return the cluster in a `.json` or `.json.gz` file, `-` being stdin; InvalidInput says what is wrong where."""
     name = display_name(source)
-    document = parse_json(read_bytes(source, "snapshot", UNREADABLE), name, "snapshot", UNREADABLE)
+    content = read_bytes(source, "snapshot", UNREADABLE)
+    document = parse_json(content, name, "snapshot", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a snapshot is one JSON object; this holds something else")
     refuse_other_kind(document, name, "snapshot", WRONG_CONTENT)
@@ -34,7 +35,7 @@ def read_snapshot(source: str | Path) -> Cluster:
         with collector_paused():
             return cluster_from_json(document)
     except Malformed as wrong:
-        raise invalid(WRONG_CONTENT, f"{name}: {wrong.pointer or '/'} {wrong.message}") from None
+        raise malformed(WRONG_CONTENT, name, content, wrong) from None
     except RecursionError:
         raise invalid(UNREADABLE, f"{name}: the snapshot is nested too deeply") from None
 

@@ -16,7 +16,7 @@ from reconciler.model.problem import Location, Problem
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
-MAX_NODES = 2_000_000
+MAX_NODES = 500_000
 MAX_PROBLEMS = 100
 MAX_INTEGER = 2**63 - 1
 MAX_DIGITS = 20

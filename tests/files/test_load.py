@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_a_problem_not_a_gap(tmp_path: Path) -> None:
         load_desired(root, "c")
     assert [str(problem) for problem in error.value.problems] == [
         "c/gone.yaml:1:1: cannot be read: No such file or directory (KR101)",
-        "c/pipe.yaml:1:1: is no regular file (KR101)",
+        "c/pipe.yaml:1:1: cannot be read: it is a named pipe, not a file (KR101)",
     ]
 
 
