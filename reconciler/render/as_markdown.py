@@ -1,16 +1,23 @@
-"""Markdown for a pull request's comment: summary first, details folded, whatever others wrote made inert."""
+"""Markdown for a pull request's comment: what a tired reviewer must know first, details folded, all text inert."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
-from reconciler.model.change import Changes, Difference
+from reconciler.model.change import (
+    AlterConfigs,
+    Changes,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    Difference,
+    TopicChange,
+)
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
-    action_count,
-    balance_ranges,
     by_weight,
     estimate,
     is_size_known,
@@ -18,40 +25,47 @@ from reconciler.render.facts import (
     least_movement,
     over_least,
     place,
-    reason,
-    replica_list,
-    stage_title,
     throttle,
     undoes,
 )
-from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
+from reconciler.render.gravity import by_gravity
+from reconciler.render.labels import IRREVERSIBLE, is_irreversible, labels, lossy_configs
+from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
+from reconciler.render.markdown_parts import bounded, clipped, fitting, fold, lines_fitting, row, table, units
+from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
+from reconciler.render.rows import Row, difference_rows, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
-from reconciler.render.units import counted, percent, size
+from reconciler.render.units import counted, number, percent, rate, size
 
-LIMIT = 65_536
-ARROW = "→"
-_SHARE_OF_PROBLEMS = 4
-_SHARE_OF_ROWS = 2
-_LONGEST_TEXT = 400
-_ROOM_FOR_NOTE = 300
+LIMIT = 64_000
+"""GitHub takes 65,536 characters in a comment; what posts it may add a line of its own."""
+_SHARE_OF_WHAT_IF = 8
+_SHARE_OF_PROBLEMS = 5
+_SHARE_OF_ROWS = 4
+_OPEN_PROBLEMS = 10
+_OPEN_ROWS = 25
+_RACKS_SHOWN = 12
+_DISKS_SHOWN = 3
+_NAMED = 5
 _SHORT_COMMIT = 12
-_FOLD_END = "\n</details>"
 
 
 def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
-    """Return the plan as one comment of at most `limit` characters; what does not fit is cut at a stage, and said."""
-    rows = plan_rows(reviewed, arrow=ARROW)
-    found = [*by_weight(reviewed.violations), *by_weight(reviewed.warnings)]
-    blocks = [f"{_marker(reviewed)}\n### {_title(reviewed, rows)}"]
-    blocks += [what_if_markdown(reviewed.what_if)] if reviewed.what_if else []
+    """Return the plan as one comment of at most `limit` UTF-16 code units; what is cut is counted, whole rows only."""
+    rows = sorted(plan_rows(reviewed, arrow=ARROW), key=lambda each: each.kind != IRREVERSIBLE)
+    found = by_gravity([*reviewed.violations, *reviewed.warnings])
+    blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}", _verdict(reviewed)]
+    if reviewed.what_if:
+        blocks.append(bounded(what_if_markdown(reviewed.what_if), limit // _SHARE_OF_WHAT_IF))
     blocks += _problems(found, limit // _SHARE_OF_PROBLEMS)
-    blocks += remedies_markdown(reviewed.remedies)
-    blocks += _table(rows, limit // _SHARE_OF_ROWS) if rows else []
-    blocks += _facts(reviewed)
+    blocks += [bounded(each, limit // _SHARE_OF_WHAT_IF) for each in remedies_markdown(reviewed.remedies)]
+    blocks += _table(rows, limit // _SHARE_OF_ROWS)
     footer = _footer(reviewed)
-    room = limit - len("\n\n".join([*blocks, footer])) - 2 * len("\n\n")
-    folded = _folded_stages(reviewed, room)
-    return "\n\n".join([*blocks, *folded, footer]) + "\n"
+    room = limit - units("\n\n".join([*blocks, footer])) - ROOM_FOR_NOTE
+    if not reviewed.is_empty:
+        blocks += fitting([*_facts(reviewed), *_racks(reviewed), *_balance(reviewed)], room)
+    room = limit - units("\n\n".join([*blocks, footer])) - len("\n\n\n")
+    return "\n\n".join([*blocks, *details(reviewed, room), footer]) + "\n"
 
 
 def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, limit: int = LIMIT) -> str:
@@ -60,8 +74,19 @@ def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, 
     count = counted(len(rows), "difference") if rows else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
     blocks += _problems(by_weight(found.drift), limit // _SHARE_OF_PROBLEMS)
-    blocks += _table(rows, limit // _SHARE_OF_ROWS) if rows else []
+    blocks += _table(rows, limit // 2)
     return "\n\n".join(blocks) + "\n"
+
+
+def marker(reviewed: Plan) -> str:
+    """Return two hidden lines: what a program finds its comment by, and the plan's labels.
+
+    The first differs for every cluster; a supposed plan, or a rollback, never takes the place of a plan.
+    """
+    kind = "what-if" if reviewed.what_if else "rollback" if reviewed.source.rolls_back else "plan"
+    # Two hyphens may end a comment, and two tildes strike out.
+    name = quote(reviewed.cluster_name, safe="", errors="surrogatepass").replace("--", "-%2D").replace("~", "%7E")
+    return f"<!-- reconciler {kind} {name} -->\n<!-- reconciler labels: {', '.join(labels(reviewed))} -->"
 
 
 def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
@@ -72,108 +97,233 @@ def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
     return " · ".join(filter(None, parts))
 
 
-def _problems(found: Iterable[Problem], room: int) -> list[str]:
-    lines = [_problem_line(problem) for problem in found]
-    if not lines:
+def _verdict(reviewed: Plan) -> str:
+    """Return the labels, whether `apply` would run it, and what no rollback brings back."""
+    named = " ".join(code_span(label) for label in labels(reviewed))
+    warnings = counted(len(reviewed.warnings), "warning") if reviewed.warnings else "no warning"
+    if reviewed.violations:
+        told = f"⛔ **`apply` refuses it: {counted(len(reviewed.violations), 'violation')}**, {warnings}"
+    elif reviewed.what_if:
+        told = f"only supposed, so `apply` refuses it; {warnings}"
+    else:
+        told = f"{'⚠️' if reviewed.warnings else '✅'} no violation, {warnings}"
+    lost = _lost(reviewed)
+    return "\n".join([f"{named} · {told}", *([f"\n{lost}"] if lost else [])])
+
+
+def _lost(reviewed: Plan) -> str:
+    found = [change for change in reviewed.topic_changes if is_irreversible(change)]
+    if not found:
+        return ""
+    more = f", and {counted(len(found) - _NAMED, 'more topic')}" if len(found) > _NAMED else ""
+    return f"**Cannot be undone**, not even by `cancel --rollback`: {', '.join(map(_lost_of, found[:_NAMED]))}{more}."
+
+
+def _lost_of(change: TopicChange) -> str:
+    """Return what of it is for good."""
+    match change:
+        case CreatePartitions():
+            words = f"{change.from_count} {ARROW} {change.to_count} partitions"
+        case AlterConfigs():
+            words = f"{' and '.join(map(code_span, lossy_configs(change)))} may delete data that it keeps now"
+        case DeleteTopic():
+            words = "deleted with its data"
+        case CreateTopic():
+            words = "created"
+    return f"{code_span(clipped(change.topic))} ({words})"
+
+
+def _problems(found: Sequence[Problem], room: int) -> list[str]:
+    lines, left = lines_fitting([_problem_line(problem) for problem in found], room)
+    if not found:
         return []
-    shown, left = _fitting(lines, room)
-    return ["\n".join([*shown, *([f"- and {counted(left, 'more finding')}"] if left else [])])]
+    lines += [f"- and {counted(left, 'more finding')}: `reconciler show` prints all"] if left else []
+    open_lines, folded = lines[:_OPEN_PROBLEMS], lines[_OPEN_PROBLEMS:]
+    count = counted(len(found) - _OPEN_PROBLEMS, "more finding")
+    return ["\n".join(open_lines), *([fold(count, ["\n".join(folded)])] if folded else [])]
 
 
 def _problem_line(problem: Problem) -> str:
     sign = "⛔ **refused by apply**" if problem.severity is Severity.VIOLATION else "⚠️ **warning**"
-    where = f" · {code_span(place(problem.at))}" if place(problem.at) else ""
-    return f"- {sign} {problem.code}: {sentence(_clipped(problem.message))}{where}"
+    where = f" · {code_span(clipped(place(problem.at)))}" if place(problem.at) else ""
+    return f"- {sign} {problem.code}: {_words(problem.message)}{where}"
+
+
+def _words(message: str) -> str:
+    """Return a message, its arrows as a comment has them."""
+    return sentence(clipped(" ".join(ARROW if word == "->" else word for word in message.split())))
 
 
 def _table(rows: Sequence[Row], room: int) -> list[str]:
-    lines = [_row_line(row) for row in rows]
-    shown, left = _fitting(lines, room)
-    head = ["| | Change | Data | Kind |", "|---|---|---|---|"]
+    """Return the changes: the first stand open, more are folded, and what does not fit is counted."""
+    shown, left = lines_fitting([_row_line(each) for each in rows], room)
+    if not rows:
+        return []
     if left:
-        data = size(sum(row.bytes for row in rows[len(shown) :]))
-        shown.append(f"| … | and {counted(left, 'more change')} | {data} | |")
-    return ["\n".join([*head, *shown])]
+        data = size(sum(each.bytes for each in rows[len(shown) :]))
+        shown.append(row(["…", f"and {counted(left, 'more change')}", data, ""]))
+    heads = ("", "Change", "Data", "Kind")
+    more = shown[_OPEN_ROWS:]
+    folded = [fold(counted(len(rows) - _OPEN_ROWS, "more change"), [table(heads, more, right=(2,))])] if more else []
+    return [table(heads, shown[:_OPEN_ROWS], right=(2,)), *folded]
 
 
-def _row_line(row: Row) -> str:
-    subject = f"{code_span(_clipped(row.subject))} " if row.subject else ""
-    where = f" · {code_span(place(row.at))}" if place(row.at) else ""
-    data = size(row.bytes) if row.bytes else "0"
-    return f"| {row.sign} | {subject}{sentence(_clipped(row.what))}{where} | {data} | {row.kind} |"
+def _row_line(each: Row) -> str:
+    subject = f"{code_span(clipped(each.subject))} " if each.subject else ""
+    where = f" · {code_span(clipped(place(each.at)))}" if place(each.at) else ""
+    kind = f"**{each.kind}**" if each.kind == IRREVERSIBLE else each.kind
+    what = f"{subject}{sentence(clipped(each.what))}{where}"
+    return row([each.sign, what, size(each.bytes) if each.bytes else "0", kind])
 
 
 def _facts(reviewed: Plan) -> list[str]:
-    facts = [
-        _claim(reviewed),
-        _time(reviewed),
-        kept_at_every_stage(reviewed),
-        *balance_ranges(reviewed, arrow=ARROW, quoted=code_span),
-    ]
-    text = " · ".join(filter(None, facts))
-    return [text[0].upper() + text[1:]] if text and not reviewed.is_empty else []
+    """Return what it costs, in a table of two columns."""
+    facts = {
+        "**Copied**": _copied(reviewed),
+        "**Time**": _time(reviewed),
+        "**Stages**": _stages(reviewed),
+        "**Leaders**": _leaders(reviewed),
+        "**Most at once**": _most_at_once(reviewed),
+        "**At every stage**": kept_at_every_stage(reviewed).removesuffix(" at every stage"),
+    }
+    return [table(("In all", ""), [row([name, text]) for name, text in facts.items() if text])]
 
 
-def _time(reviewed: Plan) -> str:
-    compared = over_least(reviewed)
-    return f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}, {compared}" if compared else ""
+def _copied(reviewed: Plan) -> str:
+    summary, claim = reviewed.summary, _claim(reviewed)
+    if not summary.replica_moves:
+        return "nothing"
+    where = f"{counted(summary.replica_moves, 'replica')} of {counted(_copied_partitions(reviewed), 'partition')}"
+    return f"{size(summary.bytes)}, {where}; {claim}" if claim else f"{size(summary.bytes)}, {where}"
+
+
+def _copied_partitions(reviewed: Plan) -> int:
+    moving = (stage.moves for stage in reviewed.stages if isinstance(stage, ReassignStage))
+    return len({move.topic_partition for moves in moving for move in moves if move.added})
 
 
 def _claim(reviewed: Plan) -> str:
     claim = least_movement(reviewed)
-    if not claim or not reviewed.summary.replica_moves or not is_size_known(reviewed) or undoes(reviewed):
+    if not claim or not is_size_known(reviewed) or undoes(reviewed):
         return claim
     gap = reviewed.proof.gap_percent
     return f"{claim}: gap {percent(gap)}" if gap else "fewest bytes possible: proved, gap 0 %"
 
 
-def _folded_stages(reviewed: Plan, room: int) -> list[str]:
-    stages = reviewed.stages
-    if not stages:
+def _time(reviewed: Plan) -> str:
+    if not reviewed.summary.bytes:
+        return ""
+    parts = [f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}".strip(), over_least(reviewed)]
+    return ", ".join(filter(None, parts))
+
+
+def _stages(reviewed: Plan) -> str:
+    kinds = ((TopicsStage, "of topic changes"), (ReassignStage, "of moves"), (ElectStage, "of elections"))
+    counts = [(sum(isinstance(stage, kind) for stage in reviewed.stages), words) for kind, words in kinds]
+    told = ", ".join(f"{number(count)} {words}" for count, words in counts if count)
+    return f"{number(len(reviewed.stages))}: {told}" if len(reviewed.stages) > 1 else told
+
+
+def _leaders(reviewed: Plan) -> str:
+    summary = reviewed.summary
+    changing = f"{counted(summary.leader_changes, 'preferred leader')} change" if summary.leader_changes else ""
+    elected = counted(summary.elections, "election") if summary.elections else ""
+    return "; ".join(filter(None, (changing, elected))) or "as they are"
+
+
+def _most_at_once(reviewed: Plan) -> str:
+    busy = [stage for stage in stages(reviewed) if stage.busiest is not None]
+    if not busy:
+        return ""
+    worst = max(busy, key=lambda each: (each.most_arriving_bytes, each.most_arriving, -each.stage.number))
+    replicas = counted(worst.most_arriving, "replica")
+    return f"{replicas}, {size(worst.most_arriving_bytes)}, to broker {worst.busiest} in stage {worst.stage.number}"
+
+
+def _racks(reviewed: Plan) -> list[str]:
+    """Return racks and disks at the run's worst moment."""
+    spread, full = rack_spread(reviewed), disks(reviewed)
+    told = []
+    if spread is not None and (spread.before or spread.worst):
+        told.append(
+            f"partitions on fewer racks than they could be: {spread.before} before, "
+            f"{spread.worst} at the worst moment, {spread.after} after"
+        )
+    elif spread is not None:
+        told.append("every partition that it moves stands on as many racks as it can, at every stage")
+    told.append(_fullest(reviewed, full))
+    found = racks(reviewed)
+    heads = ("Rack", "Brokers", "Replicas", "Leaders", "Data", "Arrives", *(["Fullest disk"] if full else []))
+    lines = [_rack_line(each, has_disk=bool(full)) for each in found[:_RACKS_SHOWN]]
+    if len(found) > len(lines):
+        lines.append(row([f"and {counted(len(found) - len(lines), 'more rack')}", *[""] * (len(heads) - 1)]))
+    title = f"**Racks and disks at the worst moment:** {'; '.join(told)}."
+    return [title, *([table(heads, lines, right=range(1, 7))] if lines else [])]
+
+
+def _fullest(reviewed: Plan, full: Sequence[Disk]) -> str:
+    if full:
+        return f"fullest: {', '.join(map(_disk, full[:_DISKS_SHOWN]))}"
+    if not reviewed.disk_peak:
+        return "how full disks get is unknown"
+    most = min(reviewed.disk_peak, key=lambda id_: (-reviewed.disk_peak[id_], id_))
+    return f"most data on one broker: {size(reviewed.disk_peak[most])} (broker {most}), the disks' size being unknown"
+
+
+def _disk(disk: Disk) -> str:
+    where = f", {code_span(clipped(disk.path))}" if disk.path else ""
+    return f"{100 * disk.share:.1f}% (broker {disk.broker_id}{where}{', foretold' if disk.is_foretold else ''})"
+
+
+def _rack_line(each: RackFigures, *, has_disk: bool) -> str:
+    name = code_span(clipped(each.rack)) if each.rack else "(none)"
+    arrives = size(each.arriving_bytes) if each.arriving_bytes else "0"
+    disk = f"{disk_cell(each.disk)}, broker {each.disk.broker_id}" if each.disk else "unknown"
+    cells = [name, number(each.brokers), *share_cells(each.before, each.after), arrives]
+    return row([*cells, *([disk] if has_disk else [])])
+
+
+def _balance(reviewed: Plan) -> list[str]:
+    """Return least and most per broker before and after, and how far the most stands above the mean."""
+    sides = (reviewed.balance_before, reviewed.balance_after)
+    if not all(sides):
         return []
-    count = f"{counted(len(stages), 'stage')}, {counted(action_count(stages), 'action')}"
-    head = f"<details><summary>{count}</summary>"
-    blocks, left = _fitting((_stage(reviewed, stage) for stage in stages), room - len(head) - _ROOM_FOR_NOTE)
-    if left:
-        blocks.append(_cut(reviewed, stages[-left:]))
-    return ["\n\n".join([head, *blocks]) + "\n" + _FOLD_END]
+    before, after = (list(side.values()) for side in sides)
+    measures = (
+        ("replicas", [[share.replicas for share in side] for side in (before, after)], number),
+        ("preferred leaders", [[share.leaders for share in side] for side in (before, after)], number),
+        ("data", [_known([share.bytes for share in side]) for side in (before, after)], size),
+        ("in", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
+        ("out", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
+    )
+    lines = []
+    for name, (old, new), shown in measures:
+        if old and new:
+            ranges = [_range(shown(min(side)), shown(max(side))) for side in (old, new)]
+            lines.append(row([f"{name} per broker", *ranges, changed(_over_mean(old), _over_mean(new))]))
+    return [table(("Balance", "Before", "After", "Most / mean"), lines, right=(1, 2, 3))]
 
 
-def _cut(reviewed: Plan, missing: Sequence[Stage]) -> str:
-    first, last = missing[0].number, missing[-1].number
-    numbers = f"Stage {first} is" if first == last else f"Stages {first} to {last} are"
-    actions = counted(action_count(missing), "action")
-    return f"**{numbers} left out here ({actions}):** `reconciler show` prints plan `{_plain(reviewed.id)}` in full."
+def _known(values: Iterable[int | None]) -> list[int]:
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return known if len(known) == len(every) else []
 
 
-def _stage(reviewed: Plan, stage: Stage) -> str:
-    title = f"**Stage {stage.number}** · {stage_title(stage)}"
-    match stage:
-        case TopicsStage():
-            changed = (topic_row(reviewed.topic_changes[position], arrow=ARROW) for position in stage.changes)
-            return "\n".join([title, "", *(f"- {code_span(row.subject)} {sentence(row.what)}" for row in changed)])
-        case ElectStage():
-            elected = (f"{code_span(str(each.topic_partition))} on {each.leader}" for each in stage.elections)
-            return f"{title}\n\n{', '.join(elected)}"
-        case ReassignStage():
-            head = ["| Partition | From | To | Data | Why |", "|---|---|---|---|---|"]
-            return "\n".join([title, "", *head, *_move_lines(reviewed, stage)])
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
-def _move_lines(reviewed: Plan, stage: ReassignStage) -> Iterator[str]:
-    for move in stage.moves:
-        data = size(move.bytes) if move.is_size_known else "unknown"
-        where = f" {code_span(place(move.at))}" if place(move.at) else ""
-        lists = f"{replica_list(move.from_replicas)} | {replica_list(move.to_replicas)}"
-        name = code_span(str(move.topic_partition))
-        yield f"| {name} | {lists} | {data if move.added else '0'} | {reason(reviewed, move)}{where} |"
+def _over_mean(values: Sequence[int]) -> str:
+    mean = sum(values) / len(values)
+    return f"{max(values) / mean:.3f}" if mean else "1.000"
 
 
 def _footer(reviewed: Plan) -> str:
     source = reviewed.source
-    made = f"Plan `{_plain(reviewed.id)}`"
-    made += f" undoes `{_plain(source.rolls_back)}`" if source.rolls_back else ""
-    made += f" for commit `{_plain(source.commit)[:_SHORT_COMMIT]}`" if source.commit else ""
+    made = f"Plan {code_span(reviewed.id)}"
+    made += f" undoes {code_span(source.rolls_back)}" if source.rolls_back else ""
+    made += f" for commit {code_span(source.commit[:_SHORT_COMMIT])}" if source.commit else ""
     made += f", observed {_moment(source.observed_at)}" if source.observed_at else ""
     if reviewed.what_if:
         return f"{made}; of a supposed state, so `apply` refuses it."
@@ -182,30 +332,4 @@ def _footer(reviewed: Plan) -> str:
 
 def _moment(text: str) -> str:
     found = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$", text)
-    return f"{found[1]} {found[2]} UTC" if found else code_span(text)
-
-
-def _marker(reviewed: Plan) -> str:
-    """Return what a bot finds its comment by; a supposed plan, or a rollback, never takes the place of a plan."""
-    kind = "what-if" if reviewed.what_if else "rollback" if reviewed.source.rolls_back else "plan"
-    return f"<!-- reconciler {kind} {_plain(reviewed.cluster_name)} -->"
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "_", text)
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
-
-
-def _fitting(blocks: Iterable[str], room: int) -> tuple[list[str], int]:
-    """Return the first blocks that fit into that many characters, and how many do not."""
-    shown: list[str] = []
-    waiting = iter(blocks)
-    for block in waiting:
-        room -= len(block) + len("\n\n")
-        if room < 0:
-            return shown, 1 + sum(1 for _ in waiting)
-        shown.append(block)
-    return shown, 0
+    return f"{found[1]} {found[2]} UTC" if found else code_span(clipped(text))

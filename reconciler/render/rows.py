@@ -19,10 +19,9 @@ from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import config_value, visible
+from reconciler.render.labels import IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA, is_irreversible
 from reconciler.render.units import counted, size
 
-MOVES_DATA = "moves data"
-LEADERS_ONLY = "leaders only"
 _CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
@@ -81,11 +80,12 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             return Row("+", change.topic, what, "no data", "new topic", at=change.at)
         case CreatePartitions():
             what = f"partitions {change.from_count} {arrow} {change.to_count}; keys map elsewhere"
-            return Row("+", change.topic, what, "no data", "irreversible", at=change.at)
+            return Row("+", change.topic, what, "no data", IRREVERSIBLE, at=change.at)
         case AlterConfigs():
-            return Row("~", change.topic, _config_changes(change, arrow), "no data", "config", at=change.at)
+            kind = IRREVERSIBLE if is_irreversible(change) else "config"
+            return Row("~", change.topic, _config_changes(change, arrow), "no data", kind, at=change.at)
         case DeleteTopic():
-            return Row("-", change.topic, "delete with all its data", "deletes data", "irreversible", at=change.at)
+            return Row("-", change.topic, "delete with all its data", "deletes data", IRREVERSIBLE, at=change.at)
 
 
 def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:

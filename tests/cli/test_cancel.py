@@ -95,7 +95,7 @@ def test_a_rollback_is_saved_shown_in_every_form_and_run_by_apply(reconciler: Pr
     assert applied.read_bytes() == before
     markdown = reconciler("show", "back.json", "-o", "markdown").out
     assert (
-        all_of(markdown, ["<!-- reconciler rollback small -->", f"undoes `{undone}`", "No way back copies less"]) == []
+        all_of(markdown, ["<!-- reconciler rollback small -->", f"undoes `{undone}`", "no way back copies less"]) == []
     )
     assert json.loads(reconciler("show", "back.json", "-o", "json").out)["source"]["rollsBack"] == undone
     assert reconciler("show", "back.json", "-o", "kafka-json", "--out", "files").code == 0

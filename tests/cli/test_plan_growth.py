@@ -21,7 +21,7 @@ def test_a_plan_of_a_snapshot_carries_it_in_every_form(reconciler: Program) -> N
     assert codes == ["KR831", "KR833"]
     sentence = "group web-analytics (range) 4-4-4 -> 6-6-6, 6 partitions change owner"
     assert sentence in reconciler("plan", "--cluster", "demo", "--out", "p.json").out
-    assert "web-analytics (range) 4-4-4 `->` 6-6-6" in reconciler("show", "p.json", "-o", "markdown").out
+    assert "web-analytics (range) 4-4-4 → 6-6-6" in reconciler("show", "p.json", "-o", "markdown").out
 
 
 class _Refusing:

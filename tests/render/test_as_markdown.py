@@ -7,8 +7,9 @@ import pytest
 from helpers.sample_plan import sample_plan
 
 from reconciler.model.change import AlterConfigs, Changes, Difference
+from reconciler.model.grounds import BrokerGround, Grounds
 from reconciler.model.move import Move, Reason
-from reconciler.model.plan import Plan, Proof
+from reconciler.model.plan import BrokerShare, Plan, Proof
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -98,7 +99,7 @@ def test_no_payload_changes_the_structure_of_the_comment(payload: str) -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_payload_reaches_markdown_outside_code(payload: str) -> None:
     outside = _outside_code(as_markdown.plan(_with(payload)))
-    outside = re.sub(r"(?m)^<!-- reconciler plan [A-Za-z0-9._]+ -->$", "", outside)
+    outside = re.sub(r"(?m)^<!-- reconciler (plan [A-Za-z0-9._%-]+|labels: [a-z, ]+) -->$", "", outside)
     outside = re.sub(r"(?m)^<details><summary>[^<]*</summary>$|^</details>$", "", outside)
     outside = re.sub(r"\[\d+\]", "LIST", outside).replace("\n| ~ |", "\n| sign |")
     assert not re.findall(r"[<>@\\`\[\]~$&]|#\d|://|www\.|GH-\d|\*\*bold|_it_", outside)
@@ -127,19 +128,97 @@ def test_a_comment_is_never_longer_than_its_limit_and_cut_at_a_stage(stages: int
         stages=tuple(ReassignStage(number + 1, moves) for number in range(stages)),
     )
     text = as_markdown.plan(plan, limit=limit)
-    assert len(text) <= limit
-    assert len(re.findall(r"\n\*\*Stage \d+\*\* ·", text)) * 25 == text.count("\n| `topic-")
-    shown = len(re.findall(r"\n\*\*Stage \d+\*\* ·", text))
-    if shown < stages:
-        assert "left out here (" in text
-        assert f"{(stages - shown) * 25:,} actions)" in text
+    assert utf16(text) <= limit
+    left = 25 * stages - len(
+        re.findall(r"(?m)^\| `topic-\d+-0` \| \[1, 2, 3\] \| \[2, 3, 4\] \| 1000 B \| racks \|$", text)
+    )
+    whole = len(re.findall(r"(?m)^\*\*Stage \d+\*\* ·", text))
+    assert (left > 0) == (" left out here (" in text)
+    assert left == 25 * (stages - whole) or whole == 1
+    if left:
+        assert f"left out here ({left:,} actions):** `reconciler show` prints plan `4f3c9a1e` in full" in text
     assert text.rstrip().endswith("stay as they are.")
-    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.count("<details>") == text.count("</details>")
+
+
+def utf16(text: str) -> int:
+    """Return a length as JavaScript, and the strictest reading of GitHub's limit, counts it."""
+    return sum(1 + (ord(character) > 0xFFFF) for character in text)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["n" * 249, "\U0001f408" * 200, "`|<" * 80])
+def test_a_plan_of_20_000_moves_with_the_longest_names_fits_and_says_what_is_left_out(name: str) -> None:
+    keys = [TopicPartition(f"{name}-{number % 700}", number) for number in range(20_000)]
+    moves = [
+        Move(key, (1, 2, 3), (2, 3, 4 + key.partition % 90), 1000, Reason.RACKS, Location(f"{name}.yaml", 3))
+        for key in keys
+    ]
+    stages = tuple(ReassignStage(at + 1, tuple(moves[100 * at : 100 * (at + 1)])) for at in range(200))
+    found = tuple(Problem("KR430", name, Location(f"{name}.yaml", line), Severity.VIOLATION) for line in range(1, 500))
+    shares = {number: BrokerShare(10, 5, 1000) for number in range(100)}
+    plan = replace(
+        sample_plan(), stages=stages, violations=found, topic_changes=(), balance_before=shares, balance_after=shares
+    )
+    text = as_markdown.plan(plan)
+    assert utf16(text) <= as_markdown.LIMIT < 65_536
+    assert all(row.endswith(" |") for row in text.split("\n") if row.startswith("| "))
+    assert text.count("<details>") == text.count("</details>") > 2
+    for what in (
+        r"and [\d,]+ more findings",
+        r"and [\d,]+ more changes",
+        r"and [\d,]+ more topics",
+        r"left out here \(",
+    ):
+        assert re.search(what, text), what
+    shown = len(re.findall(r"(?m)^\| `.*` \| \[1, 2, 3\] \| ", text))
+    assert f"({20_000 - shown:,} actions)" in text
+
+
+def test_what_matters_most_stands_first() -> None:
+    codes = ("KR802", "KR831", "KR817", "KR801", "KR814", "KR816")
+    warnings = tuple(Problem(code, "told", None, Severity.WARNING) for code in codes)
+    text = as_markdown.plan(replace(sample_plan(), warnings=warnings))
+    assert re.findall(r"KR\d+", text) == ["KR402", "KR817", "KR816", "KR831", "KR801", "KR814", "KR802"]
+
+
+def test_names_that_differ_have_markers_that_differ_and_end_no_comment() -> None:
+    names = ("prod-eu", "prod_eu", "prod.eu", "prod--eu", "prod-eu-", "a-->b", "a--b", "a-b", "é", "%C3%A9")
+    marks = [as_markdown.plan(replace(sample_plan(), cluster_name=name)).split("\n")[0] for name in names]
+    assert len(set(marks)) == len(names)
+    assert all(re.fullmatch(r"<!-- reconciler plan (?:(?!--)[\w.~%-])+ -->", mark, re.ASCII) for mark in marks)
+
+
+def test_racks_disks_and_balance_are_told_before_and_after() -> None:
+    text = as_markdown.plan(_on_racks())
+    assert "| `a` | 2 | 118 → 123 | 61 → 63 | 40.0 GiB → 41.0 GiB | 0 | 43.0%, broker 1 |" in text
+    assert "| `b` | 2 | 126 → 131 | 66 | 42.0 GiB → 66.0 GiB | 24.0 GiB | 82.0% of `/d2`, broker 6 |" in text
+    assert "partitions on fewer racks than they could be: 1 before, 2 at the worst moment, 0 after" in text
+    assert "| replicas per broker | 118 to 126 | 123 to 131 | 1.033 → 1.031 |" in text
+    assert "| **Most at once** | 12 replicas, 24.0 GiB, to broker 6 in stage 3 |" in text
+
+
+def _on_racks() -> Plan:
+    """Return the sample on two racks: a partition leaves one, another spreads out, both over two stages."""
+    brokers = {
+        1: BrokerGround("a"),
+        2: BrokerGround("a"),
+        4: BrokerGround("b"),
+        5: BrokerGround("a"),
+        6: BrokerGround("b"),
+    }
+    plan = sample_plan()
+    first, last = TopicPartition("a", 0), TopicPartition("b", 0)
+    there = ReassignStage(5, (Move(first, (1, 4), (1, 2), 0, Reason.RACKS),))
+    back = ReassignStage(6, (Move(first, (1, 2), (1, 4), 0, Reason.RACKS), Move(last, (1, 2), (1, 4), 0, Reason.RACKS)))
+    stages = (*(stage for stage in plan.stages if stage.number != 2), there, back)
+    return replace(plan, stages=stages, grounds=Grounds(brokers=brokers))
 
 
 def test_an_empty_plan_says_no_changes() -> None:
     text = as_markdown.plan(replace(sample_plan(), stages=(), topic_changes=(), violations=(), warnings=()))
     assert "### reconciler · `demo` · no changes\n" in text
+    assert "<!-- reconciler labels: no changes -->\n" in text
     assert "<details>" not in text
 
 
