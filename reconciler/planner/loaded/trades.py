@@ -1,8 +1,10 @@
 """Two brokers trade: replicas or leads, where no single exchange helps; a small move instead of a large one."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from reconciler.planner.loaded.arrays import Ints
+from reconciler.planner.loaded.arrays import Floats, Ints
 from reconciler.planner.loaded.bands import Bands
 from reconciler.planner.loaded.exchanges import Placement, may_follow, pair_change, step
 from reconciler.planner.loaded.relax import Goal
@@ -15,27 +17,48 @@ WORTH_IT = 20_000
 HARDLY = 1e-9
 
 
+class _Trade(NamedTuple):
+    """What a trade changes: the row that goes away to the broker `other`, and the row that comes back from it."""
+
+    change: float
+    away: int
+    back: int
+    other: int
+
+
 def swap_replicas(placement: Placement, bands: Bands, broker: int) -> bool:
     """Let this broker and another of its rack trade replicas; false where no pair brings the bands closer."""
     task = placement.task
-    best: tuple[float, int, int, int] | None = None
+    best: _Trade | None = None
     for other in task.columns[int(task.bench.rack[broker])].tolist():
         if other == broker:
             continue
         out, into = (_tradable(placement, *pair) for pair in ((broker, other), (other, broker)))
         if not len(out) or not len(into):
             continue
-        away, back = (each.ravel() for each in np.meshgrid(out, into, indexing="ij"))
+        away, back = _pairs(out, into)
         change = pair_change(placement, bands, (other, broker), (back, away))
-        pair = int(change.argmin())
-        if change[pair] < -HARDLY and (best is None or change[pair] < best[0]):
-            best = (float(change[pair]), int(away[pair]), int(back[pair]), other)
+        best = _better(best, change, (away, back), other)
     if best is None:
         return False
-    _, away_row, back_row, other = best
-    placement.exchange(away_row, broker, other)
-    placement.exchange(back_row, other, broker)
+    placement.exchange(best.away, broker, best.other)
+    placement.exchange(best.back, best.other, broker)
     return True
+
+
+def _pairs(out: Ints, into: Ints) -> tuple[Ints, Ints]:
+    """Return every pair of a row of each."""
+    away, back = np.meshgrid(out, into, indexing="ij")
+    return away.ravel(), back.ravel()
+
+
+def _better(best: _Trade | None, change: Floats, rows: tuple[Ints, Ints], other: int) -> _Trade | None:
+    """Return the pair that changes most for the better, where it is worth a word and beats the best so far."""
+    pair = int(change.argmin())
+    if change[pair] >= -HARDLY or (best is not None and change[pair] >= best.change):
+        return best
+    away, back = rows
+    return _Trade(float(change[pair]), int(away[pair]), int(back[pair]), other)
 
 
 def _tradable(placement: Placement, giver: int, taker: int) -> Ints:
@@ -54,28 +77,25 @@ def swap_leaders(placement: Placement, bands: Bands, measure: int, broker: int) 
     task = placement.task
     if not task.weights.leader[:, measure].any():
         return False
-    best: tuple[float, int, int, int] | None = None
+    best: _Trade | None = None
     may = placement.members & task.leading
     given = np.flatnonzero(placement.leader == broker)
     for other in range(task.brokers):
         out, into = given[may[given, other]], np.flatnonzero((placement.leader == other) & may[:, broker])
         if other == broker or not len(out) or not len(into):
             continue
-        away, back = (each.ravel() for each in np.meshgrid(out, into, indexing="ij"))
+        away, back = _pairs(out, into)
         change = np.zeros(len(away))
         for one in LEADER_MEASURES:
             if bands.asked[one]:
                 moved = task.weights.leader[back, one] - task.weights.leader[away, one]
                 change += step(placement, bands, one, np.full(len(away), broker), moved)
                 change += step(placement, bands, one, np.full(len(away), other), -moved)
-        pair = int(change.argmin())
-        if change[pair] < -HARDLY and (best is None or change[pair] < best[0]):
-            best = (float(change[pair]), int(away[pair]), int(back[pair]), other)
+        best = _better(best, change, (away, back), other)
     if best is None:
         return False
-    _, away_row, back_row, other = best
-    placement.exchange(away_row, other, other)
-    placement.exchange(back_row, broker, broker)
+    placement.exchange(best.away, best.other, best.other)
+    placement.exchange(best.back, broker, broker)
     return True
 
 
@@ -92,7 +112,7 @@ def trim(placement: Placement, bands: Bands, goal: Goal) -> None:
 def _trim_broker(placement: Placement, bands: Bands, goal: Goal, broker: int, least: int) -> bool:
     """Exchange the pair that saves most of what leaves this broker; false where none saves anything."""
     task = placement.task
-    best: tuple[float, int, int, int] | None = None
+    best: _Trade | None = None
     gone = task.held[:, broker] & ~placement.members[:, broker] & task.allowed[:, broker] & ~task.is_new
     there = task.held[:, broker] & placement.members[:, broker] & ~task.forced[:, broker]
     for other in task.columns[int(task.bench.rack[broker])].tolist():
@@ -106,13 +126,13 @@ def _trim_broker(placement: Placement, bands: Bands, goal: Goal, broker: int, le
         back, instead = np.nonzero(saved <= -least)
         if len(back):
             found = _best_pair(placement, bands, (broker, other), (out[back], into[instead]), saved[back, instead])
-            if found is not None and (best is None or found[0] < best[0]):
-                best = (*found, other)
+            if found is not None and (best is None or found[0] < best.change):
+                change, back_row, instead_row = found
+                best = _Trade(change, instead_row, back_row, other)
     if best is None:
         return False
-    _, back_row, instead_row, other = best
-    placement.exchange(back_row, other, broker)
-    placement.exchange(instead_row, broker, other)
+    placement.exchange(best.back, best.other, broker)
+    placement.exchange(best.away, broker, best.other)
     return True
 
 
