@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,14 +33,9 @@ def spark_session(
     Spark draws its bar on stderr. Raises ReconcilerError, in one sentence, where Spark or Java is missing or too old,
     or Spark does not start.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pyspark":
-            raise
-        raise ReconcilerError(
-            "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
-        ) from None
+    require_spark()
+    from pyspark.sql import SparkSession
+
     if SparkSession.getActiveSession() is not None:
         yield SparkSession.builder.getOrCreate()
         return
@@ -51,6 +47,14 @@ def spark_session(
         yield session
     finally:
         session.stop()
+
+
+def require_spark() -> None:
+    """Raise ReconcilerError, which says how to get them, where Spark or what it exchanges tables with is missing."""
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        raise ReconcilerError(
+            "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
+        )
 
 
 def settings(

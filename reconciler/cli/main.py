@@ -31,6 +31,10 @@ Examples:
     epilog=EXAMPLES + EPILOG,
     context_settings={"auto_envvar_prefix": "RECONCILER", "help_option_names": ["-h", "--help"]},
 )
+@click.version_option(
+    package_name="kafka-reconciler", message="%(prog)s %(version)s", help="Show the version and exit.",
+    allow_from_autoenv=False,  # a pipeline's RECONCILER_VERSION is no question
+)  # fmt: skip
 @group_options
 def reconciler() -> None:
     """Bring Kafka topics and partition assignments to what YAML files declare.

@@ -51,9 +51,10 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
     from reconciler.balance.balance_job import refuse_foreign_tables, run_balance
-    from reconciler.balance.session import spark_session
+    from reconciler.balance.session import require_spark, spark_session
     from reconciler.files.plan_file import read_plan
 
+    require_spark()
     if asked.out is not None:
         refuse_foreign_tables(asked.out)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)

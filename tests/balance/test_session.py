@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,18 +73,11 @@ def test_an_old_or_strange_java_is_told_by_its_path(tmp_path: Path, says: str, s
         require_java({"PATH": f"{tmp_path}:/usr/bin:/bin"})
 
 
-def test_a_missing_spark_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "pyspark"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [_NoSpark(), *sys.meta_path])
+@pytest.mark.parametrize("missing", ["pyspark", "pyarrow"])
+def test_a_missing_spark_says_how_to_install_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.balance.session.find_spec", lambda name: None if name == missing else name)
     with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"), spark_session():
         pass
-
-
-class _NoSpark:
-    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        if name.partition(".")[0] == "pyspark":
-            raise ModuleNotFoundError(name=name)
 
 
 def test_a_session_that_was_there_is_used_and_left_alive(spark: "SparkSession") -> None:

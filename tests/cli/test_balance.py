@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from helpers.command_line import reconciler
 
+from reconciler.model.problem import ReconcilerError
+from reconciler.workflow.balance import BalanceAsked, make_balance
+from reconciler.workflow.inputs import Inputs
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -32,6 +36,13 @@ def test_what_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "mine" / "file").touch()
     told = reconciler("balance", "--samples", "nowhere", "--out", "mine", cwd=tmp_path, expect=1).err
     assert "holds other things" in told
+
+
+def test_a_missing_spark_is_told_before_a_cluster_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.balance.session.find_spec", lambda _name: None)
+    asked = BalanceAsked(datetime(2026, 3, 29, tzinfo=UTC), samples=["nowhere"])
+    with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"):
+        make_balance(Inputs(root=str(tmp_path)), asked)
 
 
 @pytest.mark.spark

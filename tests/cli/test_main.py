@@ -3,11 +3,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import click
 import pytest
-from helpers.program import ROOT, Program, all_of, modules_loaded_by, run_program
+from helpers.program import ROOT, Ended, Program, all_of, modules_loaded_by, run_program
 
 from reconciler.cli import main as entry
 from reconciler.cli.exits import Exit, Terminated
@@ -145,6 +146,12 @@ def test_every_verb_has_help_with_examples_variables_and_exit_codes(reconciler: 
 
 def test_a_verbs_own_option_has_the_verb_in_its_variable(reconciler: Program) -> None:
     assert "RECONCILER_PLAN_OUT" in reconciler("plan", "--help").out
+
+
+def test_the_version_is_the_packages(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECONCILER_VERSION", "1")  # a pipeline's own variable
+    assert reconciler("--version") == Ended(0, f"reconciler {version('kafka-reconciler')}\n", "")
+    assert reconciler("--help").code == 0
 
 
 def test_no_arguments_show_the_help(reconciler: Program) -> None:
