@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import ClassVar, NoReturn
 
 import click
 
 VERBS = {
     "init": "Write a commented layout, or with --demo a simulated cluster to play with.",
+    "import": "Write a cluster as it is, or another tool's topics, as desired state; a plan after it is empty.",
     "validate": "Check the files alone: syntax, schema, meaning.",
     "snapshot": "Write the observed state of a live cluster.",
     "diff": "Show what differs from the desired state, old -> new.",
@@ -27,7 +29,8 @@ VERBS = {
 class VerbGroup(click.Group):
     """A group that knows its verbs by name, and loads one only to run it or to show its help.
 
-    A verb `two-words` stands in the module `two_words`, after `module_prefix`; its `command` is what runs.
+    A verb `two-words` stands in the module `two_words`, after `module_prefix`, `import` in `import_`; its `command` is
+    what runs.
     """
 
     verbs: ClassVar[Mapping[str, str]] = VERBS
@@ -43,7 +46,8 @@ class VerbGroup(click.Group):
         del ctx
         if cmd_name not in self.verbs:
             return None
-        command = import_module(f"{self.module_prefix}{cmd_name.replace('-', '_')}").command
+        module = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
+        command = import_module(f"{self.module_prefix}{module}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

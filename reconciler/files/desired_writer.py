@@ -1,0 +1,224 @@
+"""Found topics and classes -> YAML files for people: one document a topic, one line where that is short."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from reconciler.files.strict_yaml import read_yaml
+from reconciler.files.units import config_text
+from reconciler.model.desired import DesiredTopic, Placement
+from reconciler.model.imported import Adopted, Deviation, FoundClass
+
+TOPICS_IN_ONE_FILE = 50
+MOST_IN_A_FILE, FEWEST_IN_A_FILE = 200, 3
+WIDTH = 118
+OTHERS = "other"
+_API = "apiVersion: reconciler/v1\n"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+# What YAML 1.1 readers, editors among them, take for something else than text.
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_TIMES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
+_SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+_SEPARATOR = re.compile(r"[._-]")
+
+
+@lru_cache(maxsize=1 << 14)
+def is_writable(key: str, value: str) -> bool:
+    """Whether a config of a topic is read as it is, once it is written."""
+    read = read_yaml(f"{{{_key(key)}: {config_scalar(key, value)}}}".encode(errors="replace"), "")
+    if read.problems or not read.documents or key not in read.documents[0]:
+        return False
+    try:
+        return config_text(key, read.documents[0][key]) == value
+    except ValueError:
+        return False
+
+
+def class_documents(classes: Iterable[FoundClass]) -> str:
+    """Return all classes, one document each."""
+    return "---\n".join(_class_document(each) for each in classes)
+
+
+def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = None) -> Mapping[str, str]:
+    """Return the topics' documents by file name, those with the same beginning together, and no file very long.
+
+    `notes` are comments above a topic's document, beside those that its deviations make. What is left out of the
+    desired state stands there too, as a comment.
+    """
+    said: dict[str, list[str]] = defaultdict(list)
+    for name, lines in (notes or {}).items():
+        said[name] += lines
+    for each in adopted.deviations:
+        if each.topic is not None:
+            said[each.topic].append(_told(each))
+    of_class = {each.name: each for each in adopted.classes}
+    texts = {
+        name: _comments(said[name]) + _topic_document(topic, of_class.get(adopted.class_of.get(name, "")))
+        for name, topic in adopted.topics.items()
+    }
+    # A document that is no more than comments needs no separator, and must not begin one.
+    left_out = {
+        name: _comments([*said[name], *_topic_document(topic, None).splitlines()])
+        for name, topic in adopted.left_out.items()
+    }
+    files = _split(sorted({*texts, *left_out}))
+    return {file: _joined(names, texts, left_out) for file, names in sorted(files.items())}
+
+
+def _told(each: Deviation) -> str:
+    return f"Left out: {each.message}" if each.is_left_out else each.message
+
+
+def _joined(names: Sequence[str], texts: Mapping[str, str], left_out: Mapping[str, str]) -> str:
+    written = "---\n".join(texts[name] for name in names if name in texts)
+    return "\n".join(part for part in (written, *(left_out[name] for name in names if name in left_out)) if part)
+
+
+def _comments(lines: Iterable[str]) -> str:
+    """Return comment lines; what no file may hold, and no reader sees, is spelled out."""
+    return "".join(f"# {_visible(line)}\n" for line in lines)
+
+
+def _visible(text: str) -> str:
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def _split(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    if len(names) <= TOPICS_IN_ONE_FILE:
+        return {"topics.yaml": names} if names else {}
+    return {f"topics/{file}.yaml": group for file, group in _by_beginning(names, 1).items()}
+
+
+def _by_beginning(names: Sequence[str], depth: int) -> Mapping[str, Sequence[str]]:
+    """Return names by their first words; beginnings of few names go together, long lists are cut again."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        found[_beginning(name, depth)].append(name)
+    lonely = sorted(name for group in found.values() if len(group) < FEWEST_IN_A_FILE for name in group)
+    files: dict[str, Sequence[str]] = {}
+    for beginning, group in sorted(found.items()):
+        if len(group) < FEWEST_IN_A_FILE:
+            continue
+        if len(group) > MOST_IN_A_FILE and any(_beginning(name, depth + 1) != beginning for name in group):
+            files |= {_free(files, file): some for file, some in _by_beginning(group, depth + 1).items()}
+        else:
+            files |= _numbered(_free(files, beginning), group)
+    if lonely:
+        rest = OTHERS if depth == 1 else f"{_beginning(lonely[0], depth - 1)}.{OTHERS}"
+        files |= _numbered(_free(files, rest), lonely)
+    return files
+
+
+def _beginning(name: str, words: int) -> str:
+    """Return the first words of a name in lower case, fit to be a file's name."""
+    parts = [part for part in _SEPARATOR.split(re.sub(r"[^a-zA-Z0-9._-]", "_", name).lower()) if part]
+    return ".".join(parts[:words]) or OTHERS
+
+
+def _numbered(file: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    if len(names) <= MOST_IN_A_FILE:
+        return {file: names}
+    chunks = range(0, len(names), MOST_IN_A_FILE)
+    return {f"{file}-{number:03}": names[at : at + MOST_IN_A_FILE] for number, at in enumerate(chunks, start=1)}
+
+
+def _free(files: Mapping[str, object], file: str) -> str:
+    """Return that file's name, or the next one that is not taken."""
+    number, free = 1, file
+    while free in files:
+        number += 1
+        free = f"{file}-{number}"
+    return free
+
+
+def _class_document(found: FoundClass) -> str:
+    fields = _rules(found.replication_factor, found.placement)
+    if found.config:
+        fields["config"] = _configs(found.config)
+    count = "1 topic" if found.topics == 1 else f"{found.topics} topics"
+    head = f"# {count}.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
+    return head + "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
+
+
+def _topic_document(topic: DesiredTopic, found: FoundClass | None) -> str:
+    fields: dict[str, str] = {}
+    if found is not None:
+        fields["class"] = scalar(found.name)
+    if topic.is_absent:
+        fields["state"] = "absent"
+    if topic.partitions is not None:
+        fields["partitions"] = str(topic.partitions)
+    if found is None:
+        fields |= _rules(topic.replication_factor, topic.placement)
+    elif topic.placement.assignment is not None:
+        fields["placement"] = _placement(Placement(assignment=topic.placement.assignment))
+    own = {key: value for key, value in topic.config.items() if found is None or found.config.get(key) != value}
+    if own:
+        fields["config"] = _configs(own)
+    labels = ", ".join(f"{_key(key)}: {scalar(value)}" for key, value in sorted(topic.labels.items()))
+    metadata = f"name: {scalar(topic.name)}" + (f", labels: {{{labels}}}" if labels else "")
+    return f"{_API}kind: Topic\nmetadata: {{{metadata}}}\n{_spec(fields)}"
+
+
+def _spec(fields: Mapping[str, str]) -> str:
+    line = f"spec: {{{', '.join(f'{key}: {value}' for key, value in fields.items())}}}\n"
+    if len(line) <= WIDTH:
+        return line
+    return "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
+
+
+def _rules(factor: int | None, placement: Placement) -> dict[str, str]:
+    fields = {} if factor is None else {"replicationFactor": str(factor)}
+    if placement != Placement():
+        fields["placement"] = _placement(placement)
+    return fields
+
+
+def _placement(placement: Placement) -> str:
+    racks: list[str] = []
+    if placement.racks_spread is not None:
+        racks.append(f"spread: {placement.racks_spread.value}")
+    racks += _listed("only", placement.racks_only) + _listed("leader", placement.racks_leader)
+    fields = [f"racks: {{{', '.join(racks)}}}"] if racks else []
+    if placement.assignment is not None:
+        fields.append(f"assignment: {[list(replicas) for replicas in placement.assignment]}")
+    return f"{{{', '.join(fields)}}}"
+
+
+def _listed(key: str, racks: frozenset[str] | None) -> list[str]:
+    return [] if racks is None else [f"{key}: [{', '.join(map(scalar, sorted(racks)))}]"]
+
+
+def _configs(config: Mapping[str, str | None]) -> str:
+    pairs = (f"{_key(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
+    return f"{{{', '.join(pairs)}}}"
+
+
+def config_scalar(key: str, value: str | None) -> str:
+    """Return a config's value as YAML, whole times and sizes with their unit."""
+    if value is None:
+        return "null"
+    if value in {"true", "false"}:
+        return value
+    if not _PLAIN_NUMBER.fullmatch(value) or value == "-0":
+        return scalar(value)
+    units = _TIMES if key.endswith(".ms") else _SIZES if key.endswith(".bytes") else ()
+    return next(_with_unit(int(value), units), value)
+
+
+def _with_unit(number: int, units: Iterable[tuple[str, int]]) -> Iterator[str]:
+    return (f"{number // size}{unit}" for unit, size in units if number >= size and number % size == 0)
+
+
+def scalar(text: str) -> str:
+    """Return a text as YAML, quoted where it could be taken for anything else."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(key: str) -> str:
+    return scalar(key)

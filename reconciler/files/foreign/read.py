@@ -1,0 +1,124 @@
+"""Files of Strimzi, Jikkou and topicctl, told apart by what they hold, as topics; every problem at once."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from reconciler.files.foreign import jikkou, strimzi
+from reconciler.files.foreign.topicctl import read_topicctl
+from reconciler.files.foreign.topics import SKIPPED, WRONG, Part, Reading
+from reconciler.files.load import SUFFIXES
+from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
+from reconciler.files.strict_yaml import YamlMap, read_yaml
+from reconciler.model.problem import InvalidInput, Location, Problem
+
+STRIMZI, JIKKOU, TOPICCTL = "strimzi", "jikkou", "topicctl"
+TOOLS = (STRIMZI, JIKKOU, TOPICCTL)
+_JSON = (*SUFFIXES, ".json")
+
+
+def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
+    """Return the topics of these files, and of all YAML and JSON files in these folders; `-` is stdin.
+
+    `tool`: one of TOOLS, whose documents are read, the others left out with a warning; None takes them all. Raises
+    InvalidInput with every problem by place.
+    """
+    reading = Reading()
+    documents = [(_tool(part), part) for path in _files(paths) for part in _parts(path, reading)]
+    maps = jikkou.config_maps([part for found, part in documents if found == JIKKOU])
+    for found, part in documents:
+        if found is None:
+            message = "is neither a KafkaTopic of Strimzi or Jikkou nor a topic of topicctl, and is left out"
+            part.warn("", f"the document {message}{_hint(part)}", SKIPPED)
+        elif tool is not None and found != tool:
+            part.warn("", f"the document is {found}'s, and is left out", SKIPPED)
+        elif found == STRIMZI:
+            strimzi.read_strimzi(part)
+        elif found == JIKKOU:
+            jikkou.read_jikkou(part, maps)
+        else:
+            read_topicctl(part)
+    _refuse_repeated(reading)
+    if reading.problems:
+        raise InvalidInput(sorted(reading.problems, key=_by_place))
+    reading.warnings.sort(key=_by_place)
+    return reading
+
+
+def _files(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if path == STDIN or not Path(path).is_dir():
+            yield path
+            continue
+        found = sorted(str(each) for each in Path(path).rglob("*") if each.suffix in _JSON and each.is_file())
+        if not found:
+            raise invalid(WRONG, f"{path} holds no YAML or JSON files")
+        yield from found
+
+
+def _parts(path: str, reading: Reading) -> Iterator[Part]:
+    """Yield the documents of a file, those within a Kubernetes list one by one."""
+    name = display_name(path)
+    read = read_yaml(read_bytes(path, "topic file", WRONG), name)
+    reading.problems += read.problems
+    if read.problems:
+        return
+    for document in read.documents:
+        if isinstance(document, YamlMap):
+            yield from _listed(Part(document, name, "", reading))
+        elif document is not None:
+            reading.problems.append(Problem(WRONG, "a document must be a mapping", Location(name, 1)))
+
+
+def _listed(part: Part) -> Iterator[Part]:
+    api, kind = str(part.entries.get("apiVersion")), str(part.entries.get("kind"))
+    is_list = kind == "List" or (kind == "KafkaTopicList" and api.startswith(strimzi.API))
+    if not is_list:
+        yield part
+        return
+    for item in part.items("items"):
+        if isinstance(item, YamlMap):
+            yield Part(item, part.file, "", part.reading)
+        else:
+            part.wrong("items", "must hold mappings alone")
+
+
+def _tool(part: Part) -> str | None:
+    """Return whose document it is: apiVersion says it, and topicctl's have `meta` and no kind."""
+    api = str(part.entries.get("apiVersion", ""))
+    if api.startswith(strimzi.API):
+        return STRIMZI
+    if api.startswith((jikkou.API, jikkou.CORE_API)):
+        return JIKKOU
+    is_topicctl = "meta" in part.entries and "spec" in part.entries and "kind" not in part.entries
+    return TOPICCTL if is_topicctl and not _is_topicctl_cluster(part) else None
+
+
+def _is_topicctl_cluster(part: Part) -> bool:
+    """Whether it is topicctl's cluster file, which stands beside its topics."""
+    spec = part.entries["spec"]
+    return isinstance(spec, YamlMap) and "bootstrapAddrs" in spec
+
+
+def _hint(part: Part) -> str:
+    api = str(part.entries.get("apiVersion", ""))
+    close = get_close_matches(api.partition("/")[0], ["kafka.strimzi.io", "kafka.jikkou.io"], n=1)
+    return f"; did you mean apiVersion {close[0]}/…?" if close else ""
+
+
+def _refuse_repeated(reading: Reading) -> None:
+    seen: dict[tuple[str | None, str], tuple[str, Location]] = {}
+    for each in reading.topics:
+        name, key = each.topic.name, (each.cluster, each.topic.name.replace(".", "_"))
+        first, at = seen.setdefault(key, (name, each.at))
+        if at is each.at:
+            continue
+        same = (
+            "is declared twice" if first == name else f"collides with {first}: in metrics, Kafka takes . and _ for one"
+        )
+        reading.problems.append(Problem(WRONG, f"topic {name} {same}, first at {at}", each.at))
+
+
+def _by_place(problem: Problem) -> tuple[str, int, int, str]:
+    at = problem.at or Location("", 0, 0)
+    return at.file, at.line, at.column, problem.message

@@ -1,0 +1,112 @@
+"""The files of an import as texts: the Cluster document with the balance found, the classes, the topics."""
+
+from collections.abc import Mapping, Sequence
+
+from reconciler.files.desired_writer import class_documents, scalar, topic_files
+from reconciler.model.desired import Balance, BalanceTarget, Even, Within
+from reconciler.model.imported import Adopted
+from reconciler.render.units import percent
+from reconciler.workflow.modeline import modeline
+
+CLUSTER = """\
+# Written by `reconciler import`: {said}
+#   reconciler plan --cluster {name}
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: {quoted}{labels}}}
+spec:
+{cluster_id}{client}  topics:
+    managed: listed                         # a topic that no file names is left alone
+    delete: never
+{balance}  moves:
+    throttle: 50MiB/s                       # per broker and direction, whenever replicas move
+"""
+NO_CLIENT = """\
+  # client:                                 # how to reach it: Kafka client properties, or {file: client.properties}
+  #   bootstrap.servers: kafka-1:9092
+"""
+NO_BALANCE = """\
+  # balance:                                # {why}
+  #   replicas: even
+  #   leaders: even
+"""
+
+
+def cluster_text(
+    name: str,
+    said: str,
+    *,
+    cluster_id: str | None = None,
+    client: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    balance: Balance | None = None,
+    spans: Mapping[str, str] | None = None,
+) -> str:
+    """Return the Cluster document. `spans`: what is to be said of each measure of the balance, by its name."""
+    return CLUSTER.format(
+        said=said,
+        name=name,
+        quoted=scalar(name),
+        labels=_labels(labels or {}),
+        cluster_id=_line(f"  clusterId: {scalar(cluster_id)}", "any other cluster is refused") if cluster_id else "",
+        client=_client(client),
+        balance=_balance(balance or Balance(), spans or {}),
+    )
+
+
+def desired_texts(
+    cluster: str | None, adopted: Adopted, schemas: str | None, notes: Mapping[str, Sequence[str]] | None = None
+) -> Mapping[str, str]:
+    """Return all texts by file name; `cluster` is None where a cluster.yaml is there and stays."""
+    texts = {
+        file: modeline(_schemas_from(schemas, file), "Topic") + text
+        for file, text in topic_files(adopted, notes).items()
+    }
+    if adopted.classes:
+        texts["classes.yaml"] = modeline(schemas, "TopicClass") + class_documents(adopted.classes)
+    if cluster is not None:
+        texts["cluster.yaml"] = modeline(schemas, "Cluster") + cluster
+    return texts
+
+
+def target_text(target: BalanceTarget) -> str:
+    """Return a target as the YAML has it."""
+    match target:
+        case Even():
+            return "even"
+        case Within(fraction):
+            return f"{{within: {percent(float(fraction * 100)).replace(' ', '')}}}"
+        case _:
+            return "off"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"{scalar(key)}: {scalar(value)}" for key, value in sorted(labels.items()))
+    return f", labels: {{{pairs}}}" if pairs else ""
+
+
+def _client(client: Mapping[str, str] | None) -> str:
+    if not client:
+        return NO_CLIENT
+    return "  client:\n" + "".join(f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted(client.items()))
+
+
+def _balance(balance: Balance, spans: Mapping[str, str]) -> str:
+    targets = {"replicas": balance.replicas, "leaders": balance.leaders, "topics": balance.topics}
+    lines = [
+        _line(f"    {measure}: {target_text(target)}", spans.get(measure, ""))
+        for measure, target in targets.items()
+        if target_text(target) != "off"
+    ]
+    if not lines:
+        return NO_BALANCE.format(why=spans.get("none", "what to ask for once all is as it should be"))
+    return _line("  balance:", "kept today, so that nothing moves for it") + "".join(lines)
+
+
+def _line(text: str, comment: str) -> str:
+    return f"{text:<43} # {comment}\n" if comment else f"{text}\n"
+
+
+def _schemas_from(schemas: str | None, file: str) -> str | None:
+    """Return the way to the schemas from a file below the cluster's folder."""
+    return None if schemas is None else "../" * file.count("/") + schemas

@@ -1,0 +1,173 @@
+"""`import`: the observed state as desired-state files, so that a plan after it is empty."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reconciler.admin.port import ProgressHook
+from reconciler.diff.compare import compare
+from reconciler.diff.found.adopt import adopted, elections_wanted
+from reconciler.diff.found.balance import (
+    Counts,
+    are_topics_even,
+    is_surely_even,
+    leader_counts,
+    replica_counts,
+    tightest_band,
+)
+from reconciler.diff.found.classes import with_classes
+from reconciler.diff.managed import is_ignored
+from reconciler.diff.rules import topic_rules
+from reconciler.files.desired_writer import is_writable
+from reconciler.files.load import load_desired
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Balance, BalanceTarget, Desired, DesiredCluster, Even, Off
+from reconciler.model.imported import Deviation, Imported
+from reconciler.model.move import Move
+from reconciler.model.problem import ReconcilerError
+from reconciler.workflow.import_layout import cluster_text, desired_texts
+from reconciler.workflow.import_target import client_of, read_back, refuse_declared, schemas_beside, write_new
+from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, cluster_name
+from reconciler.workflow.sources import observed_state
+
+NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"
+_OUR_FAULT = "internal error, please report it: nothing was written, as the files would not say what is"
+
+
+def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> Imported:
+    """Write what a cluster, or a snapshot, shows as desired state below the root; no file that is there is touched.
+
+    A cluster.yaml that is there stays, and says how to reach the cluster. Every rule written was judged as a plan
+    judges it, and the files are read and planned before they are in place.
+    """
+    name = _name(inputs)
+    folder = Path(inputs.root) / name
+    base, is_kept = _base(inputs, name, folder)
+    observed = observed_state(inputs, base if is_kept else None, progress)
+    found = adopted(base, observed, is_writable)
+    plain = replace(base, cluster=replace(base.cluster, balance=Balance()), topics=found.topics)
+    kept = _balance_kept(plain, observed)
+    found = with_classes(replace(found, deviations=(*kept.deviations, *found.deviations)))
+    text = None if is_kept else _cluster_document(inputs, name, observed, kept)
+    texts = desired_texts(text, found, schemas_beside(inputs.root))
+    left = _moves_left(texts, folder, name, observed)
+    if left and not is_kept:
+        raise ReconcilerError(f"{_OUR_FAULT}: a plan would {left}", code=OUR_FAULT)
+    if left:
+        message = f"{folder / CLUSTER_FILE} asks for more than the cluster keeps: a plan would {left}"
+        found = replace(found, deviations=(Deviation(NOT_EMPTY, message), *found.deviations))
+    return Imported(
+        cluster=name,
+        folder=str(folder),
+        files=write_new(folder, texts),
+        source="snapshot" if inputs.state else "cluster",
+        adopted=found,
+        kept=kept.balance,
+        ignored=sum(is_ignored(base, each) or observed.topics[each].is_internal for each in observed.topics),
+        is_cluster_file_kept=is_kept,
+        is_plan_empty=not left,
+    )
+
+
+def _name(inputs: Inputs) -> str:
+    if inputs.cluster or not (inputs.state or inputs.is_client_given):
+        return cluster_name(inputs)
+    raise NotNamed(f"name the cluster, which is to be a folder of {inputs.root}, with --cluster, such as prod-eu")
+
+
+def _base(inputs: Inputs, name: str, folder: Path) -> tuple[Desired, bool]:
+    """Return what the cluster's own file declares, and whether there is one; the folder must hold nothing else."""
+    refuse_declared(folder)
+    if (folder / CLUSTER_FILE).is_file():
+        return load_desired(Path(inputs.root), name), True
+    if not (inputs.state or inputs.is_client_given):
+        message = f"no cluster to import: {folder} has no {CLUSTER_FILE}; name --bootstrap-server, --client or --state"
+        raise NotNamed(message)
+    return Desired(DesiredCluster(name)), False
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The balance that a cluster keeps, what is to be said of each measure, and what stands against more."""
+
+    balance: Balance
+    spans: Mapping[str, str]
+    deviations: tuple[Deviation, ...] = ()
+
+
+def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
+    """Return the tightest balance for which nothing moves; `even` is the planner's word where counts differ by more."""
+    if not desired.topics:
+        return _Kept(Balance(), {})
+    replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
+    waiting = list(elections_wanted(desired, observed))
+    kept = Balance(
+        replicas=_target(desired, observed, replicas, Balance(replicas=Even())),
+        leaders=Off() if waiting else _target(desired, observed, leaders, Balance(leaders=Even())),
+        topics=Even() if are_topics_even(desired, observed, topic_rules(desired, observed)) else Off(),
+    )
+    spans = {
+        "replicas": f"{_span(replicas)} on a broker",
+        "leaders": f"{_span(leaders)} led by a broker; order alone, copies nothing",
+        "topics": "each topic's replicas and leaders over its brokers",
+        "none": f"today a broker holds {_span(replicas)} replicas and leads {_span(leaders)} partitions",
+    }
+    return _Kept(kept, spans, tuple(_not_led(waiting)))
+
+
+def _not_led(waiting: Sequence[object]) -> Iterator[Deviation]:
+    if waiting:
+        one = f"{waiting[0]} is" if len(waiting) == 1 else f"{len(waiting)} partitions ({waiting[0]} and others) are"
+        message = f"{one} not led by the preferred leader: no balance.leaders is written, as it would elect that one"
+        yield Deviation(NOT_LED, message)
+
+
+def _target(desired: Desired, observed: Cluster, counts: Counts, asked: Balance) -> BalanceTarget:
+    if is_surely_even(counts) or not _moves(desired, observed, asked):
+        return Even()
+    return tightest_band(counts) or Off()
+
+
+def _moves(desired: Desired, observed: Cluster, balance: Balance) -> Sequence[Move]:
+    """Return what the planner would move for that balance."""
+    from reconciler.planner.place import plan_placement
+
+    asking = replace(desired, cluster=replace(desired.cluster, balance=balance))
+    rules = topic_rules(asking, observed)
+    return plan_placement(asking, observed, rules, compare(asking, observed, rules)).moves
+
+
+def _span(counts: Counts) -> str:
+    found = sorted(count for count, _ in counts)
+    if not found:
+        return "0"
+    return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+
+
+def _cluster_document(inputs: Inputs, name: str, observed: Cluster, kept: _Kept) -> str:
+    return cluster_text(
+        name,
+        "the cluster as it is, with the strongest rules it keeps. A plan is empty.",
+        cluster_id=observed.cluster_id,
+        client=client_of(inputs, Path(inputs.root) / name),
+        balance=kept.balance,
+        spans=kept.spans,
+    )
+
+
+def _moves_left(texts: Mapping[str, str], folder: Path, name: str, observed: Cluster) -> str:
+    """Return in words what a plan of these files, read as ever, would do; nothing for an empty plan."""
+    from reconciler.workflow.plan import plan_of
+
+    desired = read_back(texts, folder, name)
+    try:
+        plan = plan_of(desired, observed)
+    except ReconcilerError as error:
+        return f"fail: {error}"
+    if plan.is_empty:
+        return ""
+    summary = plan.summary
+    return (
+        f"change {len(plan.topic_changes)} topics, move {summary.replica_moves} replicas, "
+        f"hold {summary.elections} elections"
+    )

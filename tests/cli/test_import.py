@@ -1,0 +1,159 @@
+"""`import` through the command line: from a snapshot, beside a cluster.yaml, and what it refuses."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.program import ROOT, Program, all_of
+from helpers.small_cluster import small_cluster
+from jsonschema import Draft7Validator
+
+from reconciler.files.schema_check import schema_folder
+from reconciler.files.snapshot import read_snapshot, write_snapshot
+
+DEMO = ROOT / "desired-state" / "demo"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    """Return the demo's snapshot in the folder that the program is called in."""
+    shutil.copy(DEMO / "snapshot.json", tmp_path / "state.json")
+    return "state.json"
+
+
+def files() -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(Path().rglob("*")) if file.is_file()}
+
+
+def test_a_snapshot_is_imported_validates_and_plans_to_nothing(reconciler: Program, state: str) -> None:
+    made = reconciler("import", "--cluster", "prod", "--state", state)
+    assert (made.code, made.out) == (0, "")
+    assert made.err.startswith("Wrote desired-state/prod: 40 topics, 480 partitions, 3 classes, 3 files.\n")
+    assert all_of(made.err, ["racks strict by 39 topics", "topic sessions: racks: 2 of 12 partitions (4, 9)"]) == []
+    assert reconciler("validate").code == 0
+    planned = reconciler("plan", "--state", state, "--detailed-exitcode")
+    assert (planned.code, planned.out) == (0, "No changes. 40 topics, 480 partitions match.\n")
+    assert reconciler("diff", "--state", state, "--detailed-exitcode").code == 0
+    topics = Path("desired-state/prod/topics.yaml").read_text("utf-8")
+    assert "# racks: 2 of 12 partitions (4, 9) are not spread" in topics
+    assert "metadata: {name: audit}\nspec: {class: standard, partitions: 12, config: {retention.ms: 90d}}\n" in topics
+
+
+def test_json_says_all_of_it_in_the_schemas_form(reconciler: Program, state: str) -> None:
+    made = reconciler("import", "--cluster", "prod", "--state", state, "-o", "json")
+    value = json.loads(made.out)
+    Draft7Validator(json.loads((schema_folder() / "import.json").read_text("utf-8"))).validate(value)
+    assert value["isPlanEmpty"] is True
+    assert [each["name"] for each in value["classes"]] == ["standard", "compacted", "keep-2d"]
+    assert [each["topic"] for each in value["exceptions"]] == [None, "sessions"]
+    assert value["balance"] == {"replicas": "within 1%", "leaders": "off", "topics": "off"}
+
+
+def test_an_edit_after_an_import_is_planned(reconciler: Program, state: str) -> None:
+    assert reconciler("import", "--cluster", "prod", "--state", state).code == 0
+    file = Path("desired-state/prod/topics.yaml")
+    text = file.read_text("utf-8")
+    assert "name: clicks}\nspec: {partitions: 12, replicationFactor: 2," in text
+    file.write_text(text.replace("partitions: 12, replicationFactor: 2,", "partitions: 12, replicationFactor: 3,"))
+    planned = reconciler("plan", "--state", state, "--detailed-exitcode")
+    assert planned.code == 2
+    assert "replicationFactor 2 -> 3 (12 partitions)" in planned.out
+
+
+def test_beside_a_cluster_file_that_says_how_to_reach_it_only_the_rest_is_written(
+    reconciler: Program, state: str
+) -> None:
+    folder = Path("desired-state/prod")
+    folder.mkdir(parents=True)
+    shutil.copy(state, folder / "snapshot.json")
+    own = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {simulation: snapshot.json}\n"
+    (folder / "cluster.yaml").write_text(own)
+    made = reconciler("import", "--cluster", "prod")
+    assert made.code == 0
+    assert "(not written: cluster.yaml was there, and stays)" in made.err
+    assert (folder / "cluster.yaml").read_text() == own
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "classes.yaml", "cluster.yaml", "snapshot.json", "topics.yaml",
+    ]  # fmt: skip
+    assert reconciler("plan", "--detailed-exitcode").code == 0
+
+
+def test_a_cluster_file_that_asks_for_more_than_the_cluster_keeps_is_named(reconciler: Program, state: str) -> None:
+    folder = Path("desired-state/prod")
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(
+        "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {balance: {replicas: even}}\n"
+    )
+    made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")
+    assert json.loads(made.out)["isPlanEmpty"] is False
+    assert "desired-state/prod/cluster.yaml asks for more than the cluster keeps: a plan would " in made.err
+
+
+def test_what_is_there_is_never_overwritten(reconciler: Program, state: str) -> None:
+    arguments = ("import", "--cluster", "prod", "--state", state)
+    assert reconciler(*arguments).code == 0
+    before = files()
+    again = reconciler(*arguments)
+    assert (again.code, again.out, again.err.count("\n")) == (1, "", 1)
+    assert all_of(again.err, ["desired-state/prod/classes.yaml is there already", "overwrites nothing", "KR012"]) == []
+    assert files() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--state", "state.json"), 64, "name the cluster"),
+        (("--bootstrap-server", "localhost:1"), 64, "name the cluster"),
+        (("--cluster", "prod"), 64, "name --bootstrap-server, --client or --state"),
+        (("--from", "strimzi"), 64, "--from strimzi needs the FILEs"),
+        (("--cluster", "prod", "--state", "state.json", "x.yaml"), 64, "leave --state"),
+        (("--cluster", "prod", "--state", "nosuch.json"), 1, "nosuch.json: no such file"),
+        (("--cluster", "prod", "nosuch.yaml"), 1, "nosuch.yaml: no such file"),
+        (("--cluster", "a/b", "--state", "state.json"), 1, "a/b"),
+        ((), 64, "reconciler init"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_and_writes_nothing(
+    reconciler: Program, state: str, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    del state
+    before = files()
+    ended = reconciler("import", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert words in ended.err
+    assert files() == before
+
+
+def test_client_properties_are_named_and_never_copied(reconciler: Program, state: str) -> None:
+    Path("secret.properties").write_text("bootstrap.servers=kafka:9092\nsasl.password=canary-of-mine\n")
+    made = reconciler("import", "--cluster", "prod", "--state", state, "--client", "secret.properties")
+    text = Path("desired-state/prod/cluster.yaml").read_text("utf-8")
+    assert 'client:\n    file: "../../secret.properties"\n' in text
+    assert "canary" not in text + made.out + made.err
+
+
+def test_a_cluster_of_many_topics_is_split_by_the_beginnings_of_their_names(reconciler: Program) -> None:
+    names = [f"{team}.{thing}.{number}" for team in ("shop", "web") for thing in ("a", "b") for number in range(120)]
+    lines = [f"{name}-0: {1 + n % 6}" for n, name in enumerate([*names, "lonely", "web", *["__internal"]])]
+    write_snapshot(small_cluster(*lines), "many.json")
+    assert reconciler("import", "--cluster", "big", "--state", "many.json").code == 0
+    written = sorted(path.name for path in Path("desired-state/big/topics").iterdir())
+    assert written == ["other.yaml", "shop.a.yaml", "shop.b.yaml", "web.a.yaml", "web.b.yaml", "web.other.yaml"]
+    assert (
+        "__internal" not in b"".join(files()[str(Path("desired-state/big/topics", each))] for each in written).decode()
+    )
+    planned = reconciler("plan", "--state", "many.json", "--detailed-exitcode")
+    assert planned.code == 0
+
+
+def test_the_same_cluster_gives_the_same_bytes(reconciler: Program, state: str) -> None:
+    assert reconciler("import", "--cluster", "prod", "--state", state).code == 0
+    value = json.loads(Path(state).read_text("utf-8"))
+    for key in ("topics", "brokers"):
+        value[key].reverse()
+    Path("turned.json").write_text(json.dumps(value))
+    assert reconciler("import", "-C", "again", "--cluster", "prod", "--state", "turned.json").code == 0
+    for file in Path("desired-state/prod").iterdir():
+        assert file.read_bytes() == Path("again/prod", file.name).read_bytes(), file
+    assert read_snapshot(state) == read_snapshot("turned.json")
