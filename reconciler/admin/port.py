@@ -204,7 +204,10 @@ class Admin(Protocol):
         """Delete topics."""
 
     def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
-        """Change dynamic topic configs incrementally, all of a topic's keys at once."""
+        """Change dynamic topic configs incrementally, all of a topic's keys at once.
+
+        Items appended to throttle lists are in force on every live broker on return, or after 5 s.
+        """
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's dynamic configs incrementally; only that broker can answer."""

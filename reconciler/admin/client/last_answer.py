@@ -18,7 +18,7 @@ def keep_last_answers() -> None:
             transport._sock_recv = _data_first(read)  # noqa: SLF001
 
 
-def _data_first(read: "Callable[[object], Received]") -> "Callable[[object], Received]":
+def _data_first(read: Callable[[object], Received]) -> Callable[[object], Received]:
     def data_first(transport: object) -> Received:
         data, error = read(transport)
         return (data, None) if data else (data, error)

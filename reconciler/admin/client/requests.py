@@ -27,6 +27,7 @@ from reconciler.admin.client.errors import (
     missing_right,
     name_of,
 )
+from reconciler.admin.client.in_force import await_lists
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
 from reconciler.admin.client.wire import NotSent, Wire, batches
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
@@ -147,7 +148,7 @@ def delete_topics(wire: Wire, names: Collection[str]) -> dict[str, Answer]:
 
 
 def alter_topic_configs(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]]) -> dict[str, Answer]:
-    """Change topic configs incrementally, all of a topic's keys at once."""
+    """Change topic configs incrementally, all of a topic's keys at once; throttle lists are in force on return."""
     found: dict[str, Answer] = {}
     for some in batches(sorted(changes), TOPICS_A_REQUEST):
         resources = {name: changes[name] for name in some}
@@ -158,6 +159,7 @@ def alter_topic_configs(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]
             raise missing_right("AlterConfigs", "topic", hidden, "Changing a topic's configs")
         answers = {name: answer(result.error_code, result.error_message) for name, result in told.items()}
         found |= {name: answers.get(name, _untold()) for name in some}
+        await_lists(wire, {name: changes[name] for name in some if found[name].is_ok})
     return found
 
 
