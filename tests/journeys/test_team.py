@@ -1,0 +1,121 @@
+"""A team's week on real brokers, by the installed command: adopt, change, review, and apply in time boxes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers import KafkaCluster
+from helpers.command_line import Outcome
+from helpers.installed import Installed
+from helpers.live_run import SMOOTH
+from helpers.observer import Observer
+
+pytestmark = pytest.mark.brokers
+
+ORDERS, PAYMENTS = "orders", "payments"
+PLACES = {
+    ORDERS: [[1, 2], [2, 3], [3, 1], [1, 3], [2, 1], [3, 2]],
+    PAYMENTS: [[1, 2, 3], [2, 3, 1], [3, 1, 2]],
+}
+MOST_COMMENT = 65_536
+MOST_ROUNDS = 30
+STOPPED = 5
+
+
+class Team:
+    """A team's repository, and the cluster that it describes."""
+
+    def __init__(self, installed: Installed, folder: Path, kafka: KafkaCluster) -> None:
+        self.installed, self.folder, self.kafka = installed, folder, kafka
+        self.observer = Observer(kafka.bootstrap)
+        self.root = folder / "desired-state" / "live"
+
+    def run(self, *arguments: str, expect: int = 0) -> Outcome:
+        """Run one command in the repository."""
+        return self.installed.run(*arguments, cwd=self.folder, expect=expect)
+
+    def create_topics(self) -> None:
+        """Make the topics as somebody made them by hand, years ago."""
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
+        topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in PLACES.items()]
+        for done in admin.create_topics(topics).values():
+            done.result(30)
+        self.kafka.wait_for(lambda: all(len(self.observer.topic(name)) == len(PLACES[name]) for name in PLACES), "them")
+        for number in range(len(PLACES[ORDERS])):
+            self.kafka.produce(ORDERS, number, size=1_500_000)
+
+    def adopt(self) -> None:
+        """Say how to reach the cluster, and take over what it shows."""
+        self.root.mkdir(parents=True)
+        (self.root / "cluster.yaml").write_text(f"""
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: live}}
+spec:
+  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
+  moves: {{throttle: 1MiB/s, perStage: 1}}
+""")
+        self.run("import", "--cluster", "live")
+
+    def edit(self, topic: str, field: str, value: object) -> None:
+        """Change one field of a topic's document, as an editor does."""
+        for path in sorted(self.root.rglob("*.yaml")):
+            documents = list(yaml.safe_load_all(path.read_text("utf-8")))
+            for document in documents:
+                if document["kind"] == "Topic" and document["metadata"].get("name") == topic:
+                    document["spec"][field] = value
+                    path.write_text(yaml.safe_dump_all(documents, sort_keys=False), "utf-8")
+                    return
+        raise AssertionError(f"no document of topic {topic} below {self.root}")
+
+    def apply_in_time_boxes(self) -> list[int]:
+        """Run the saved plan as a schedule does, a short box at a time, and return each exit code."""
+        codes: list[int] = []
+        while len(codes) < MOST_ROUNDS:
+            command = ("apply", "plan.json", "--yes", "--max-duration", "3s")
+            codes.append(self.installed.try_(*command, cwd=self.folder).code)
+            if codes[-1] != STOPPED:
+                return codes
+            self.kafka.wait_for(self.is_quiet, "throttles and moves to be gone between two boxes", timeout=30)
+        raise AssertionError(f"no end after {MOST_ROUNDS} boxes")
+
+    def is_quiet(self) -> bool:
+        """Whether nothing is throttled, and every replica is in sync."""
+        states = list(self.observer.partitions(*PLACES))
+        is_in_sync = all(state.isr == set(state.replicas) for state in states)
+        return is_in_sync and not self.observer.throttles(tuple(PLACES), self.kafka.alive)
+
+    def replication_factors(self) -> set[int]:
+        """Return the replication factors of the partitions of `orders`."""
+        return {len(state.replicas) for state in self.observer.partitions(ORDERS)}
+
+
+def test_adopt_change_review_and_apply_in_time_boxes(
+    installed: Installed, tmp_path: Path, new_kafka: Callable[..., KafkaCluster]
+) -> None:
+    team = Team(installed, tmp_path, new_kafka(broker_ids=(1, 2, 3), settings=SMOOTH))
+    team.create_topics()
+    team.adopt()
+    assert "No changes" in team.run("plan", "--detailed-exitcode").out
+
+    team.edit(ORDERS, "replicationFactor", 4)
+    assert "4" in team.run("plan", expect=1).err  # three brokers cannot hold four replicas: said before anything runs
+    team.edit(ORDERS, "replicationFactor", 3)
+    team.run("validate")
+    team.run("plan", "--out", "plan.json", "--detailed-exitcode", expect=2)
+    comment = team.run("show", "plan.json", "-o", "markdown").out
+    assert comment.startswith("<!-- reconciler")
+    assert len(comment) <= MOST_COMMENT
+    assert ORDERS in comment
+    assert team.replication_factors() == {2}
+
+    *boxes, last = team.apply_in_time_boxes()
+    assert (set(boxes), last) == ({STOPPED}, 0)
+    assert team.replication_factors() == {3}
+    team.kafka.wait_for(team.is_quiet, "all to be in sync, and nothing throttled", timeout=30)
+    assert "No changes" in team.run("plan", "--detailed-exitcode").out
+    plan = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    assert plan["summary"]["replicaMoves"] == len(PLACES[ORDERS])
