@@ -10,8 +10,8 @@ from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON = "text", "json", "markdown", "html", "kafka-json"
-OUTPUTS = (TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON)
+TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF = "text", "json", "markdown", "html", "kafka-json", "sarif"
+OUTPUTS = (TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF)
 COLORS = ("auto", "always", "never")
 
 

@@ -1,36 +1,76 @@
 """`reconciler validate`."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
+from reconciler.cli.options import JSON, SARIF, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.terminal import tell, write
+
+if TYPE_CHECKING:
+    from reconciler.workflow.validate import Validated
 
 EXAMPLES = """\b
 Examples:
   reconciler validate
   reconciler validate --cluster prod-eu -o json
+  reconciler validate -o sarif > reconciler.sarif
+
+In a step of GitHub Actions, stderr also has the annotations that mark the lines in a pull request.
 
 """
 
 
 @click.command("validate", epilog=EXAMPLES + EPILOG)
-@verb_options(TEXT, JSON)
+@verb_options(TEXT, JSON, SARIF)
 @click.pass_context
 def command(context: click.Context) -> int:
     """Check the desired state's files: syntax, schema and meaning, every problem at once. No cluster is asked."""
     asked = asked_for(context)
-    from reconciler.render import as_json
-    from reconciler.render.as_text import input_problem
     from reconciler.render.units import counted
+    from reconciler.workflow.placed import is_on_github
     from reconciler.workflow.validate import validate_files
 
     found = validate_files(asked.inputs)
-    if asked.is_json:
+    _write(asked, found)
+    if is_on_github(asked.inputs.environ) and found.problems:
+        _annotate(asked, found)
+    checked = f"{counted(len(found.clusters), 'cluster')}, {counted(found.topics, 'topic')}"
+    tell(f"{checked}: {counted(len(found.problems), 'problem') if found.problems else 'no problems'}.")
+    return Exit.ERROR if found.problems else Exit.DONE
+
+
+def _write(asked: Asked, found: "Validated") -> None:
+    from reconciler.render import as_json
+    from reconciler.render.as_text import input_problem
+
+    if asked.output == SARIF:
+        _write_sarif(asked, found)
+    elif asked.is_json:
         write(as_json.problems(found.problems))
     else:
         for problem in found.problems:
             write(input_problem(problem, root=asked.inputs.root), asked.color)
-    checked = f"{counted(len(found.clusters), 'cluster')}, {counted(found.topics, 'topic')}"
-    tell(f"{checked}: {counted(len(found.problems), 'problem') if found.problems else 'no problems'}.")
-    return Exit.ERROR if found.problems else Exit.DONE
+
+
+def _write_sarif(asked: Asked, found: "Validated") -> None:
+    from importlib.metadata import version
+
+    from reconciler.files.codes import code_pages
+    from reconciler.render import as_sarif
+    from reconciler.workflow.placed import placed
+
+    shown = placed(found.found, asked.inputs.root, asked.inputs.environ)
+    write(as_sarif.problems(shown, code_pages(), version("kafka-reconciler")))
+    if len(shown) > as_sarif.MOST_RESULTS:
+        tell(f"{len(shown) - as_sarif.MOST_RESULTS} problems are left out: code scanning takes no more in one file.")
+
+
+def _annotate(asked: Asked, found: "Validated") -> None:
+    """Tell annotations on stderr, which the runner reads as it reads stdout: stdout holds what was asked for alone."""
+    from reconciler.files.codes import code_pages
+    from reconciler.render.as_annotations import annotations
+    from reconciler.workflow.placed import placed
+
+    tell(annotations(placed(found.found, asked.inputs.root, asked.inputs.environ), code_pages()))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.files.policies import read_policies
-from reconciler.model.problem import InvalidInput, Problem
-from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
+from reconciler.model.problem import InvalidInput, Location, Problem
+from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, cluster_name, cluster_names
 from reconciler.workflow.sources import desired_state
 
 
@@ -16,27 +16,34 @@ class Validated:
 
     clusters: tuple[str, ...]
     topics: int
-    problems: tuple[Problem, ...]
+    found: tuple[tuple[Problem, Location], ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Every problem, as it was found; one of a whole folder has no place."""
+        return tuple(problem for problem, _ in self.found)
 
 
 def validate_files(inputs: Inputs) -> Validated:
-    """Return every problem in every file of the cluster that is named, or of all clusters of the root.
+    """Return every problem in every file, and its place, of the cluster that is named, or of all clusters of the root.
 
     Of policies it is seen that they only ask; what they ask, Spark alone understands.
     """
     names = _names(inputs)
     topics = 0
-    problems: list[Problem] = []
+    found: dict[Problem, Location] = {}
     for name in names:
+        # What is wrong with a whole folder is shown where its Cluster stands, or should.
+        home = Location(f"{name}/{CLUSTER_FILE}", 1)
         try:
             topics += len(desired_state(replace(inputs, cluster=name)).topics)
         except InvalidInput as error:
-            problems += error.problems
+            found |= {problem: problem.at or home for problem in error.problems}
         try:
             read_policies(Path(inputs.root), name)
         except InvalidInput as error:
-            problems += error.problems
-    return Validated(tuple(names), topics, tuple(dict.fromkeys(problems)))
+            found |= {problem: problem.at or home for problem in error.problems}
+    return Validated(tuple(names), topics, tuple(found.items()))
 
 
 def _names(inputs: Inputs) -> Sequence[str]:

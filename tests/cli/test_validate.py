@@ -1,0 +1,171 @@
+"""`validate` where other programs read it: code scanning, annotations, and a hook before each commit."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helpers.program import ROOT, Program, modules_loaded_by, run_program
+
+BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
+CLUSTER = (
+    "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {client: {bootstrap.servers: 'b:9092'}}\n"
+)
+ON_GITHUB = {"GITHUB_ACTIONS": "true"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a cluster's folder in a repository, with one topic in order and one that is not."""
+    (tmp_path / ".git").mkdir()
+    prod = tmp_path / "kafka" / "desired-state" / "prod"
+    prod.mkdir(parents=True)
+    (prod / "cluster.yaml").write_text(CLUSTER, "utf-8")
+    (prod / "team a.yaml").write_text(BROKEN, "utf-8")
+    return prod
+
+
+def results(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["runs"][0]["results"]
+    return found
+
+
+def test_sarif_names_files_from_the_repositorys_root(
+    reconciler: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parents[1])
+    ended = reconciler("validate", "-o", "sarif")
+    assert (ended.code, ended.err) == (1, "1 cluster, 0 topics: 1 problem.\n")
+    (result,) = results(ended.out)
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "kafka/desired-state/prod/team%20a.yaml"
+    assert place["region"] == {"startLine": 4, "startColumn": 8, "endLine": 4, "endColumn": 21}
+    assert json.loads(reconciler("validate", "-o", "json").out)["problems"][0]["code"] == result["ruleId"] == "KR103"
+
+
+def test_a_fingerprint_stays_where_the_line_moves(reconciler: Program, folder: Path) -> None:
+    root = str(folder.parent)
+    (before,) = results(reconciler("-C", root, "validate", "-o", "sarif").out)
+    (folder / "team a.yaml").write_text(f"# a comment\n\n{BROKEN}", "utf-8")
+    (after,) = results(reconciler("-C", root, "validate", "-o", "sarif").out)
+    assert before["partialFingerprints"] == after["partialFingerprints"]
+    assert after["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
+
+
+def test_what_is_wrong_with_a_whole_folder_has_a_place_too(reconciler: Program, folder: Path) -> None:
+    (folder / "team a.yaml").unlink()
+    (folder / "cluster.yaml").write_text("# nothing yet\n", "utf-8")
+    ended = reconciler("-C", str(folder.parent), "validate", "-o", "sarif")
+    (result,) = results(ended.out)
+    assert result["ruleId"] == "KR111"
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("prod/cluster.yaml")
+    assert result["partialFingerprints"]["primaryLocationLineHash"].count(":") == 1
+
+
+def test_files_in_order_are_a_run_without_results(reconciler: Program, folder: Path) -> None:
+    (folder / "team a.yaml").unlink()
+    ended = reconciler("-C", str(folder.parent), "validate", "-o", "sarif")
+    assert (ended.code, results(ended.out)) == (0, [])
+
+
+@pytest.mark.parametrize("output", ["text", "json", "sarif"])
+def test_on_github_stderr_annotates_and_stdout_is_what_was_asked_for(
+    output: str, reconciler: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("-C", str(folder.parent), "validate", "-o", output)
+    before = reconciler(*arguments)
+    assert "::" not in before.err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(folder.parents[2]))
+    ended = reconciler(*arguments)
+    assert (ended.code, ended.out) == (before.code, before.out)
+    command, told = ended.err.splitlines()
+    assert command.startswith("::error file=kafka/desired-state/prod/team a.yaml,line=4,col=8,title=KR103 ")
+    assert told == "1 cluster, 0 topics: 1 problem."
+
+
+def test_on_github_files_in_order_annotate_nothing(
+    reconciler: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "team a.yaml").unlink()
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ended = reconciler("-C", str(folder.parent), "validate")
+    assert (ended.code, ended.out, ended.err) == (0, "", "1 cluster, 0 topics: no problems.\n")
+
+
+def test_other_verbs_have_no_sarif(reconciler: Program) -> None:
+    ended = reconciler("diff", "-o", "sarif")
+    assert ended.code == 64
+    assert "sarif" in ended.err
+
+
+def test_sarif_loads_no_solver_no_numpy_no_spark_no_client(folder: Path) -> None:
+    loaded = modules_loaded_by("-C", str(folder.parent), "validate", "-o", "sarif")
+    assert "yaml" in loaded
+    assert loaded & {"numpy", "ortools", "pyspark", "kafka", "rich"} == set()
+
+
+HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+NO_NETWORK = """
+import socket, sys
+def refused(*_arguments, **_options):
+    raise AssertionError("the hook went to the network")
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refused
+sys.modules["pyspark"] = None
+"""
+
+
+def test_the_hooks_run_one_command_for_whole_clusters() -> None:
+    assert {hook["entry"] for hook in HOOKS.values()} == {"reconciler validate"}
+    for hook in HOOKS.values():
+        assert hook["pass_filenames"] is False, "a file means nothing without the others of its cluster"
+        assert set(hook) == {"id", "name", "description", "entry", "language", "files", "pass_filenames"}
+
+
+def test_the_hook_runs_as_it_is_written_without_network_or_spark(folder: Path, tmp_path: Path) -> None:
+    hook = HOOKS["reconciler-validate"]
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(NO_NETWORK, "utf-8")
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("RECONCILER_", "GITHUB_"))},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(ROOT)]),
+    }
+
+    def commit() -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            shlex.split(hook["entry"]),
+            cwd=folder.parents[1],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = commit()
+    assert refused.returncode == 1, refused.stderr
+    assert refused.stdout.startswith("desired-state/prod/team a.yaml:4:8: unknown key")
+    (folder / "team a.yaml").write_text(BROKEN.replace("partition:", "partitions:"), "utf-8")
+    assert commit().returncode == 0
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_the_hook_runs_for_the_files_that_it_reads_and_no_others(name: str) -> None:
+    wanted = re.compile(HOOKS[name]["files"])
+    for path in ("desired-state/prod/cluster.yaml", "desired-state/prod/a/b.yml", "desired-state/policies/x.sql"):
+        assert wanted.search(path), path
+    for path in ("README.md", "charts/values.yaml", "desired-state/demo/snapshot.json", "old-desired-state/x.yaml"):
+        assert not wanted.search(path), path
+
+
+def test_annotations_come_from_a_process_of_its_own_too(folder: Path) -> None:
+    ended = run_program("-C", str(folder.parent), "validate", "-o", "json", env=ON_GITHUB)
+    assert ended.code == 1
+    assert len(json.loads(ended.out)["problems"]) == 1
+    assert ended.err.startswith("::error file=")
