@@ -1,0 +1,189 @@
+"""The strongest rules of a cluster, one planted at a time: found where it is kept, weaker where it is not."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from helpers.small_cluster import small_cluster
+
+from reconciler.diff.found.adopt import adopted
+from reconciler.diff.found.balance import is_surely_even, tightest_band
+from reconciler.diff.found.classes import with_classes
+from reconciler.files.desired_writer import is_writable
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, Spread
+from reconciler.model.imported import Adopted
+
+BASE = Desired(DesiredCluster("c"))
+A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
+
+
+def found(*lines: str, configs: Mapping[str, Mapping[str, str]] | None = None, fenced: Sequence[int] = ()) -> Adopted:
+    """Return what is found in a cluster of six brokers in racks a, b, c, a, b, c."""
+    return adopted(BASE, small_cluster(*lines, configs=configs, fenced=fenced), is_writable)
+
+
+def placement(*lines: str) -> Placement:
+    """Return the placement found for topic t."""
+    return found(*lines).topics["t"].placement
+
+
+def led_from_a(partitions: int) -> list[str]:
+    return [f"t-{number}: {(1, 2, 3) if number % 2 else (4, 5, 6)}".replace("(", "").replace(")", "").replace(", ", ",")
+            for number in range(partitions)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "spread"),
+    [
+        (["t-0: 1,2,3", "t-1: 4,5,6"], Spread.STRICT),
+        (["t-0: 1,2,3", "t-1: 1,4,6"], None),
+        (["t-0: 1"], Spread.STRICT),
+        (["t-0: 1,2,3,4", "t-1: 1,2,4,5"], None),
+        (["t-0: 1,2", "t-1: 1,4"], None),
+    ],
+)
+def test_the_rack_rule_is_strict_where_every_partition_keeps_it(lines: list[str], spread: Spread | None) -> None:
+    assert placement(*lines).racks_spread is spread
+
+
+def test_prefer_is_found_where_a_rack_has_too_few_brokers_for_strict() -> None:
+    cluster = small_cluster("t-0: 1,4,5,2", "t-1: 4,1,2,5", brokers=(1, 2, 4, 5, 7))
+    assert adopted(BASE, cluster, is_writable).topics["t"].placement.racks_spread is Spread.STRICT
+    lopsided = small_cluster("t-0: 1,4,7,2", "t-1: 4,1,2,7", brokers=(1, 2, 4, 7))
+    made = adopted(BASE, lopsided, is_writable)
+    assert made.topics["t"].placement.racks_spread is Spread.PREFER
+    assert [(each.topic, each.code) for each in made.deviations] == [("t", "KR271")]
+    assert "some rack has too few brokers; prefer is written" in made.deviations[0].message
+
+
+def test_without_racks_no_rack_rule_is_written() -> None:
+    cluster = small_cluster("t-0: 1,4", brokers=(1, 4))
+    assert adopted(BASE, cluster, is_writable).topics["t"].placement == Placement()
+
+
+def test_leaders_of_one_rack_are_a_rule_once_chance_is_ruled_out() -> None:
+    assert placement(*led_from_a(12)).racks_leader is None
+    assert placement(*led_from_a(13)).racks_leader == A
+
+
+def test_a_topic_of_two_racks_keeps_to_them_once_chance_is_ruled_out() -> None:
+    used = ["other-0: 1,2,3", "other-1: 4,5,6"]
+    assert placement(*used, *[f"t-{number}: 1,2" for number in range(17)]).racks_only is None
+    only = placement(*used, *[f"t-{number}: {'1,5' if number % 2 else '4,2'}" for number in range(18)])
+    assert (only.racks_only, only.racks_spread) == (A | B, Spread.STRICT)
+
+
+def test_new_and_empty_brokers_say_nothing_about_a_topic() -> None:
+    lines = [f"t-{number}: {'1,5' if number % 2 else '4,2'}" for number in range(40)]
+    assert placement(*lines).racks_only is None
+
+
+def test_partitions_of_different_length_keep_their_own() -> None:
+    made = found("t-0: 1,2,3", "t-1: 1,2")
+    assert made.topics["t"].replication_factor is None
+    assert [each.code for each in made.deviations] == ["KR272"]
+
+
+def test_while_a_partition_is_on_its_way_its_target_counts() -> None:
+    from dataclasses import replace
+
+    cluster = small_cluster("t-0: 1,2,3,6", "t-1: 4,5,6")
+    moving = replace(cluster.topics["t"].partitions[0], adding_replicas=(6,), removing_replicas=(3,))
+    partitions = (moving, cluster.topics["t"].partitions[1])
+    cluster = replace(cluster, topics={"t": replace(cluster.topics["t"], partitions=partitions)})
+    made = adopted(BASE, cluster, is_writable)
+    assert (made.topics["t"].replication_factor, made.topics["t"].placement.racks_spread) == (3, Spread.STRICT)
+    assert [each.code for each in made.deviations] == ["KR278"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [(["t-0: 1,2,3"], "KR273"), (["t-0: 1,2,3", "a-0: 1,2"], "KR273")],
+)
+def test_a_topic_with_a_replica_on_a_dead_broker_is_left_out(lines: list[str], code: str) -> None:
+    made = found(*lines, "whole-0: 4,5,6", fenced=[3])
+    assert list(made.left_out) == ["t"]
+    assert [(each.topic, each.code, each.is_left_out) for each in made.deviations] == [("t", code, True)]
+
+
+def test_a_name_that_collides_is_left_out() -> None:
+    made = found("a.b-0: 1", "a_b-0: 1")
+    assert (list(made.topics), list(made.left_out)) == (["a.b"], ["a_b"])
+
+
+def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
+    configs = {
+        "t": {
+            "min.insync.replicas": "2",
+            "leader.replication.throttled.replicas": "*",
+            "retention.ms": "1",
+            "x": "10 GB",
+        }
+    }
+    made = found("t-0: 1", configs=configs)
+    assert dict(made.topics["t"].config) == {"retention.ms": "1"}
+    assert [(each.code, each.message.partition(" ")[0]) for each in made.deviations] == [
+        ("KR276", "leader.replication.throttled.replicas"),
+        ("KR276", "min.insync.replicas"),
+        ("KR276", "x"),
+    ]
+
+
+def test_bands_are_tried_from_the_tightest_on() -> None:
+    def band(*counts: int) -> str | None:
+        target = tightest_band([(count, 1) for count in counts])
+        return None if target is None else f"{target.fraction * 100}%"
+
+    assert [band(100, 100), band(99, 101), band(98, 102), band(90, 110), band(75, 125)] == [
+        "1%", "1%", "2%", "10%", "25%",
+    ]  # fmt: skip
+    assert band(60, 140) is None
+    assert tightest_band([(100, 1), (200, 2)]) == tightest_band([(100, 1), (100, 1)])
+    assert is_surely_even([(3, 1), (4, 1)])
+    assert not is_surely_even([(3, 1), (5, 1)])
+    assert not is_surely_even([(3, 1), (3, 2)])
+
+
+def topics(**configs_of: dict[str, str]) -> dict[str, DesiredTopic]:
+    strict = Placement(racks_spread=Spread.STRICT)
+    return {
+        name: DesiredTopic(name, partitions=1, replication_factor=3, placement=strict, config=dict(config))
+        for name, config in sorted(configs_of.items())
+    }
+
+
+def classes(made: Mapping[str, DesiredTopic]) -> dict[str, tuple[int, dict[str, str]]]:
+    return {each.name: (each.topics, dict(each.config)) for each in with_classes(Adopted(made)).classes}
+
+
+def test_classes_are_made_of_what_topics_share_and_named_by_what_sets_them_apart() -> None:
+    usual, compact = {"min.insync.replicas": "2"}, {"cleanup.policy": "compact", "min.insync.replicas": "2"}
+    made = topics(
+        **{f"s{n}": usual for n in range(9)},
+        **{f"c{n}": compact for n in range(3)},
+        **{f"r{n}": {**usual, "retention.ms": "172800000"} for n in range(4)},
+        own={**usual, "retention.ms": "1000"},
+    )
+    assert classes(made) == {
+        "standard": (10, usual),
+        "keep-2d": (4, {**usual, "retention.ms": "172800000"}),
+        "compacted": (3, compact),
+    }
+
+
+def test_one_topic_is_no_class_and_a_thousand_kinds_are_not_a_thousand_classes() -> None:
+    assert classes(topics(t={"a": "1"})) == {}
+    many = topics(**{f"t{number:04}": {"retention.ms": str(number % 300), "b": "1"} for number in range(1200)})
+    assert classes(many) == {"standard": (1200, {"b": "1"})}
+
+
+def test_a_topic_that_breaks_the_rack_rule_is_of_another_class() -> None:
+    made = with_classes(found("a-0: 1,2,3", "b-0: 1,2,3", "c-0: 1,4,6", "d-0: 1,4,6"))
+    assert {each.name: each.placement.racks_spread for each in made.classes} == {
+        "standard": Spread.STRICT, "unspread": None,
+    }  # fmt: skip
+    assert made.class_of == {"a": "standard", "b": "standard", "c": "unspread", "d": "unspread"}
+
+
+def test_an_empty_cluster_is_found_empty() -> None:
+    assert adopted(BASE, Cluster("none"), is_writable) == Adopted({})
