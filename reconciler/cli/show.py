@@ -4,7 +4,7 @@ import click
 
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.log_dirs import NO_LOG_DIR
-from reconciler.cli.options import JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.cli.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
 from reconciler.cli.terminal import tell, write
 from reconciler.model.loads import Statistic
@@ -13,6 +13,7 @@ EXAMPLES = """\b
 Examples:
   reconciler show plan.json
   reconciler show plan.json -o markdown
+  reconciler show plan.json -o html > plan.html
   reconciler show plan.json -o kafka-json --out kafka-files
   reconciler show plan.json --explain orders.events-3
   reconciler show plan.json --prove --state snapshot.json
@@ -42,7 +43,7 @@ Examples:
 @click.option("--loads", metavar="DIR", show_envvar=True, help="With --prove: the loads that the plan was made with.")
 @click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
 @click.option("--explain", metavar="TOPIC-PARTITION", show_envvar=True, help="Say why that partition moves as it does.")
-@verb_options(TEXT, JSON, MARKDOWN, KAFKA_JSON)
+@verb_options(TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON)
 @click.pass_context
 def command(
     context: click.Context,
@@ -58,6 +59,7 @@ def command(
     """Show a saved plan (- for stdin), stage by stage, in any form.
 
     With -o kafka-json, files for kafka-reassign-partitions, its rollback, and kafka-leader-election, one a stage.
+    With -o html, one page with pictures, which asks for nothing.
     With --prove, whether its own prices prove, for the desired and the observed state, that no plan is better. With
     --explain, why one partition moves: what asks for it, why these brokers, why nothing cheaper; from the plan alone.
     """
@@ -82,6 +84,10 @@ def command(
         write(plan_json(plan))
     elif asked.output == MARKDOWN:
         write(as_markdown.plan(plan))
+    elif asked.output == HTML:
+        from reconciler.render import as_plan_html
+
+        write(as_plan_html.plan(plan))
     else:
         write(as_text.plan(plan, has_stages=True), asked.color)
     return Exit.DONE

@@ -1,12 +1,7 @@
 """The page of `balance`: one file with its own style and charts, that asks for nothing and runs nothing."""
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reconciler.model.balance_report import (
     BalanceReport,
@@ -21,6 +16,7 @@ from reconciler.model.evenness import Evenness
 from reconciler.render.balance_tables import KAFKA_IMBALANCE, defects, statistic
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Chart, Member, chart
+from reconciler.render.html_pages import Section, Tile, digest, rendered, text_of
 from reconciler.render.html_tables import (
     CAPACITY,
     DAYS,
@@ -65,24 +61,6 @@ _SIZE, _IN = 2, 3  # among the measures
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """One figure of the summary, large."""
-
-    title: str
-    cell: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a cluster's page: its charts, and the tables with the same figures."""
-
-    title: str
-    charts: tuple[Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterPage:
     """One cluster on the page."""
 
@@ -96,14 +74,14 @@ class ClusterPage:
 
 def balance(report: BalanceReport) -> str:
     """Return the whole page; whatever names and messages hold is only text on it."""
-    template = _environment().get_template("balance.html.j2")
     pages = tuple(_page(index, each, report) for index, each in enumerate(report.clusters, start=1))
-    style = _style()
-    return template.render(
+    style = text_of("balance.css")
+    return rendered(
+        "balance.html.j2",
         title=f"Balance of {', '.join(page.name for page in pages) or 'no cluster'}",
         source=visible(report.source),
         style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_hash=digest(style),
         fleet=_fleet(report, pages) if len(pages) > 1 else None,
         pages=pages,
         statistic=_STATISTIC_WORDS[statistic(report)],
@@ -111,24 +89,6 @@ def balance(report: BalanceReport) -> str:
         defects=tuple(defects(report)),
         warnings=tuple(f"{visible(each.message)} ({each.code})" for each in report.warnings),
     )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("reconciler.render"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-@cache
-def _style() -> str:
-    """Return the style as it stands between its tags: the page's policy allows this text and no other, by its hash."""
-    return _environment().get_template("balance.css").render()
 
 
 def _page(index: int, cluster: ClusterBalance, report: BalanceReport) -> ClusterPage:

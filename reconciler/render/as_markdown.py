@@ -31,7 +31,7 @@ from reconciler.render.facts import (
 from reconciler.render.gravity import by_gravity
 from reconciler.render.labels import IRREVERSIBLE, is_irreversible, labels, lossy_configs
 from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
-from reconciler.render.markdown_parts import bounded, clipped, fitting, fold, lines_fitting, row, table, units
+from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
 from reconciler.render.rows import Row, difference_rows, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
@@ -173,7 +173,7 @@ def _row_line(each: Row) -> str:
     where = f" · {code_span(clipped(place(each.at)))}" if place(each.at) else ""
     kind = f"**{each.kind}**" if each.kind == IRREVERSIBLE else each.kind
     what = f"{subject}{sentence(clipped(each.what))}{where}"
-    return row([each.sign, what, size(each.bytes) if each.bytes else "0", kind])
+    return row([each.sign, what, figure(size(each.bytes)) if each.bytes else "0", kind])
 
 
 def _facts(reviewed: Plan) -> list[str]:
@@ -277,7 +277,7 @@ def _disk(disk: Disk) -> str:
 
 def _rack_line(each: RackFigures, *, has_disk: bool) -> str:
     name = code_span(clipped(each.rack)) if each.rack else "(none)"
-    arrives = size(each.arriving_bytes) if each.arriving_bytes else "0"
+    arrives = figure(size(each.arriving_bytes)) if each.arriving_bytes else "0"
     disk = f"{disk_cell(each.disk)}, broker {each.disk.broker_id}" if each.disk else "unknown"
     cells = [name, number(each.brokers), *share_cells(each.before, each.after), arrives]
     return row([*cells, *([disk] if has_disk else [])])
@@ -311,7 +311,7 @@ def _known(values: Iterable[int | None]) -> list[int]:
 
 
 def _range(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
+    return figure(low if low == high else f"{low} to {high}")
 
 
 def _over_mean(values: Sequence[int]) -> str:

@@ -8,6 +8,7 @@ LEFT, TOP, BOTTOM = 112, 12, 28
 MOST_IN_NARROW = 40
 _PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 _LABEL_WIDTH = 44
+_HALF_A_LETTER = 6
 _MOST_COLUMN = 48.0
 _STEPS, _DECIMAL = 4, 10.0
 
@@ -122,7 +123,11 @@ def chart(
         summary,
         columns=tuple(column(index, each) for index, each in enumerate(members)),
         labels=tuple(
-            Mark(_rounded(LEFT + slot * (index + 0.5)), HEIGHT - 6, each.label)
+            Mark(
+                _rounded(min(LEFT + slot * (index + 0.5), width - _HALF_A_LETTER * len(each.label))),
+                HEIGHT - 6,
+                each.label,
+            )
             for index, each in enumerate(members)
             if index % every == 0
         ),

@@ -25,12 +25,16 @@ class Datum:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A place in a table: a name, or figures: one, or before and after where they differ."""
+    """A place in a table: a name, or figures: one, or before and after where they differ.
+
+    `share`: how long its bar is, None for no bar, and `offset` where it begins; both of the whole.
+    """
 
     name: str = ""
     data: tuple[Datum, ...] = ()
     is_name: bool = False
     share: float | None = None
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

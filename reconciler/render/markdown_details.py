@@ -7,7 +7,7 @@ from reconciler.model.plan import BrokerShare, Plan
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import action_count, place, reason, replica_list, stage_title
-from reconciler.render.markdown_parts import clipped, fold, lines_fitting, row, table, units
+from reconciler.render.markdown_parts import clipped, figure, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import BrokerFigures, Disk, TopicFigures, brokers, topics
 from reconciler.render.rows import topic_row
 from reconciler.render.units import counted, number, size
@@ -44,7 +44,7 @@ def share_cells(before: BrokerShare | None, after: BrokerShare | None) -> list[s
 
 def changed(before: str, after: str) -> str:
     """Return a figure before and after, once where both read the same."""
-    return before if before == after else f"{before} {ARROW} {after}"
+    return figure(before if before == after else f"{before} {ARROW} {after}")
 
 
 def disk_cell(disk: Disk | None) -> str:
@@ -75,7 +75,7 @@ def _topic_line(each: TopicFigures) -> str:
             code_span(clipped(each.topic)),
             number(each.partitions),
             number(each.copies),
-            data if each.is_size_known else f"at least {data}",
+            figure(data if each.is_size_known else f"at least {data}"),
             ", ".join(each.reasons),
         ]
     )
@@ -104,7 +104,7 @@ def _broker_line(each: BrokerFigures) -> str:
             str(each.broker_id),
             code_span(clipped(each.rack)) if each.rack else "",
             *share_cells(each.before, each.after),
-            arrives,
+            figure(arrives),
             number(each.leaving),
             disk_cell(each.disk),
         ]
@@ -181,4 +181,4 @@ def _move_line(plan: Plan, move: Move) -> str:
     where = f" {code_span(clipped(place(move.at)))}" if place(move.at) else ""
     lists = (replica_list(move.from_replicas), replica_list(move.to_replicas))
     why = f"{reason(plan, move)}{where}"
-    return row([code_span(str(move.topic_partition)), *lists, data if move.added else "0", why])
+    return row([code_span(str(move.topic_partition)), *lists, figure(data) if move.added else "0", why])

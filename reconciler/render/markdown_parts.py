@@ -41,13 +41,18 @@ def bounded(block: str, room: int) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[str], *, right: Sequence[int] = ()) -> str:
     """Return a table; the columns `right` hold numbers."""
-    rule = "|".join("--:" if column in right else "---" for column in range(len(heads)))
+    rule = "|".join("--:" if column in right else ":--" for column in range(len(heads)))
     return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *rows])
 
 
 def row(cells: Iterable[str]) -> str:
     """Return a table's row."""
     return f"| {' | '.join(cells)} |"
+
+
+def figure(text: str) -> str:
+    """Return a figure that no narrow column breaks before its unit."""
+    return text.replace(" ", "\u00a0")
 
 
 def fold(summary: str, blocks: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from helpers.program import Program
 from helpers.sample_plan import sample_plan
 
 from reconciler.files.plan_file import plan_text, write_plan
-from reconciler.render import as_markdown
+from reconciler.render import as_markdown, as_plan_html
 
 
 @pytest.fixture
@@ -33,6 +33,14 @@ def test_markdown_is_the_comment_for_a_review(reconciler: Program, saved: str) -
     from reconciler.files.plan_file import read_plan
 
     assert reconciler("show", saved, "-o", "markdown").out == as_markdown.plan(read_plan(saved))
+
+
+def test_html_is_one_page(reconciler: Program, saved: str) -> None:
+    from reconciler.files.plan_file import read_plan
+
+    ended = reconciler("show", saved, "-o", "html")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == as_plan_html.plan(read_plan(saved))
 
 
 def test_a_plan_comes_from_stdin_too(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> None:

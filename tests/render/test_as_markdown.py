@@ -109,7 +109,7 @@ def test_no_payload_reaches_markdown_outside_code(payload: str) -> None:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_table_keeps_its_cells(payload: str) -> None:
     lines = as_markdown.plan(_with(payload)).split("\n")
-    heads = [number for number, line in enumerate(lines) if line.startswith("|---")]
+    heads = [number for number, line in enumerate(lines) if line.startswith(("|:--", "|--:"))]
     assert heads
     for head in heads:
         cells = lines[head].count("|")
@@ -127,7 +127,7 @@ def test_a_comment_is_never_longer_than_its_limit_and_cut_at_a_stage(stages: int
         topic_changes=(),
         stages=tuple(ReassignStage(number + 1, moves) for number in range(stages)),
     )
-    text = as_markdown.plan(plan, limit=limit)
+    text = unbroken(as_markdown.plan(plan, limit=limit))
     assert utf16(text) <= limit
     left = 25 * stages - len(
         re.findall(r"(?m)^\| `topic-\d+-0` \| \[1, 2, 3\] \| \[2, 3, 4\] \| 1000 B \| racks \|$", text)
@@ -139,6 +139,11 @@ def test_a_comment_is_never_longer_than_its_limit_and_cut_at_a_stage(stages: int
         assert f"left out here ({left:,} actions):** `reconciler show` prints plan `4f3c9a1e` in full" in text
     assert text.rstrip().endswith("stay as they are.")
     assert text.count("<details>") == text.count("</details>")
+
+
+def unbroken(text: str) -> str:
+    """Return a comment with plain spaces in its figures."""
+    return text.replace("\u00a0", " ")
 
 
 def utf16(text: str) -> int:
@@ -190,7 +195,7 @@ def test_names_that_differ_have_markers_that_differ_and_end_no_comment() -> None
 
 
 def test_racks_disks_and_balance_are_told_before_and_after() -> None:
-    text = as_markdown.plan(_on_racks())
+    text = unbroken(as_markdown.plan(_on_racks()))
     assert "| `a` | 2 | 118 → 123 | 61 → 63 | 40.0 GiB → 41.0 GiB | 0 | 43.0%, broker 1 |" in text
     assert "| `b` | 2 | 126 → 131 | 66 | 42.0 GiB → 66.0 GiB | 24.0 GiB | 82.0% of `/d2`, broker 6 |" in text
     assert "partitions on fewer racks than they could be: 1 before, 2 at the worst moment, 0 after" in text

@@ -1,0 +1,57 @@
+"""What every page shares: its templates, and the policy that lets it run and ask for nothing but what it holds."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reconciler.render.html_charts import Chart
+from reconciler.render.html_tables import Cell, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure of the summary, large."""
+
+    title: str
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: its charts, and the tables with the same figures."""
+
+    title: str
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    note: str = ""
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return the page that a template makes of these values; whatever they hold is only text on it."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return a style or a script as it stands between its tags: a page allows this text and no other, by its hash."""
+    return _environment().get_template(name).render()
+
+
+def digest(text: str) -> str:
+    """Return the hash by which a page's policy names a text of its own."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("reconciler.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

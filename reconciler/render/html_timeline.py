@@ -1,0 +1,147 @@
+"""The geometry of stages over time: each as wide as it takes and as high as it copies, so its area is its bytes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconciler.model.move import Reason
+from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.render.facts import stage_title
+from reconciler.render.html_charts import Mark, axis_top
+from reconciler.render.plan_figures import StageFigures
+from reconciler.render.units import duration, rate
+
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1920, 260, 128, 12, 44
+_PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - LEFT - 16, HEIGHT - TOP - BOTTOM
+_STEPS = 4
+_MOST_LABELS = 12
+_BINARY = 1024.0
+_GAP, _WIDE = 1.5, 6.0
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_NICE = (
+    *(1, 2, 5, 10, 15, 30),
+    *(_MINUTE * step for step in (1, 2, 5, 10, 15, 30)),
+    *(_HOUR * step for step in (1, 2, 4, 6, 12)),
+    *(_DAY * step for step in (1, 2, 5, 10, 20, 50, 100, 1000)),
+)
+KINDS = {
+    "repair": "repairs",
+    "drain": "draining",
+    "factor": "replication factor",
+    "balance": "balance",
+}
+_KIND_OF = {
+    Reason.DRAINING: "drain",
+    Reason.REPLICATION_FACTOR: "factor",
+    Reason.BALANCE: "balance",
+    Reason.LEADERS: "balance",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stage of moves, in the drawing's own units."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A stage that takes no time of its own: topic changes, elections, new orders."""
+
+    x: float
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The drawing; `kinds` are those in it, with their words."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+    moments: tuple[Moment, ...]
+    ticks: tuple[Mark, ...]
+    labels: tuple[Mark, ...]
+    kinds: tuple[tuple[str, str], ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    floor: int = HEIGHT - BOTTOM
+
+
+def timeline(stages: Sequence[StageFigures]) -> Timeline | None:
+    """Return the drawing of these stages, None where none takes any time."""
+    whole = stages[-1].start_seconds + stages[-1].seconds if stages else 0
+    rates = [each.bytes / each.seconds for each in stages if each.seconds]
+    if not whole or not max(rates):
+        return None
+    top = axis_top(max(rates), _BINARY)
+    scale = _PLOT_WIDTH / whole
+    blocks = tuple(_block(each, scale, top) for each in stages if each.seconds)
+    moments = tuple(
+        Moment(_x(each.start_seconds, scale), _instant(each), words_of(each)) for each in stages if not each.seconds
+    )
+    step = next((nice for nice in _NICE if whole / nice <= _MOST_LABELS), _NICE[-1])
+    used = {block.kind for block in blocks}
+    return Timeline(
+        summary=f"{duration(whole)} in all, by the plan's estimates; up to {rate(max(rates))} in all.",
+        blocks=blocks,
+        moments=moments,
+        ticks=tuple(
+            Mark(LEFT - 8, _y(top * part / _STEPS, top), rate(top * part / _STEPS)) for part in range(_STEPS + 1)
+        ),
+        labels=tuple(Mark(_x(at, scale), HEIGHT - 6, _clock(at)) for at in range(0, whole + 1, step)),
+        kinds=tuple((kind, words) for kind, words in KINDS.items() if kind in used),
+    )
+
+
+def words_of(each: StageFigures) -> str:
+    """Return what a pointer shows of a stage."""
+    return f"stage {each.stage.number}: {stage_title(each.stage)}"
+
+
+def _block(each: StageFigures, scale: float, top: float) -> Block:
+    y = _y(each.bytes / each.seconds, top)
+    width = each.seconds * scale
+    return Block(
+        x=_x(each.start_seconds, scale),
+        y=y,
+        width=round(max(width - _GAP if width > _WIDE else width, 0.4), 2),
+        height=round(TOP + _PLOT_HEIGHT - y, 2),
+        kind=_kind(each),
+        words=words_of(each),
+    )
+
+
+def _kind(each: StageFigures) -> str:
+    """Return what most of a stage's bytes, or else of its moves, are for."""
+    weights: Counter[str] = Counter()
+    if isinstance(each.stage, ReassignStage):
+        for move in each.stage.moves:
+            weights[_KIND_OF.get(move.reason, "repair")] += move.bytes + 1
+    return min(KINDS, key=lambda kind: (-weights[kind], list(KINDS).index(kind)))
+
+
+def _instant(each: StageFigures) -> str:
+    return "topics" if isinstance(each.stage, TopicsStage) else "order"
+
+
+def _clock(seconds: int) -> str:
+    """Return a time since the start exactly, so that no two labels of an axis read the same."""
+    parts = ((seconds // _DAY, "d"), (seconds % _DAY // _HOUR, "h"), (seconds % _HOUR // _MINUTE, "m"))
+    told = "".join(f"{count}{unit}" for count, unit in (*parts, (seconds % _MINUTE, "s")) if count)
+    return told or "0"
+
+
+def _x(seconds: float, scale: float) -> float:
+    return round(LEFT + seconds * scale, 2)
+
+
+def _y(value: float, top: float) -> float:
+    return round(TOP + _PLOT_HEIGHT * (1 - value / top), 2)

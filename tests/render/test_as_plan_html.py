@@ -1,0 +1,143 @@
+"""The page of a plan as text: what it holds, that it asks for nothing, and that names on it are only names."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from helpers.sample_plan import sample_plan
+from render.test_as_html import ELEMENTS, Parsed
+from render.test_as_markdown import PAYLOADS
+
+from reconciler.model.change import AlterConfigs, DeleteTopic
+from reconciler.model.grounds import BrokerGround, Grounds
+from reconciler.model.move import Move, Reason
+from reconciler.model.plan import LogDirUse, Plan, Source
+from reconciler.model.problem import Edit, Location, Problem, Remedy, Severity
+from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.what_if import WhatIf
+from reconciler.render import as_plan_html
+from reconciler.render.escape import visible
+from reconciler.render.html_timeline import timeline
+from reconciler.render.plan_figures import stages
+
+MORE = {"label", "input", "script", "pre"}
+
+
+def named(payload: str) -> Plan:
+    """Return a plan in which everything that has a name has this one."""
+    name = payload or " "
+    at = Location(f"{name}.yaml", 3)
+    key = TopicPartition(name, 0)
+    found = Problem("KR801", f"rack {payload} is full", at, Severity.WARNING)
+    return replace(
+        sample_plan(),
+        cluster_name=name,
+        cluster_id=name,
+        id=name,
+        source=Source("sha256:00", name, name, (name,)),
+        topic_changes=(AlterConfigs(name, {name: name}, (), {name: name}, at), DeleteTopic(name, None, at)),
+        stages=(TopicsStage(1, (0, 1)), ReassignStage(2, (Move(key, (1,), (6,), 5, Reason.RACKS, at),), None, 4)),
+        warnings=(found,),
+        violations=(replace(found, severity=Severity.VIOLATION),),
+        remedies=(Remedy((Edit(name, at),)),),
+        log_dirs={6: (LogDirUse(name, 1, 2),)},
+        foretold_log_dirs={key: {6: name}},
+        what_if=WhatIf((name,), (name,)),
+        grounds=Grounds(brokers={1: BrokerGround(name), 6: BrokerGround(name)}),
+    )
+
+
+@cache
+def plain_page() -> Parsed:
+    return Parsed(as_plan_html.plan(named("plain")))
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+def test_no_name_is_more_than_text(payload: str) -> None:
+    plain, page = plain_page(), Parsed(as_plan_html.plan(named(payload)))
+    assert page.open == []
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
+    assert [set(attributes) for _, attributes in page.elements] == [set(attributes) for _, attributes in plain.elements]
+    if payload.strip():
+        shown = sum(" ".join(visible(payload).split()) in " ".join(text.split()) for text in page.texts)
+        assert shown >= sum("plain" in text for text in plain.texts) - 1  # several lines of one <pre> may differ
+
+
+@pytest.mark.parametrize("plan", [sample_plan(), named("plain"), replace(sample_plan(), stages=(), topic_changes=())])
+def test_it_asks_for_nothing(plan: Plan) -> None:
+    page = Parsed(as_plan_html.plan(plan))
+    assert page.open == []
+    assert {tag for tag, _ in page.elements} <= ELEMENTS | MORE
+    for tag, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset"}], tag
+        target = attributes.get("href")
+        assert target is None or target == "data:," or target.startswith("#"), target
+
+
+def test_its_policy_allows_its_own_style_and_filter_and_nothing_else() -> None:
+    text = as_plan_html.plan(sample_plan())
+    policy = next(given["content"] for tag, given in Parsed(text).elements if tag == "meta" and "http-equiv" in given)
+    own = {}
+    for tag in ("style", "script"):
+        (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert body.strip()
+        own[tag] = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+    assert policy is not None
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        f"style-src 'sha256-{own['style']}'",
+        f"script-src 'sha256-{own['script']}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+
+
+def test_the_same_plan_is_the_same_page() -> None:
+    assert as_plan_html.plan(sample_plan()) == as_plan_html.plan(sample_plan())
+
+
+def test_an_empty_plan_is_a_page_that_says_so() -> None:
+    empty = replace(sample_plan(), stages=(), topic_changes=(), violations=(), warnings=())
+    texts = Parsed(as_plan_html.plan(empty)).texts
+    assert "no changes" in texts
+    assert "No violation, no warning." in texts
+    assert "<script" not in as_plan_html.plan(empty)
+
+
+def test_what_stops_apply_stands_before_what_does_not() -> None:
+    texts = [" ".join(text.split()) for text in Parsed(as_plan_html.plan(sample_plan())).texts]
+    assert texts.index("refused by apply:") < texts.index("warning:")
+    assert "apply refuses it: 1 violation." in texts
+
+
+def test_a_stage_is_drawn_when_it_runs_and_its_area_is_its_bytes() -> None:
+    staged = stages(sample_plan())
+    drawn = timeline(staged)
+    assert drawn is not None
+    assert [round(block.x) for block in drawn.blocks] == [128, round(128 + 1776 * 31 / 113)]
+    areas = [(block.width + 1.5) * block.height for block in drawn.blocks]
+    assert areas[1] / areas[0] == pytest.approx(8, rel=0.02)
+    assert [block.kind for block in drawn.blocks] == ["repair", "factor"]
+    assert [(moment.kind, moment.x) for moment in drawn.moments] == [("topics", 128.0), ("order", 1904.0)]
+    assert len({label.text for label in drawn.labels}) == len(drawn.labels)
+
+
+def test_without_any_time_there_is_no_timeline() -> None:
+    assert timeline(stages(replace(sample_plan(), stages=sample_plan().stages[:1]))) is None
+    assert timeline(()) is None
+
+
+@pytest.mark.parametrize("seconds", [1, 59, 61, 3599, 86_400, 2_000_000_000])
+def test_the_labels_of_any_length_of_time_are_few_and_differ(seconds: int) -> None:
+    (stage,) = (each for each in sample_plan().stages if each.number == 3)
+    assert isinstance(stage, ReassignStage)
+    drawn = timeline(stages(replace(sample_plan(), stages=(replace(stage, estimated_seconds=seconds),))))
+    assert drawn is not None
+    texts = [label.text for label in drawn.labels]
+    assert len(set(texts)) == len(texts)
+    assert 1 <= len(texts) <= 14 or seconds > 10**9

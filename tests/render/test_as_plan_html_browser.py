@@ -1,0 +1,179 @@
+"""The page of a plan in a real browser: quiet, alone, readable at 6 and at 100 brokers, equal to the plan's file."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.chromium import BrowserMissingError, Chromium, Page
+from helpers.drawn_plans import drawn_plan
+from helpers.sample_plan import sample_plan
+from render.test_as_html_browser import _LABELS_THAT_MEET, _TEXTS_OUTSIDE, NAME
+
+from reconciler.files.plan_file import plan_text
+from reconciler.model.plan import Plan
+from reconciler.render import as_plan_html
+
+pytestmark = pytest.mark.long
+
+# Every row of every table under a heading: its name, then each cell's exact figures, or its text where it has none.
+ROWS = """
+[...document.querySelectorAll('main section')].map(section => [
+  section.querySelector('h2').textContent,
+  [...section.querySelectorAll('tbody tr')].map(row => [
+    row.querySelector('th').textContent,
+    [...row.querySelectorAll('td')].map(cell => {
+      const data = [...cell.querySelectorAll('data')].map(datum => Number(datum.value));
+      return data.length ? data : cell.textContent;
+    }),
+  ]),
+])
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    try:
+        opened = Chromium()
+    except BrowserMissingError as error:
+        pytest.skip(str(error))
+    with opened:
+        yield opened
+
+
+def opened(browser: Chromium, folder: Path, plan: Plan, *, width: int = 1280, is_dark: bool = False) -> Page:
+    path = folder / "plan.html"
+    path.write_text(as_plan_html.plan(plan), "utf-8")
+    return browser.open(path, width=width, is_dark=is_dark)
+
+
+@pytest.mark.parametrize(("brokers", "is_dark"), [(6, False), (6, True), (100, False), (100, True)])
+def test_it_is_quiet_alone_and_no_wider_than_its_window(
+    browser: Chromium, tmp_path: Path, brokers: int, *, is_dark: bool
+) -> None:
+    page = opened(browser, tmp_path, drawn_plan(brokers, 60 if brokers > 6 else 4, 20), is_dark=is_dark)
+    assert (page.console, page.failures) == ([], [])
+    assert page.requests == [(tmp_path / "plan.html").as_uri()]
+    assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    luminance = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (max(luminance) < 60) if is_dark else (min(luminance) > 200)
+    # The style counts (its hash is right), and no text lies on another or outside its picture.
+    assert page.evaluate("getComputedStyle(document.querySelector('.tiles')).display") == "grid"
+    assert page.evaluate("document.querySelectorAll('svg.chart').length") == 8
+    assert page.evaluate(_TEXTS_OUTSIDE) == []
+    assert page.evaluate(_LABELS_THAT_MEET) == 0
+    picture = tmp_path / "plan.png"
+    page.screenshot(picture)
+    assert picture.stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("plan", [sample_plan(), drawn_plan(100, 12, 9)], ids=["small", "100 brokers"])
+def test_on_a_phone_it_is_no_wider_than_the_phone(browser: Chromium, tmp_path: Path, plan: Plan) -> None:
+    page = opened(browser, tmp_path, plan, width=400)
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_a_name_that_is_a_script_does_nothing(browser: Chromium, tmp_path: Path) -> None:
+    page = opened(browser, tmp_path, replace(sample_plan(), cluster_name=NAME, id=NAME))
+    assert page.console == []
+    assert page.requests == [(tmp_path / "plan.html").as_uri()]
+    assert page.evaluate("document.title") == f"Plan of {NAME}"
+    assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
+    assert page.evaluate("document.querySelectorAll('script').length") == 1
+
+
+def test_the_moves_are_found_by_topic_broker_and_reason(browser: Chromium, tmp_path: Path) -> None:
+    plan = drawn_plan(12, 20, 25)
+    page = opened(browser, tmp_path, plan)
+    moves = [move for stage in json.loads(plan_text(plan))["stages"] for move in stage.get("moves", [])]
+    assert page.evaluate("document.querySelector('#moves details').open") is False
+    topic = next(move["topic"] for move in moves if move["reason"] == "racks")
+    wanted = [move for move in moves if move["reason"] == "racks" and move["topic"] == topic]
+    assert 0 < len(wanted) < len([move for move in moves if move["topic"] == topic])
+    assert _found(page, f"RACKS {topic}-") == ([_key(move) for move in wanted], f"{len(wanted)} of {len(moves)}")
+    assert _found(page, "no such thing") == ([], f"0 of {len(moves)}")
+    assert _found(page, "  ") == ([_key(move) for move in moves], "")
+
+
+def _key(move: dict[str, Any]) -> str:
+    return f"{move['topic']}-{move['partition']}"
+
+
+def _found(page: Page, text: str) -> tuple[list[str], str]:
+    """Return the names of the rows that the filter leaves, and what it says."""
+    told = page.evaluate(
+        f"(() => {{ const box = document.querySelector('#find'); box.value = {json.dumps(text)};"
+        "box.dispatchEvent(new Event('input'));"
+        "return [[...document.querySelectorAll('#moves tbody tr:not([hidden]) th')].map(cell => cell.textContent),"
+        "document.querySelector('#found').textContent]; })()"
+    )
+    return told[0], told[1]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [sample_plan(), drawn_plan(6, 7, 5), drawn_plan(100, 60, 8), drawn_plan(9, 3, 4, has_rates=False)],
+    ids=["sample", "6 brokers", "100 brokers", "no rates"],
+)
+def test_every_figure_on_it_is_that_of_the_plans_file(browser: Chromium, tmp_path: Path, plan: Plan) -> None:
+    told = json.loads(plan_text(plan))
+    page = opened(browser, tmp_path, plan)
+    found = {title: dict(rows) for title, rows in page.evaluate(ROWS)}
+    tiles = page.evaluate("[...document.querySelectorAll('.tiles data')].map(datum => Number(datum.value))")
+    summary = told["summary"]
+    names = ("bytes", "replicaMoves", "estimatedSeconds", "stages", "leaderChanges", "elections", "topicChanges")
+    assert tiles[:7] == [summary[name] for name in names]
+    _stages_agree(found["Stages over time"], told["stages"])
+    _brokers_agree(found["Brokers, before and after"], told)
+    levels = told["proof"].get("levels") or [told["proof"]]
+    proof = found["Proof: the plan, the bound, the gap"]
+    assert {name: [cells[0], cells[1]] for name, cells in proof.items()} == {
+        level["objective"]: [[level["value"]], [level["lowerBound"]]] for level in levels
+    }
+    moves = [move | {"stage": stage["number"]} for stage in told["stages"] for move in stage.get("moves", [])]
+    rows = {
+        name: (cells[0], json.loads(cells[1]), json.loads(cells[2]), cells[3]) for name, cells in found["Moves"].items()
+    }
+    assert rows == {_key(move): (str(move["stage"]), move["from"], move["to"], [move["bytes"]]) for move in moves}
+
+
+def _stages_agree(rows: dict[str, Any], stages: list[dict[str, Any]]) -> None:
+    start = 0
+    assert list(rows) == [str(stage["number"]) for stage in stages]
+    for stage in stages:
+        moves = stage.get("moves", [])
+        seconds = stage.get("estimatedSeconds", 0)
+        copies = sum(len(set(move["to"]) - set(move["from"])) for move in moves)
+        data = sum(move["bytes"] for move in moves)
+        assert rows[str(stage["number"])][1:5] == [[start], [seconds], [data], [copies]]
+        start += seconds
+
+
+def _brokers_agree(rows: dict[str, Any], told: dict[str, Any]) -> None:
+    before, after = told["balance"]["before"], told["balance"]["after"]
+    assert list(rows) == sorted(rows, key=int)
+    assert set(before) <= set(rows)
+    names = [name for name in ("replicas", "leaders", "bytes", "bytesIn", "bytesOut") if _rate(after, name) is not None]
+    for id_, cells in rows.items():
+        for cell, name in zip(cells[1:], names, strict=False):
+            pair = [_of(side.get(id_, {}), name) or 0 for side in (before, after)]
+            assert cell == pair or (len(cell) == 1 and cell[0] == pair[0]), (id_, name)
+        arrives = [move for stage in told["stages"] for move in stage.get("moves", []) if int(id_) in _added(move)]
+        assert cells[-4:-2] == [[len(arrives)], [sum(move["bytes"] // len(_added(move)) for move in arrives)]]
+        assert cells[-1] == [told["diskPeak"].get(id_, 0)]
+
+
+def _added(move: dict[str, Any]) -> set[int]:
+    return set(move["to"]) - set(move["from"])
+
+
+def _rate(shares: dict[str, Any], name: str) -> int | None:
+    return _of(next(iter(shares.values())), name)
+
+
+def _of(share: dict[str, Any], name: str) -> int | None:
+    value: int | None = share.get(name, share.get(f"{name}PerSecond"))
+    return value
