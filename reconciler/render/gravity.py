@@ -5,32 +5,30 @@ from collections.abc import Iterable
 from reconciler.model.problem import Problem, Severity
 from reconciler.render.facts import by_weight
 
-_GRAVEST = (
-    "KR817",  # a move that cannot end
-    "KR816",  # a disk fills up
-    "KR825",  # a log dir may
-    "KR853",  # data that is gone
-    "KR832",  # keys of a compacted topic
-    "KR833",  # records that a group never sees
-    "KR828",  # a throttle of which nobody knows whether it lets a move end
-    "KR811",  # no throttle at all
-    "KR831",  # groups that are assigned anew
-    "KR815",  # a leader that is not elected
-)
-_LIGHTEST = (
-    "KR842",  # how even it becomes
-    "KR803",
-    "KR804",
-    "KR805",
-    "KR819",
-    "KR841",
-    "KR814",  # who else elects leaders
-    "KR802",  # what is on its way already
-)
-_MIDDLE = len(_GRAVEST)
-_RANKS = {code: rank for rank, code in enumerate(_GRAVEST)} | {
-    code: _MIDDLE + 1 + rank for rank, code in enumerate(_LIGHTEST)
-}
+_GRAVEST = """
+KR817 a move that cannot end
+KR816 a disk that fills up
+KR825 a log dir that may
+KR853 data that is gone
+KR832 keys of a compacted topic
+KR833 records that a group never sees
+KR828 a throttle of which nobody knows whether it lets a move end
+KR811 no throttle at all
+KR831 groups that are assigned anew
+KR815 a leader that is not elected
+"""
+_LIGHTEST = """
+KR842 how even it becomes
+KR803
+KR804
+KR805
+KR819
+KR841
+KR814 who else elects leaders
+KR802 what is on its way already
+"""
+_GRAVE, _LIGHT = ([line.split()[0] for line in text.strip().splitlines()] for text in (_GRAVEST, _LIGHTEST))
+_RANKS = {code: rank for rank, code in enumerate([*_GRAVE, "", *_LIGHT])}
 
 
 def by_gravity(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -39,4 +37,4 @@ def by_gravity(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _rank(problem: Problem) -> tuple[bool, int]:
-    return problem.severity is Severity.WARNING, _RANKS.get(problem.code, _MIDDLE)
+    return problem.severity is Severity.WARNING, _RANKS.get(problem.code, len(_GRAVE))
