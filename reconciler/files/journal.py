@@ -142,7 +142,7 @@ def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:
         if line.event is None:
             raise invalid(
                 UNREADABLE,
-                f"{path}:{line.number}: this line of the run journal is damaged. Move the file away and run again: "
+                f"{path}:{line.number}:1: this line of the run journal is damaged. Move the file away and run again: "
                 "what was done is read from the cluster",
             )
     end = max((line.end for line in lines if line.event is not None), default=0)

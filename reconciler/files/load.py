@@ -18,6 +18,7 @@ from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
+_LONGEST_NAME = 250
 
 
 def load_desired(root: Path, cluster: str) -> Desired:
@@ -194,10 +195,10 @@ def _with_class(
         return merged(classes[wanted], topic)
     if found.is_partial:
         return topic
-    close = get_close_matches(wanted, list(classes), n=1)
+    close = get_close_matches(wanted, list(classes), n=1) if len(wanted) < _LONGEST_NAME else []
     hint = f"did you mean {close[0]!r}?" if close else f"declared are: {', '.join(sorted(classes)) or 'none'}"
     at = Location(name, *document["spec"].value_at["class"])
-    found.problems.append(Problem("KR112", f"there is no TopicClass {wanted!r}; {hint}", at))
+    found.problems.append(Problem("KR112", f"there is no TopicClass {wanted[:_LONGEST_NAME]!r}; {hint}", at))
     return topic
 
 

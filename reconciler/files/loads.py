@@ -75,6 +75,8 @@ def _dataset(folder: str) -> Any:
         from pyarrow import dataset
     except ImportError:
         raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
+    if Path(folder).exists() and not (Path(folder).is_dir() or Path(folder).is_file()):
+        raise LoadsUnreadable(f"--loads {folder} is neither a folder nor a file; name a folder of Parquet")
     if not Path(folder).exists():
         raise LoadsUnreadable(f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition")
     try:

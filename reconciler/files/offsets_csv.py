@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from reconciler.files.json_place import line_and_column
 from reconciler.files.raw import display_name, read_bytes, write_atomically
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
@@ -16,6 +17,7 @@ WITHOUT_GROUP, WITH_GROUP = 3, 4
 MAX_BYTES = 64 << 20
 _LARGEST = (1 << 63) - 1
 _LARGEST_PARTITION = (1 << 31) - 1
+_SHOWN = 60
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -30,7 +32,8 @@ def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{name}: the CSV of offsets is not UTF-8 at byte {error.start}"
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        message = f"{name}:{line_and_column(before, len(before))}: the CSV of offsets is not UTF-8 there"
         raise InvalidInput([Problem(UNREADABLE, message)]) from None
     only = group_ids[0] if len(group_ids) == 1 else None
     found: dict[str, dict[TopicPartition, int]] = {}
@@ -41,9 +44,9 @@ def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict
             if any(cell.strip() for cell in row):
                 wrong = _take(found, row, only)
                 if wrong is not None:
-                    problems.append(Problem(WRONG_CONTENT, f"{name}:{rows.line_num}: {wrong}"))
+                    problems.append(Problem(WRONG_CONTENT, f"{name}:{rows.line_num}:1: {wrong}"))
     except csv.Error as error:
-        problems.append(Problem(WRONG_CONTENT, f"{name}:{rows.line_num}: this is no CSV: {error}"))
+        problems.append(Problem(WRONG_CONTENT, f"{name}:{max(1, rows.line_num)}:1: this is no CSV: {error}"))
     if problems:
         raise InvalidInput(problems)
     if not found:
@@ -80,14 +83,18 @@ def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only:
     group_id, topic, partition, offset = (cell.strip() for cell in row)
     number, position = _integer(partition), _integer(offset)
     if not group_id or not topic or number is None or not 0 <= number <= _LARGEST_PARTITION:
-        return f"{topic or '(empty)'},{partition or '(empty)'} is no topic and partition"
+        return f"{_cut(topic)},{_cut(partition)} is no topic and partition"
     if position is None or abs(position) > _LARGEST:
-        return f"{offset or '(empty)'} is no offset: write a whole number"
+        return f"{_cut(offset)} is no offset: write a whole number"
     key = TopicPartition(topic, number)
     if key in found.get(group_id, {}):
         return f"{key} of group {group_id} stands there twice"
     found.setdefault(group_id, {})[key] = position
     return None
+
+
+def _cut(text: str) -> str:
+    return text[:_SHOWN] + "…" * (len(text) > _SHOWN) if text else "(empty)"
 
 
 def _integer(text: str) -> int | None:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.files.bounded import MAX_PROPERTIES_BYTES, MAX_SECRET_BYTES, file_bytes
-from reconciler.model.problem import InvalidInput, Location, Problem
+from reconciler.files.json_place import line_and_column
+from reconciler.model.problem import InvalidInput, Problem
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
 _STRANGE = re.compile(r"\$\{(?!(?:env|file):[^}]+\})[A-Za-z]+:")
 STRANGE = "holds something like ${env:NAME} or ${file:/path} that is neither; a value that looks so goes in a file"
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = " \t\f"
+_SHOWN = 60
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _BAD_CODE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
@@ -84,23 +86,32 @@ def _file_text(path: Path) -> str:
 
 def _parsed(path: Path) -> dict[str, str]:
     try:
-        text = file_bytes(path, MAX_PROPERTIES_BYTES).decode("utf-8-sig")
+        content = file_bytes(path, MAX_PROPERTIES_BYTES)
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise InvalidInput(
             [Problem("KR131", f"{path}: the client properties cannot be read: {error.strerror}")]
         ) from None
-    except ValueError:
-        raise InvalidInput([Problem("KR131", f"{path}: the client properties are not UTF-8 text")]) from None
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        place = f"{path}:{line_and_column(before, len(before))}"
+        raise InvalidInput([Problem("KR131", f"{place}: the client properties are not UTF-8 text")]) from None
+    except ValueError as error:
+        raise InvalidInput([Problem("KR131", f"{path}: the client properties cannot be read: {error}")]) from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
-        place = Location(str(path), number)
+        place = f"{path}:{number}:1"
         key, value = _split(line)
         if _BAD_CODE.search(line):
-            raise InvalidInput([Problem("KR131", f"{key} holds \\u without its four digits", place)])
+            raise InvalidInput([Problem("KR131", f"{place}: {_cut(key)} holds \\u without its four digits")])
         if key in entries:
-            raise InvalidInput([Problem("KR131", f"{key} is written twice: keep one", place)])
+            raise InvalidInput([Problem("KR131", f"{place}: {_cut(key)} is written twice: keep one")])
         entries[key] = value
     return entries
+
+
+def _cut(key: str) -> str:
+    return key[:_SHOWN] + "…" * (len(key) > _SHOWN)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

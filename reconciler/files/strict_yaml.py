@@ -16,8 +16,10 @@ from reconciler.model.problem import Location, Problem
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
-MAX_NODES = 500_000
+MAX_NODES = 400_000
+MAX_DOCUMENTS = 50_000
 MAX_PROBLEMS = 100
+MAX_TEXT = 1 << 20
 MAX_INTEGER = 2**63 - 1
 MAX_DIGITS = 20
 SHOWN = 40
@@ -190,6 +192,9 @@ class _Reader:
     def _scalar(self, event: Any) -> None:
         self._check(event)
         place = _place(event)
+        if len(event.value) > MAX_TEXT:
+            self.problem(place, f"a text of {len(event.value)} characters; {MAX_TEXT} are allowed")
+            raise _Stop
         hidden = _HIDDEN.search(event.value) if self._is_clean and event.style == '"' else None
         if hidden:
             self.problem(place, f"the text holds the hidden character {_code_point(hidden.group())}: remove it")
@@ -241,6 +246,9 @@ class _Reader:
     def _put(self, value: Any, place: Place, *, is_container: bool = False) -> None:
         if not self._open:
             self.documents.append(value)
+            if len(self.documents) > MAX_DOCUMENTS:
+                self.problem(place, f"more than {MAX_DOCUMENTS} documents in one file: split it")
+                raise _Stop
             return
         parent = self._open[-1]
         if isinstance(parent, YamlList):

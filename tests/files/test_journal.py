@@ -82,7 +82,7 @@ def test_any_flipped_bit_is_noticed(tmp_path: Path) -> None:
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     path.write_bytes(LINES[0] + b"{}\n" + LINES[1])
-    with pytest.raises(InvalidInput, match=r"j.jsonl:2: this line of the run journal is damaged"):
+    with pytest.raises(InvalidInput, match=r"j.jsonl:2:1: this line of the run journal is damaged"):
         RunJournal(path)
 
 

@@ -1,0 +1,90 @@
+"""Named bad inputs: the exit code, one sentence with its place, no traceback, and little CPU and memory."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.bad_inputs import KINDS, BadInput, bad_inputs
+from helpers.figures import Tell
+from helpers.limited import ROOT, Limited, Spent
+
+pytestmark = pytest.mark.long
+
+CPU_SECONDS, MEGABYTES = 2.0, 256
+CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: c}\nspec: {client: {bootstrap.servers: 'k:1'}}\n"
+SENTENCE = re.compile(r"error: [^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]+ \(KR[0-9]{3}\)")
+
+
+@pytest.fixture(scope="module")
+def limited() -> Iterator[Limited]:
+    with Limited() as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, limited: Limited) -> Path:
+    """Return a folder with the demo and a plan of it."""
+    folder = tmp_path_factory.mktemp("bad")
+    shutil.copytree(ROOT / "desired-state", folder / "desired-state")
+    made = limited("plan", "--cluster", "demo", "--out", "plan.json", cwd=folder)
+    assert made.code == 0, made
+    return folder
+
+
+def called(limited: Limited, bad: BadInput, place: Path, folder: Path) -> tuple[Spent, str]:
+    """Return how the call ended, and the beginning of the sentence that is expected."""
+    cwd, file = place, folder / "bad"
+    if bad.kind == "desired":
+        cwd = folder
+        file = folder / "desired-state" / "c" / "t.yaml"
+        file.parent.mkdir(parents=True)
+        (folder / "snapshot.json").write_text('{"formatVersion": "1.0", "clusterId": "c"}', "utf-8")
+        (file.parent / "cluster.yaml").write_text(CLUSTER, "utf-8")
+    bad.write(file)
+    arguments = [argument.replace("{f}", str(file)) for argument in KINDS[bad.kind]]
+    return limited(*arguments, cwd=cwd), f"error: {bad.says.replace('{f}', str(file))}"
+
+
+def what_is_wrong(spent: Spent, says: str, code: int) -> list[str]:
+    """Return in what the ending is not what it must be."""
+    lines = spent.err.splitlines()
+    checks = {
+        f"exit code {spent.code}": spent.code == code,
+        "nothing on stdout": spent.out == "",
+        f"not said: {says}": any(line.startswith(says) for line in lines),
+        "no sentences": all(SENTENCE.fullmatch(line) for line in lines),
+        "a flood": len(spent.err) < 100_000 and all(len(line) < 1000 for line in lines),
+        f"{spent.cpu:.2f} CPU seconds": spent.cpu < CPU_SECONDS,
+        f"{spent.megabytes:.0f} MB": spent.megabytes < MEGABYTES,
+    }
+    return [name for name, is_right in checks.items() if not is_right]
+
+
+def test_every_bad_input_gives_its_sentence_with_its_place_at_little_cost(
+    limited: Limited, place: Path, tmp_path: Path, figures: Tell
+) -> None:
+    wrong = {}
+    most_cpu = most_memory = 0.0
+    for number, bad in enumerate(bad_inputs()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        spent, says = called(limited, bad, place, folder)
+        found = what_is_wrong(spent, says, bad.code)
+        if found:
+            wrong[bad.kind, bad.name] = (found, spent.err[:600])
+        most_cpu, most_memory = max(most_cpu, spent.cpu), max(most_memory, spent.megabytes)
+    assert wrong == {}
+    count = len(bad_inputs())
+    assert count >= 80
+    figures(
+        "bad inputs",
+        f"{count} by name, each refused in its sentence with its place; at most {most_cpu:.2f} CPU seconds and "
+        f"{most_memory:.0f} MB",
+    )
+
+
+def test_their_names_are_one_each() -> None:
+    names = [(bad.kind, bad.name) for bad in bad_inputs()]
+    assert len(names) == len(set(names))
