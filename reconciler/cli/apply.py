@@ -10,6 +10,7 @@ from reconciler.cli.durations import DURATION
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.cli.run_metrics import METRICS_HELP, measured
 from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import is_interactive, tell, write
 from reconciler.model.plan import Plan
@@ -23,6 +24,7 @@ Examples:
   reconciler apply plan.json
   reconciler apply plan.json --dry-run
   reconciler apply plan.json --yes --max-duration 4h
+  reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
 
 """
 LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan foretells, not where Kafka likes."
@@ -34,10 +36,18 @@ LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan foretells,
 @click.option("--dry-run", is_flag=True, show_envvar=True, help="Check everything and list the steps; change nothing.")
 @click.option("--max-duration", type=DURATION, metavar="TIME", show_envvar=True, help="Begin no stage after that long.")
 @click.option("--log-dirs", is_flag=True, show_envvar=True, help=LOG_DIRS_HELP)
+@click.option("--metrics", metavar="FILE", show_envvar=True, help=METRICS_HELP)
 @verb_options(TEXT, JSON)
 @click.pass_context
 def command(
-    context: click.Context, plan_path: str, max_duration: timedelta | None, *, yes: bool, dry_run: bool, log_dirs: bool
+    context: click.Context,
+    plan_path: str,
+    max_duration: timedelta | None,
+    metrics: str | None,
+    *,
+    yes: bool,
+    dry_run: bool,
+    log_dirs: bool,
 ) -> int:
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
     asked = asked_for(context)
@@ -58,7 +68,8 @@ def command(
         told.append(text)
         tell(text)
 
-    with stopping() as stop, running(plan.cluster_name) as progress:
+    path = None if dry_run else metrics
+    with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress:
         try:
             applied = apply_plan(
                 asked.inputs,
@@ -67,12 +78,14 @@ def command(
                 has_log_dirs=log_dirs,
                 max_duration=max_duration,
                 should_stop=stop.reason,
-                progress=progress,
+                progress=run.also(progress),
                 notify=notify,
             )
+            run.end(Exit.DONE, applied.result)
         except (RunEnded, KeyboardInterrupt) as error:
             if stop.exit is None:
                 raise
+            run.end(stop.exit, error.result if isinstance(error, RunEnded) else None)
             if str(error) not in told:
                 tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
             return stop.exit

@@ -90,3 +90,28 @@ def test_new_replicas_go_where_the_plan_foretells_them(reconciler: Program, plan
 def test_a_plan_that_foretells_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
     write_plan(replace(read_plan("plan.json"), foretold_log_dirs={}), planned / "plain.json")
     assert "(KR827)" in reconciler("apply", "plain.json", "--yes", "--log-dirs").err
+
+
+def test_metrics_are_kept_from_the_first_turn_to_the_exit_code(reconciler: Program, planned: Path) -> None:
+    assert reconciler("apply", "plan.json", "--dry-run", "--metrics", "run.prom").code == 0
+    assert not (planned / "run.prom").exists()
+    assert reconciler("apply", "plan.json", "--yes", "--metrics", "run.prom").code == 0
+    done = (planned / "run.prom").read_text("utf-8")
+    assert '\nreconciler_run_exit_code{cluster="demo"} 0\n' in done
+    assert '\nreconciler_run_active{cluster="demo"} 0\n' in done
+    assert "\nreconciler_run_last_success_timestamp_seconds{" in done
+
+
+def test_a_refused_run_has_its_exit_code_in_the_metrics(reconciler: Program, planned: Path) -> None:
+    snapshot = planned / "desired-state" / "demo" / "snapshot.json"
+    snapshot.write_text(snapshot.read_text("utf-8").replace("ZGVtby1kZW1vLWRlbW8tMQ", "another"), "utf-8")
+    code = reconciler("apply", "plan.json", "--yes", "--metrics", "run.prom").code
+    assert code
+    assert f'\nreconciler_run_exit_code{{cluster="demo"}} {code}\n' in (planned / "run.prom").read_text("utf-8")
+
+
+def test_metrics_that_cannot_be_written_stop_a_run_before_it_begins(reconciler: Program, planned: Path) -> None:
+    before = (planned / "desired-state" / "demo" / "snapshot.json").read_bytes()
+    ended = reconciler("apply", "plan.json", "--yes", "--metrics", "plan.json/run.prom")
+    assert (ended.code, "(KR019)" in ended.err) == (1, True)
+    assert (planned / "desired-state" / "demo" / "snapshot.json").read_bytes() == before

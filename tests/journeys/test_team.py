@@ -75,8 +75,11 @@ spec:
         """Run the saved plan as a schedule does, a short box at a time, and return each exit code."""
         codes: list[int] = []
         while len(codes) < MOST_ROUNDS:
-            command = ("apply", "plan.json", "--yes", "--max-duration", "3s")
+            command = ("apply", "plan.json", "--yes", "--max-duration", "3s", "--metrics", "run.prom")
             codes.append(self.installed.try_(*command, cwd=self.folder).code)
+            metrics = (self.folder / "run.prom").read_text("utf-8")
+            assert f'reconciler_run_exit_code{{cluster="live"}} {codes[-1]}\n' in metrics
+            assert ("last_success" in metrics) == (codes[-1] == 0)
             if codes[-1] != STOPPED:
                 return codes
             self.kafka.wait_for(self.is_quiet, "throttles and moves to be gone between two boxes", timeout=30)
