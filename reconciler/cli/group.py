@@ -6,6 +6,9 @@ from keyword import iskeyword
 from typing import ClassVar, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
+
+from reconciler.cli.completion import complete_paths
 
 VERBS = {
     "init": "Write a commented layout, or with --demo a simulated cluster to play with.",
@@ -43,20 +46,26 @@ class VerbGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return that verb, None for an unknown one."""
-        del ctx
         if cmd_name not in self.verbs:
             return None
         module = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
         command = import_module(f"{self.module_prefix}{module}").command
+        if ctx.resilient_parsing:
+            complete_paths(command)
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb that the arguments name; for an unknown one, name the nearest."""
-        if args and args[0] not in self.verbs and not args[0].startswith("-"):
+        if args and args[0] not in self.verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
             _refuse_verb(ctx, args[0], self.verbs)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs, or options, that begin so, without loading any verb."""
+        verbs = [CompletionItem(name, help=text) for name, text in self.verbs.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without loading any."""

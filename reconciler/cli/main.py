@@ -22,6 +22,12 @@ Examples:
   reconciler apply plan.json
   reconciler plan --cluster prod-eu --detailed-exitcode
 
+\b
+Completion, a line in the shell's startup file:
+  bash  eval "$(_RECONCILER_COMPLETE=bash_source reconciler)"
+  zsh   eval "$(_RECONCILER_COMPLETE=zsh_source reconciler)"
+  fish  _RECONCILER_COMPLETE=fish_source reconciler | source
+
 """
 
 

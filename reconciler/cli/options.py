@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import click
 
+from reconciler.cli.completion import FILES, FOLDERS, clusters
 from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -95,20 +96,20 @@ def refuse_state(asked: Asked, verb: str) -> None:
 
 def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[str]) -> Command:
     rows = (
-        (("-C", "--root"), "DIR", f"Folder of the desired state [default: {DEFAULT_ROOT}].", None),
+        (("-C", "--root"), "DIR", f"Folder of the desired state [default: {DEFAULT_ROOT}].", FOLDERS),
         (("--cluster",), "NAME", "The cluster, a folder of the root; not needed where there is one only.", None),
-        (("--state",), "FILE", "Observed state from a snapshot (- for stdin) instead of the cluster.", None),
-        (("--client",), "FILE", "Kafka client properties to reach the cluster with.", None),
+        (("--state",), "FILE", "Observed state from a snapshot (- for stdin) instead of the cluster.", FILES),
+        (("--client",), "FILE", "Kafka client properties to reach the cluster with.", FILES),
         (("--bootstrap-server",), "HOST:PORT", "Brokers to reach the cluster at.", None),
         (("-o", "--output"), None, "Form of the output [default: text].", click.Choice(outputs)),
-        (("--journal",), "FILE", "The run journal [default: runs/CLUSTER/PLAN-ID.jsonl].", None),
+        (("--journal",), "FILE", "The run journal [default: runs/CLUSTER/PLAN-ID.jsonl].", FILES),
         (("--color",), None, "When to colour [default: auto].", click.Choice(COLORS)),
     )
     for names, metavar, text, type_ in reversed(rows):
         variable = "RECONCILER_" + names[-1].lstrip("-").replace("-", "_").upper()
         command = click.option(
             *names, metavar=metavar, help=text, type=type_, cls=kind, envvar=variable, show_envvar=True,
-            expose_value=False, callback=_remember,
+            expose_value=False, callback=_remember, shell_complete=clusters if names == ("--cluster",) else None,
         )(command)  # fmt: skip
     return click.option(
         "-v", "--verbose", count=True, help="Say more; twice for the client's own log.", cls=kind,
