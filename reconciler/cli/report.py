@@ -17,6 +17,7 @@ def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: s
     from reconciler.render.supposed import remedy_lines
 
     problems = problems_of(error)
+    root = "" if isinstance(error, InvalidInput) and not error.is_below_root else root
     if is_json:
         tell(as_json.error(error.code, str(error), exit_code, problems, remedies_of(error)))
     elif problems:

@@ -73,12 +73,16 @@ class ReconcilerError(Exception):
 
 
 class InvalidInput(ReconcilerError):
-    """A file or an argument does not mean anything; every problem found is in `problems`."""
+    """A file or an argument does not mean anything; every problem found is in `problems`.
+
+    `is_below_root` false: places name files as the caller did, and not from the desired-state root on.
+    """
 
     code = "KR100"
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], *, is_below_root: bool = True) -> None:
         self.problems = tuple(problems)
+        self.is_below_root = is_below_root
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
