@@ -157,3 +157,59 @@ def test_the_same_cluster_gives_the_same_bytes(reconciler: Program, state: str) 
     for file in Path("desired-state/prod").iterdir():
         assert file.read_bytes() == Path("again/prod", file.name).read_bytes(), file
     assert read_snapshot(state) == read_snapshot("turned.json")
+
+
+STRIMZI = """\
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaTopic
+metadata: {{name: {name}, labels: {{strimzi.io/cluster: {cluster}}}}}
+spec: {{partitions: 6, replicas: 3, config: {{min.insync.replicas: 2, retention.ms: {retention}}}}}
+"""
+
+
+def strimzi(*names: str, cluster: str = "prod", retention: int = 86400000) -> str:
+    return "---\n".join(STRIMZI.format(name=name, cluster=cluster, retention=retention) for name in names)
+
+
+def test_topics_of_another_tool_become_ours_and_a_plan_says_what_differs(reconciler: Program, state: str) -> None:
+    Path("topics.yaml").write_text(strimzi("orders.events", "audit", "mine"))
+    made = reconciler("import", "topics.yaml", "--bootstrap-server", "kafka:9092", "-o", "json")
+    assert made.code == 0
+    value = json.loads(made.out)
+    Draft7Validator(json.loads((schema_folder() / "import.json").read_text("utf-8"))).validate(value)
+    assert (value["cluster"], value["source"], value["isPlanEmpty"]) == ("prod", "files", None)
+    assert reconciler("validate").code == 0
+    text = Path("desired-state/prod/cluster.yaml").read_text("utf-8")
+    assert 'bootstrap.servers: "kafka:9092"' in text
+    assert "config: {min.insync.replicas: 2, retention.ms: 1d}" in Path("desired-state/prod/classes.yaml").read_text()
+    planned = reconciler("diff", "--state", state, "--detailed-exitcode")
+    assert planned.code == 2
+    assert "mine" in planned.out
+
+
+def test_topics_of_several_clusters_need_a_name(reconciler: Program) -> None:
+    Path("topics.yaml").write_text(strimzi("a", "b") + "---\n" + strimzi("a", cluster="test"))
+    ended = reconciler("import", "topics.yaml")
+    assert (ended.code, ended.out) == (64, "")
+    assert "the files speak of 2 clusters (prod, test): name one with --cluster" in ended.err
+    assert reconciler("import", "topics.yaml", "--cluster", "other").code == 64
+    one = reconciler("import", "topics.yaml", "--cluster", "prod")
+    assert one.code == 0
+    assert "1 topics of other clusters (test) are left out (KR017)" in one.err
+    assert reconciler("validate").code == 0
+
+
+def test_a_file_without_topics_is_an_error_that_says_what_it_holds(reconciler: Program) -> None:
+    Path("x.yaml").write_text("kind: Deployment\napiVersion: apps/v1\n")
+    ended = reconciler("import", "x.yaml", "--cluster", "prod")
+    assert ended.code == 1
+    assert all_of(ended.err, ["no topic of Strimzi, Jikkou or topicctl in x.yaml", "x.yaml:1:1:", "KR016"]) == []
+
+
+def test_a_wrong_file_is_told_by_its_line_and_nothing_is_written(reconciler: Program) -> None:
+    Path("x.yaml").write_text(strimzi("a").replace("partitions: 6", "partitions: six"))
+    before = files()
+    ended = reconciler("import", "x.yaml", "--cluster", "prod")
+    assert (ended.code, ended.out) == (1, "")
+    assert "error: x.yaml:4:20: spec.partitions must be a whole number of at least 1 (KR191)" in ended.err
+    assert files() == before

@@ -40,7 +40,7 @@ def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
             read_topicctl(part)
     _refuse_repeated(reading)
     if reading.problems:
-        raise InvalidInput(sorted(reading.problems, key=_by_place))
+        raise InvalidInput(sorted(reading.problems, key=_by_place), is_below_root=False)
     reading.warnings.sort(key=_by_place)
     return reading
 
