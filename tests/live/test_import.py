@@ -1,0 +1,61 @@
+"""A cluster of real brokers is imported: a plan after it is empty, an edit is planned, applied, and then done."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers import KafkaCluster
+from helpers.command_line import reconciler
+from helpers.observer import Observer
+
+pytestmark = pytest.mark.brokers
+
+COMPACT = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
+# Brokers 1 to 6 stand in racks a, b, c, a, b, c.
+TOPICS: Mapping[str, tuple[list[list[int]], Mapping[str, str]]] = {
+    "import-orders": ([[1, 2, 3], [5, 6, 4], [3, 1, 2]], {"min.insync.replicas": "2", "retention.ms": "86400000"}),
+    "import-prices": ([[4, 5, 6], [2, 3, 1]], COMPACT),
+    "import-stock": ([[6, 1, 5]], COMPACT),
+    "import-two": ([[1, 2], [5, 6]], {}),
+    "import-odd": ([[1, 4, 2], [2, 3, 4]], {"compression.type": "zstd"}),
+}
+
+
+@pytest.fixture
+def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
+    admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
+    new = [
+        NewTopic(name, len(lists), replica_assignment=lists, config=dict(configs))
+        for name, (lists, configs) in TOPICS.items()
+    ]
+    for answer in admin.create_topics(new).values():
+        answer.result(timeout=30)
+    kafka.wait_for(lambda: len(list(observer.partitions(*TOPICS))) == sum(len(each[0]) for each in TOPICS.values()),
+                   "the topics to be there")  # fmt: skip
+    yield kafka
+    for answer in admin.delete_topics(list(TOPICS)).values():
+        answer.result(timeout=30)
+    kafka.wait_for(lambda: not list(observer.partitions(*TOPICS)), "the topics to be gone")
+
+
+def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: KafkaCluster, tmp_path: Path) -> None:
+    made = reconciler("import", "--cluster", "live", "--bootstrap-server", live.bootstrap, cwd=tmp_path)
+    assert "import-odd: racks: 1 of 2 partitions (0) is not spread over the racks" in made.err
+    reconciler("validate", cwd=tmp_path)
+    planned = reconciler("plan", "--detailed-exitcode", cwd=tmp_path)
+    assert planned.out.startswith("No changes. ")
+    folder = tmp_path / "desired-state" / "live"
+    (file,) = (path for path in folder.rglob("topics*.yaml") if "import-two" in path.read_text("utf-8"))
+    before, text = file.read_text("utf-8").split("name: import-two")
+    spec = text.partition("\n")[2].partition("\n")[0]
+    changed = "spec: {partitions: 2, replicationFactor: 3, placement: {racks: {spread: strict}}}"
+    file.write_text(f"{before}name: import-two{text.replace(spec, changed, 1)}", "utf-8")
+    edited = reconciler(
+        "plan", "--only", "import-*", "--out", "plan.json", "--detailed-exitcode", cwd=tmp_path, expect=2
+    )
+    assert "replicationFactor 2 -> 3 (2 partitions)" in edited.out
+    reconciler("apply", "plan.json", "--yes", cwd=tmp_path)
+    reached = Observer(live.bootstrap).topic("import-two")
+    assert [len(partition.replicas) for _, partition in sorted(reached.items())] == [3, 3]
+    reconciler(*ours, cwd=tmp_path)
