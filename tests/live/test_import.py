@@ -51,9 +51,8 @@ def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: Kafka
     spec = text.partition("\n")[2].partition("\n")[0]
     changed = "spec: {partitions: 2, replicationFactor: 3, placement: {racks: {spread: strict}}}"
     file.write_text(f"{before}name: import-two{text.replace(spec, changed, 1)}", "utf-8")
-    edited = reconciler(
-        "plan", "--only", "import-*", "--out", "plan.json", "--detailed-exitcode", cwd=tmp_path, expect=2
-    )
+    ours = ("plan", "--only", "import-*", "--detailed-exitcode")
+    edited = reconciler(*ours, "--out", "plan.json", cwd=tmp_path, expect=2)
     assert "replicationFactor 2 -> 3 (2 partitions)" in edited.out
     reconciler("apply", "plan.json", "--yes", cwd=tmp_path)
     reached = Observer(live.bootstrap).topic("import-two")
