@@ -74,7 +74,7 @@ SHARE = Figure[Fraction]("percentage", parse_percent, "30%", least=0)
 )  # fmt: skip
 @click.option(
     "--replication-factor", type=click.IntRange(1, MOST_REPLICAS), metavar="N", show_envvar=True,
-    help="[default: the topic's, else 3]",
+    help="Replicas of each partition [default: the topic's, else 3].",
 )  # fmt: skip
 @click.option("--batch-size", type=SIZE, metavar="SIZE", show_envvar=True, help="The producers' batch.size [16KiB].")
 @click.option("--segment-size", type=SIZE, metavar="SIZE", show_envvar=True, help="segment.bytes [the topic's, 1GiB].")
