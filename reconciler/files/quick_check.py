@@ -17,7 +17,7 @@ _TYPES: Mapping[str, frozenset[type]] = {
     "object": frozenset({YamlMap}),
     "string": frozenset({str}),
 }
-_SILENT = {"$id", "$schema", "description", "title", "version", "properties"}
+_SILENT = {"$id", "$schema", "default", "description", "examples", "title", "version", "properties"}
 
 
 def compiled(schema: Mapping[str, Any]) -> Check:

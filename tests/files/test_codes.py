@@ -45,6 +45,10 @@ def test_every_code_has_a_page() -> None:
     assert missing == [], "write what each means, an example and what to do into reconciler/files/codes/"
 
 
+def test_no_page_is_left_of_a_code_that_nothing_uses() -> None:
+    assert sorted(set(PAGES) - codes()) == []
+
+
 def test_a_page_stands_once_in_its_hundreds_file_and_in_order() -> None:
     for file in sorted(FOLDER.glob("?xx.md")):
         found = re.findall(r"^## (\S+)$", file.read_text("utf-8"), re.MULTILINE)
