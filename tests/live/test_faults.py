@@ -151,7 +151,7 @@ def test_a_destination_that_is_frozen_for_a_while_gets_its_replicas(
 def test_a_run_outlives_the_restart_of_every_broker(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally, figures: Tell
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "rolling", *replaced(OTHERS, DESTINATION), throttle="250kB/s")
+    run = LiveRun(tmp_path, brokers, "rolling", *replaced(OTHERS, DESTINATION), throttle="180kB/s")
     during = 0
     with run.delivery() as delivery:
         applying = run.start()
