@@ -47,6 +47,8 @@ from reconciler.render.units import counted, duration, percent
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40
 _BINARY, _DECIMAL = 1024.0, 10.0
 _ARROW = "→"
+_THINNEST = 0.006
+"""Of a bar's width: what can still be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def stage_table(staged: Sequence[StageFigures]) -> Table:
 def _stage_row(each: StageFigures, whole: int) -> tuple[Cell, ...]:
     start = figure_cell(each.start_seconds, duration)
     if whole:
-        start = replace(start, share=each.seconds / whole, offset=each.start_seconds / whole)
+        share = max(each.seconds / whole, _THINNEST)
+        start = replace(start, share=share, offset=min(each.start_seconds / whole, 1 - share))
     busiest = Cell(data=(Datum(0, "none"),))
     if each.busiest is not None:
         text = (

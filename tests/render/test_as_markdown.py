@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.sample_plan import sample_plan
+from markdown_it import MarkdownIt
 
 from reconciler.model.change import AlterConfigs, Changes, Difference
 from reconciler.model.grounds import BrokerGround, Grounds
@@ -104,6 +105,27 @@ def test_no_payload_reaches_markdown_outside_code(payload: str) -> None:
     outside = re.sub(r"\[\d+\]", "LIST", outside).replace("\n| ~ |", "\n| sign |")
     assert not re.findall(r"[<>@\\`\[\]~$&]|#\d|://|www\.|GH-\d|\*\*bold|_it_", outside)
     assert not re.findall("[\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\x00-\x08\x0b-\x1f]", outside)
+
+
+def _parsed(text: str) -> list[tuple[str, str]]:
+    """Return what a Markdown parser makes of it: each token's kind and, where it is HTML, its text."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    blocks = parser.parse(text)
+    tokens = [inner for token in blocks for inner in (token.children or [token])]
+    return [(token.type, token.content if token.type.startswith("html") else "") for token in tokens]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_parser_finds_nothing_but_text_in_names(payload: str) -> None:
+    tokens = _parsed(as_markdown.plan(_with(payload)))
+    kinds = {kind for kind, _ in tokens}
+    assert not kinds & {"link_open", "image", "em_open", "s_open", "heading_close_2", "fence", "blockquote_open", "hr"}
+    html = [text for kind, text in tokens if kind.startswith("html")]
+    assert len(html) == len([text for kind, text in _parsed(as_markdown.plan(_with("harmless"))) if "html" in kind])
+    assert html[1] == "<!-- reconciler labels: moves data -->\n"
+    for text in html[2:]:
+        assert re.fullmatch(r"(<details><summary>[\w ,:]+</summary>|</details>)\n?", text), text
+    assert [kind for kind, _ in tokens].count("heading_open") == 1
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
