@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import read_yaml
 from reconciler.files.units import config_text
-from reconciler.model.desired import DesiredTopic, Placement
+from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.imported import Adopted, Deviation, FoundClass
 
 TOPICS_IN_ONE_FILE = 50
@@ -22,19 +23,24 @@ _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _TIMES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
 _SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+CONFIG_KEY = re.compile(r"[a-zA-Z0-9._-]+")
 _SEPARATOR = re.compile(r"[._-]")
 
 
 @lru_cache(maxsize=1 << 14)
 def is_writable(key: str, value: str) -> bool:
-    """Whether a config of a topic is read as it is, once it is written."""
+    """Whether a config of a topic, once it is written, is read as it is and refused for nothing."""
+    if not CONFIG_KEY.fullmatch(key):
+        return False
     read = read_yaml(f"{{{_key(key)}: {config_scalar(key, value)}}}".encode(errors="replace"), "")
     if read.problems or not read.documents or key not in read.documents[0]:
         return False
     try:
-        return config_text(key, read.documents[0][key]) == value
+        is_same = config_text(key, read.documents[0][key]) == value
     except ValueError:
         return False
+    alone = DesiredTopic("t", config={key: value})
+    return is_same and not any(semantic_problems(Desired(DesiredCluster("c"), {"t": alone})))
 
 
 def class_documents(classes: Iterable[FoundClass]) -> str:

@@ -23,17 +23,23 @@ def summary(made: Imported) -> list[str]:
     )
     lines = [f"Wrote {visible(made.folder)}: {counts}."]
     if made.source != "files":
-        lines.append(f"Kept today, and written: {'; '.join([*_racks(made), *_balance(made)])}.")
+        lines.append(f"Kept today: {'; '.join([*_racks(made), *_factors(made), *_balance(made)])}.")
+    if made.is_plan_empty:
+        lines.append("A plan of these files is empty.")
     return lines
 
 
 def _racks(made: Imported) -> Iterator[str]:
     spreads = [topic.placement.racks_spread for topic in made.adopted.topics.values()]
     for spread in sorted({each.value for each in spreads if each is not None}):
-        yield f"racks {spread} by {sum(each == spread for each in spreads)} topics"
+        yield f"racks {spread} by {sum(each == spread for each in spreads)} of {counted(len(spreads), 'topic')}"
+
+
+def _factors(made: Imported) -> Iterator[str]:
     factors = [topic.replication_factor for topic in made.adopted.topics.values()]
-    for factor in sorted({each for each in factors if each is not None}):
-        yield f"replicationFactor {factor} by {factors.count(factor)}"
+    found = sorted({each for each in factors if each is not None}, reverse=True)
+    if found:
+        yield "replicationFactor " + ", ".join(f"{each} by {factors.count(each)}" for each in found)
 
 
 def _balance(made: Imported) -> Iterator[str]:

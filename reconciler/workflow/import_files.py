@@ -10,7 +10,14 @@ from reconciler.model.desired import Balance
 from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 from reconciler.workflow.import_layout import cluster_text, desired_texts
-from reconciler.workflow.import_target import client_of, read_back, refuse_declared, schemas_beside, write_new
+from reconciler.workflow.import_target import (
+    checked_name,
+    client_of,
+    read_back,
+    refuse_declared,
+    schemas_beside,
+    write_new,
+)
 from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed
 
 NOTHING, OTHER_CLUSTER = "KR016", "KR017"
@@ -27,7 +34,7 @@ def import_files(inputs: Inputs, files: Sequence[str], tool: str | None = None) 
     if not topics:
         told = "".join(f"\n{problem}" for problem in reading.warnings)
         raise ReconcilerError(f"no topic of Strimzi, Jikkou or topicctl in {', '.join(files)}{told}", code=NOTHING)
-    folder = Path(inputs.root) / name
+    folder = Path(inputs.root) / checked_name(name)
     refuse_declared(folder)
     is_kept = (folder / CLUSTER_FILE).is_file()
     adopted = with_classes(Adopted({each.topic.name: each.topic for each in sorted(topics, key=_by_name)}))

@@ -1,6 +1,7 @@
 """Where an import writes: a folder that declares no topic yet, files that are read back before they are in place."""
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +10,21 @@ from reconciler.files.load import SUFFIXES, load_desired
 from reconciler.files.raw import write_atomically
 from reconciler.files.strict_yaml import read_yaml
 from reconciler.model.desired import Desired
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.workflow.init import EXISTS, NOT_WRITTEN
 from reconciler.workflow.inputs import CLUSTER_FILE, Inputs
 from reconciler.workflow.sources import BOOTSTRAP
 
+_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 _SCHEMAS_FROM_CLUSTER = "../../schemas"
+
+
+def checked_name(name: str) -> str:
+    """Return a cluster's name; raises InvalidInput for one that is no folder's and no document's."""
+    if name in {".", ".."} or not _NAME.fullmatch(name):
+        message = f"{name!r} is no cluster's name: it is that of a folder, of a-z A-Z 0-9 . _ -"
+        raise InvalidInput([Problem("KR100", message)])
+    return name
 
 
 def write_new(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:

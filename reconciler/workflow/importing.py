@@ -9,8 +9,10 @@ from reconciler.diff.compare import compare
 from reconciler.diff.found.adopt import adopted, elections_wanted
 from reconciler.diff.found.balance import (
     Counts,
+    are_leaders_surely_uneven,
     are_topics_even,
     is_surely_even,
+    is_surely_uneven,
     leader_counts,
     replica_counts,
     tightest_band,
@@ -21,16 +23,24 @@ from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.files.load import load_desired
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, BalanceTarget, Desired, DesiredCluster, Even, Off
+from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Even, Off
 from reconciler.model.imported import Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.import_layout import cluster_text, desired_texts
-from reconciler.workflow.import_target import client_of, read_back, refuse_declared, schemas_beside, write_new
+from reconciler.workflow.import_target import (
+    checked_name,
+    client_of,
+    read_back,
+    refuse_declared,
+    schemas_beside,
+    write_new,
+)
 from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, cluster_name
 from reconciler.workflow.sources import observed_state
 
 NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"
+STEPS = 3
 _OUR_FAULT = "internal error, please report it: nothing was written, as the files would not say what is"
 
 
@@ -40,16 +50,21 @@ def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> I
     A cluster.yaml that is there stays, and says how to reach the cluster. Every rule written was judged as a plan
     judges it, and the files are read and planned before they are in place.
     """
-    name = _name(inputs)
+    name = checked_name(_name(inputs))
     folder = Path(inputs.root) / name
     base, is_kept = _base(inputs, name, folder)
     observed = observed_state(inputs, base if is_kept else None, progress)
+    base = _as_it_stands(base)
+    step = progress or _unseen
+    step("its rules", 0, STEPS)
     found = adopted(base, observed, is_writable)
+    step("its balance", 1, STEPS)
     plain = replace(base, cluster=replace(base.cluster, balance=Balance()), topics=found.topics)
     kept = _balance_kept(plain, observed)
     found = with_classes(replace(found, deviations=(*kept.deviations, *found.deviations)))
     text = None if is_kept else _cluster_document(inputs, name, observed, kept)
     texts = desired_texts(text, found, schemas_beside(inputs.root))
+    step("the files back", 2, STEPS)
     left = _moves_left(texts, folder, name, observed)
     if left and not is_kept:
         raise ReconcilerError(f"{_OUR_FAULT}: a plan would {left}", code=OUR_FAULT)
@@ -86,6 +101,16 @@ def _base(inputs: Inputs, name: str, folder: Path) -> tuple[Desired, bool]:
     return Desired(DesiredCluster(name)), False
 
 
+def _as_it_stands(base: Desired) -> Desired:
+    """Return the same with all brokers active: what is to leave one tomorrow stands there today."""
+    brokers = {each: replace(broker, state=BrokerState.ACTIVE) for each, broker in base.cluster.brokers.items()}
+    return replace(base, cluster=replace(base.cluster, brokers=brokers))
+
+
+def _unseen(_what: str, _done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """The balance that a cluster keeps, what is to be said of each measure, and what stands against more."""
@@ -99,12 +124,21 @@ def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
     """Return the tightest balance for which nothing moves; `even` is the planner's word where counts differ by more."""
     if not desired.topics:
         return _Kept(Balance(), {})
+    rules = topic_rules(desired, observed)
     replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
     waiting = list(elections_wanted(desired, observed))
+    are_replicas_even = is_surely_even(replicas) or not (
+        is_surely_uneven(desired, observed, rules) or _moves(desired, observed, Balance(replicas=Even()))
+    )
+    are_leaders_even = is_surely_even(leaders) or not (
+        waiting
+        or are_leaders_surely_uneven(desired, observed, rules)
+        or _moves(desired, observed, Balance(leaders=Even()))
+    )
     kept = Balance(
-        replicas=_target(desired, observed, replicas, Balance(replicas=Even())),
-        leaders=Off() if waiting else _target(desired, observed, leaders, Balance(leaders=Even())),
-        topics=Even() if are_topics_even(desired, observed, topic_rules(desired, observed)) else Off(),
+        replicas=Even() if are_replicas_even else tightest_band(replicas) or Off(),
+        leaders=Off() if waiting else Even() if are_leaders_even else tightest_band(leaders) or Off(),
+        topics=Even() if are_topics_even(desired, observed, rules) else Off(),
     )
     spans = {
         "replicas": f"{_span(replicas)} on a broker",
@@ -120,12 +154,6 @@ def _not_led(waiting: Sequence[object]) -> Iterator[Deviation]:
         one = f"{waiting[0]} is" if len(waiting) == 1 else f"{len(waiting)} partitions ({waiting[0]} and others) are"
         message = f"{one} not led by the preferred leader: no balance.leaders is written, as it would elect that one"
         yield Deviation(NOT_LED, message)
-
-
-def _target(desired: Desired, observed: Cluster, counts: Counts, asked: Balance) -> BalanceTarget:
-    if is_surely_even(counts) or not _moves(desired, observed, asked):
-        return Even()
-    return tightest_band(counts) or Off()
 
 
 def _moves(desired: Desired, observed: Cluster, balance: Balance) -> Sequence[Move]:
@@ -148,7 +176,7 @@ def _cluster_document(inputs: Inputs, name: str, observed: Cluster, kept: _Kept)
     return cluster_text(
         name,
         "the cluster as it is, with the strongest rules it keeps. A plan is empty.",
-        cluster_id=observed.cluster_id,
+        cluster_id=observed.cluster_id if observed.cluster_id.isprintable() else None,
         client=client_of(inputs, Path(inputs.root) / name),
         balance=kept.balance,
         spans=kept.spans,

@@ -30,7 +30,16 @@ def test_a_snapshot_is_imported_validates_and_plans_to_nothing(reconciler: Progr
     made = reconciler("import", "--cluster", "prod", "--state", state)
     assert (made.code, made.out) == (0, "")
     assert made.err.startswith("Wrote desired-state/prod: 40 topics, 480 partitions, 3 classes, 3 files.\n")
-    assert all_of(made.err, ["racks strict by 39 topics", "topic sessions: racks: 2 of 12 partitions (4, 9)"]) == []
+    assert (
+        all_of(
+            made.err,
+            [
+                "Kept today: racks strict by 39 of 40 topics; replicationFactor 3 by 39, 2 by 1;",
+                "topic sessions: racks: 2 of 12 partitions (4, 9)",
+            ],
+        )
+        == []
+    )
     assert reconciler("validate").code == 0
     planned = reconciler("plan", "--state", state, "--detailed-exitcode")
     assert (planned.code, planned.out) == (0, "No changes. 40 topics, 480 partitions match.\n")
@@ -110,7 +119,8 @@ def test_what_is_there_is_never_overwritten(reconciler: Program, state: str) -> 
         (("--cluster", "prod", "--state", "state.json", "x.yaml"), 64, "leave --state"),
         (("--cluster", "prod", "--state", "nosuch.json"), 1, "nosuch.json: no such file"),
         (("--cluster", "prod", "nosuch.yaml"), 1, "nosuch.yaml: no such file"),
-        (("--cluster", "a/b", "--state", "state.json"), 1, "a/b"),
+        (("--cluster", "a/b", "--state", "state.json"), 1, "'a/b' is no cluster's name"),
+        (("--cluster", "..", "--state", "state.json"), 1, "'..' is no cluster's name"),
         ((), 64, "reconciler init"),
     ],
 )

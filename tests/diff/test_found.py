@@ -118,6 +118,10 @@ def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
             "leader.replication.throttled.replicas": "*",
             "retention.ms": "1",
             "x": "10 GB",
+            "y/z": "1",
+            "é": "1",
+            "v": "bell\x07",
+            "w": "zero\u200bwidth",
         }
     }
     made = found("t-0: 1", configs=configs)
@@ -125,7 +129,7 @@ def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
     assert [(each.code, each.message.partition(" ")[0]) for each in made.deviations] == [
         ("KR276", "leader.replication.throttled.replicas"),
         ("KR276", "min.insync.replicas"),
-        ("KR276", "x"),
+        *(("KR276", key) for key in ("v", "w", "x", "y/z", "é")),
     ]
 
 

@@ -48,9 +48,10 @@ class Evidence:
         return None
 
     def _racks(self, brokers: Iterable[int]) -> frozenset[str] | None:
-        """Return the racks of these brokers; None where one has none, which no rule could name."""
+        """Return the racks of these brokers; None where one has none, or a name that no file could hold."""
         racks = {self.rack_of.get(broker) for broker in brokers}
-        return None if None in racks or "" in racks else frozenset(str(rack) for rack in racks)
+        named = frozenset(rack for rack in racks if rack and rack.isprintable())
+        return named if len(named) == len(racks) else None
 
 
 def evidence_of(observed: Cluster) -> Evidence:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.files.desired_writer import is_writable
+from reconciler.files.desired_writer import CONFIG_KEY, is_writable
 from reconciler.files.semantics import LONGEST_NAME, MIN_ISR
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -14,7 +14,6 @@ from reconciler.model.problem import Location, Problem, Severity
 WRONG, UNMAPPED, SKIPPED = "KR191", "KR192", "KR193"
 MAX_FACTOR = 32767
 _NAME = re.compile("[a-zA-Z0-9._-]+")
-_KEY = re.compile("[a-zA-Z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class Part:
             value = below.entries[name]
             if name in (*TOPIC_THROTTLES, *BROKER_THROTTLES):
                 below.warn(name, "belongs to a reassignment and is never declared; use moves.throttle")
-            elif not _KEY.fullmatch(name):
+            elif not CONFIG_KEY.fullmatch(name):
                 below.wrong(name, "is no config of Kafka's: keys hold a-z A-Z 0-9 . _ -")
             elif value is None:
                 below.warn(name, "has no value and is left out")
