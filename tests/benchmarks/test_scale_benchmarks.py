@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.topics_at_scale import ManyTopics
 from helpers.measure import cost_of
 from helpers.sent_requests import READS, requests_of
+from helpers.topics_at_scale import ManyTopics
 
 if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster

@@ -81,12 +81,13 @@ class ManyTopics:
         names = self.names()
         for start in range(0, self.topics, batch):
             numbers = range(start, min(start + batch, self.topics))
-            topics = [NewTopic(names[n], replica_assignment=self._places(n), config=self.configs(n)) for n in numbers]
+            topics = [self._new(n, names[n]) for n in numbers]
             for done in admin.create_topics(topics, operation_timeout=120, request_timeout=120).values():
                 done.result(180)
 
-    def _places(self, number: int) -> list[list[int]]:
-        return [self.replicas(number, partition) for partition in range(self.partitions)]
+    def _new(self, number: int, name: str) -> NewTopic:
+        places = [self.replicas(number, partition) for partition in range(self.partitions)]
+        return NewTopic(name, len(places), replica_assignment=places, config=self.configs(number))
 
     def _document(self, number: int, name: str) -> str:
         lines = [
