@@ -145,7 +145,7 @@ def _class_document(found: FoundClass) -> str:
     if found.config:
         fields["config"] = _configs(found.config)
     count = "1 topic" if found.topics == 1 else f"{found.topics} topics"
-    head = f"# {count}.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
+    head = f"# {count} when it was imported.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
     return head + "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
 
 

@@ -99,6 +99,37 @@ def test_a_cluster_file_that_asks_for_more_than_the_cluster_keeps_is_named(recon
     assert "desired-state/prod/cluster.yaml asks for more than the cluster keeps: a plan would " in made.err
 
 
+def test_a_broker_that_is_to_leave_is_told_and_its_topics_are_declared_all_the_same(
+    reconciler: Program, state: str
+) -> None:
+    folder = Path("desired-state/prod")
+    folder.mkdir(parents=True)
+    spec = "{brokers: [{id: 5, state: draining}], topics: {managed: all, delete: allow}}"
+    (folder / "cluster.yaml").write_text(
+        f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: prod}}\nspec: {spec}\n"
+    )
+    made = reconciler("import", "--state", state)
+    assert made.code == 64
+    made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")
+    value = json.loads(made.out)
+    assert (value["topics"], value["leftOut"], value["isPlanEmpty"]) == (40, [], False)
+    assert "move " in value["exceptions"][0]["message"]
+
+
+def test_a_topic_of_a_dead_broker_stands_in_the_file_as_a_comment(reconciler: Program) -> None:
+    write_snapshot(small_cluster("whole-0: 4,5", "sick-0: 1,2", fenced=[2]), "state.json")
+    made = reconciler("import", "--cluster", "prod", "--state", "state.json")
+    assert "topic sick: left out: partition 0: broker 2 is not alive" in made.err
+    text = Path("desired-state/prod/topics.yaml").read_text("utf-8")
+    assert "# apiVersion: reconciler/v1\n# kind: Topic\n# metadata: {name: sick}\n" in text
+    assert reconciler("plan", "--state", "state.json", "--detailed-exitcode").code == 0
+    lines = ["---" if line.startswith("# Left out: ") else line.removeprefix("# ") for line in text.splitlines()]
+    Path("desired-state/prod/topics.yaml").write_text("\n".join(lines))
+    assert reconciler("validate").code == 0
+    declared = reconciler("plan", "--state", "state.json", "--detailed-exitcode")
+    assert (declared.code, "sick" in declared.out) == (2, True)
+
+
 def test_what_is_there_is_never_overwritten(reconciler: Program, state: str) -> None:
     arguments = ("import", "--cluster", "prod", "--state", state)
     assert reconciler(*arguments).code == 0
