@@ -21,14 +21,16 @@ def placed(
     """Return each problem, given with its place below `root`, in its place in the repository that holds the root.
 
     The repository is GitHub's workspace in a step of its Actions, else the nearest folder above with a `.git`, else
-    the current folder. A link is followed: code scanning shows what it leads to.
+    the current folder. A link within it is followed: code scanning shows what it leads to.
     """
     known = list(found)
-    files = {file: Path(root, file).resolve() for file in sorted({at.file for _, at in known})}
-    lines = {file: {at.line for _, at in known if at.file == file} for file in files}
-    marks = {file: line_marks(path, lines[file]) for file, path in files.items()}
+    files = sorted({at.file for _, at in known})
+    lines: dict[str, set[int]] = {file: set() for file in files}
+    for _, at in known:
+        lines[at.file].add(at.line)
+    marks = {file: line_marks(Path(root, file), numbers) for file, numbers in lines.items()}
     repository = _repository(Path(root).resolve(), environ)
-    paths = {file: _path(path, repository) for file, path in files.items()}
+    paths = {file: _path(Path(root, file), repository) for file in files}
     return tuple(_placed(problem, at, paths[at.file], marks[at.file].get(at.line)) for problem, at in known)
 
 
@@ -45,5 +47,9 @@ def _repository(root: Path, environ: Mapping[str, str]) -> Path:
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), Path.cwd())
 
 
-def _path(path: Path, repository: Path) -> str:
-    return os.fspath(path.relative_to(repository).as_posix() if path.is_relative_to(repository) else path.as_posix())
+def _path(file: Path, repository: Path) -> str:
+    """Return the path from the repository's root: of what a link leads to, or of the link where that is outside."""
+    linked = Path(os.path.realpath(file.parent), file.name)
+    real = Path(os.path.realpath(file))  # of links in a circle, too, where resolve() would raise
+    inside = next((path for path in (real, linked) if path.is_relative_to(repository)), None)
+    return linked.as_posix() if inside is None else inside.relative_to(repository).as_posix()

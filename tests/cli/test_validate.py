@@ -58,6 +58,27 @@ def test_a_fingerprint_stays_where_the_line_moves(reconciler: Program, folder: P
     assert after["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
 
 
+def test_a_link_is_named_by_what_it_leads_to_unless_that_is_elsewhere(
+    reconciler: Program, folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "team a.yaml").rename(tmp_path / "shared.yaml")
+    (folder / "inside.yaml").symlink_to(tmp_path / "shared.yaml")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "other.yaml"
+    elsewhere.write_text(BROKEN, "utf-8")
+    (folder / "outside.yaml").symlink_to(elsewhere)
+    found = results(reconciler("-C", str(folder.parent), "validate", "-o", "sarif").out)
+    uris = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in found]
+    assert uris == ["shared.yaml", "kafka/desired-state/prod/outside.yaml"]
+
+
+def test_links_in_a_circle_are_a_result_too(reconciler: Program, folder: Path) -> None:
+    (folder / "team a.yaml").unlink()
+    (folder / "a.yaml").symlink_to(folder / "b.yaml")
+    (folder / "b.yaml").symlink_to(folder / "a.yaml")
+    found = results(reconciler("-C", str(folder.parent), "validate", "-o", "sarif").out)
+    assert {each["ruleId"] for each in found} == {"KR101"}
+
+
 def test_what_is_wrong_with_a_whole_folder_has_a_place_too(reconciler: Program, folder: Path) -> None:
     (folder / "team a.yaml").unlink()
     (folder / "cluster.yaml").write_text("# nothing yet\n", "utf-8")
@@ -164,6 +185,7 @@ def test_the_hook_runs_for_the_files_that_it_reads_and_no_others(name: str) -> N
         assert not wanted.search(path), path
 
 
+@pytest.mark.long
 def test_annotations_come_from_a_process_of_its_own_too(folder: Path) -> None:
     ended = run_program("-C", str(folder.parent), "validate", "-o", "json", env=ON_GITHUB)
     assert ended.code == 1
