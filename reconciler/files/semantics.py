@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
 from reconciler.model.problem import Problem
+from reconciler.simulate.config_rules import ANY_KAFKA_RULES, value_problem
 
 LONGEST_NAME = 249
 MIN_ISR = "min.insync.replicas"
@@ -73,7 +74,18 @@ def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
         if not _KEY.fullmatch(key):
             message = f"{key[:40]!r} is no config of Kafka's: keys hold a-z A-Z 0-9 . _ -"
             yield Problem("KR103", message, topic.where(f"config.{key}"))
+    yield from _value_problems(topic)
     yield from _min_isr_problems(topic)
+
+
+def _value_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    """Yield the values that no Kafka takes for a key that we know; others are for the cluster's own to judge."""
+    for key, value in topic.config.items():
+        rule = ANY_KAFKA_RULES.get(key)
+        denied = None if rule is None or value is None or key == MIN_ISR else value_problem(key, value[:40], rule)
+        if denied is not None and key not in TOPIC_THROTTLES:
+            reason = denied.message.encode("ascii", "backslashreplace").decode()
+            yield Problem("KR104", f"Kafka refuses this: {reason}", topic.where(f"config.{key}"))
 
 
 def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:

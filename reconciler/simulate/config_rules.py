@@ -84,6 +84,8 @@ TOPIC_RULES = {
     "segment.ms": _long(1),
     "unclean.leader.election.enable": _BOOLEAN,
 }
+# Before Kafka 4.0 segments could be smaller (KIP-1030).
+ANY_KAFKA_RULES = {**TOPIC_RULES, "segment.bytes": _int(14)}
 BROKER_RULES = {
     "cordoned.log.dirs": _LIST,
     "follower.replication.throttled.rate": _long(0),

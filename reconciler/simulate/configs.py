@@ -55,6 +55,15 @@ def validate_topic_configs(configs: Configs) -> Denied | None:
     return _problem(configs, TOPIC_RULES)
 
 
+def taken(configs: Configs) -> Configs:
+    """Return the overrides that this controller would take: other versions, and vendors, know other keys and bounds."""
+    return {
+        key: value
+        for key, value in configs.items()
+        if key in TOPIC_RULES and value_problem(key, value, TOPIC_RULES[key]) is None
+    }
+
+
 def _problem(configs: Configs, rules: Mapping[str, Rule]) -> Denied | None:
     """Return the first key's problem; keys without a rule are free text."""
     found = (value_problem(key, configs[key], rules[key]) for key in sorted(configs) if key in rules)

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from reconciler.diff.rules import TopicRules, topic_rules
+from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.configs import taken
 from reconciler.simulate.reach import check_stage, reach
 
 MIN_ISR = "min.insync.replicas"
@@ -23,11 +25,11 @@ class UnsafePlan(ReconcilerError):
 
 def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> None:
     """Raise UnsafePlan unless each stage in turn can run and breaks no rack rule and no min ISR that held before it."""
-    before = observed
+    before, changes = _as_we_know_it(observed), tuple(map(_change_as_we_know_it, plan.topic_changes))
     for stage in plan.stages:
-        after = reach(before, stage, plan.topic_changes)
+        after = reach(before, stage, changes)
         found = [
-            *check_stage(before, stage, plan.topic_changes),
+            *check_stage(before, stage, changes),
             *_broken(_touched(stage, before), before, after, rules),
         ]
         if found:
@@ -39,6 +41,22 @@ def refuse_unsafe_way_back(plan: Plan, observed: Cluster, desired: Desired) -> N
     """Refuse the same of a rollback but for rack rules: it goes back to what was there."""
     rules = {name: replace(rule, spread=None) for name, rule in topic_rules(desired, observed).items()}
     refuse_unsafe(plan, observed, rules)
+
+
+def _as_we_know_it(observed: Cluster) -> Cluster:
+    """Return the cluster without overrides that only another version of Kafka takes; it judges those itself."""
+    topics = {name: replace(topic, configs=taken(topic.configs)) for name, topic in observed.topics.items()}
+    return replace(observed, topics=topics)
+
+
+def _change_as_we_know_it(change: TopicChange) -> TopicChange:
+    match change:
+        case CreateTopic():
+            return replace(change, configs=taken(change.configs))
+        case AlterConfigs():
+            return replace(change, set=taken(change.set))
+        case _:
+            return change
 
 
 def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:

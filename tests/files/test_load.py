@@ -309,6 +309,9 @@ DOCUMENTS = [
         "is above the 2 replicas of an assignment (c/x.yaml:4)",
     ),
     (topic("{config: {min.insync.replicas: 0}}"), "4:17", "at least 1"),
+    (topic("{config: {cleanup.policy: never}}"), "4:17", "Invalid value never for configuration cleanup.policy"),
+    (topic("{config: {retention.ms: -2}}"), "4:17", "Kafka refuses this: Invalid value -2"),
+    (topic("{config: {preallocate: maybe}}"), "4:17", "Expected value to be either true or false"),
     (topic("{config: {min.insync.replicas: ²}}"), "4:17", "whole number"),
     (topic(f"{{config: {{min.insync.replicas: '{'9' * 5000}'}}}}"), "4:17", "whole number"),
     (topic("{replicationFactor: 2, config: {min.insync.replicas: 3}}"), "4:39", "is above replicationFactor 2"),
@@ -468,3 +471,8 @@ spec: {class: wide}
     (pattern,) = load_desired(tmp_path, "c").patterns
     assert (pattern.replication_factor, pattern.placement.racks_spread) == (None, Spread.STRICT)
     assert pattern.config == {"retention.ms": "86400000"}
+
+
+def test_a_config_that_some_kafka_may_take_is_left_to_the_cluster(tmp_path: Path) -> None:
+    found = load(tmp_path, a=topic("{config: {segment.bytes: 100KiB, vendor.tier.enable: soon}}"))
+    assert list(found.topics["t"].config.values()) == ["102400", "soon"]

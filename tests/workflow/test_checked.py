@@ -3,11 +3,12 @@ from dataclasses import replace
 import pytest
 
 from reconciler.diff.rules import topic_rules
+from reconciler.model.change import AlterConfigs
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, Spread
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Source
-from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.checked import UnsafePlan, refuse_unsafe
 from reconciler.workflow.demo import demo_cluster
@@ -60,3 +61,15 @@ def test_a_stage_onto_an_unknown_broker_is_refused() -> None:
 def test_an_election_of_a_topic_that_is_not_there_is_refused() -> None:
     with pytest.raises(UnsafePlan):
         _check(ElectStage(1, (Election(TopicPartition("nosuch", 0), 1),)))
+
+
+def test_configs_that_another_kafka_takes_are_for_that_one_to_judge() -> None:
+    observed = demo_cluster()
+    topics = {**observed.topics, "clicks": replace(observed.topics["clicks"], configs={"vendor.tier": "soon"})}
+    observed = replace(observed, topics=topics)
+    changes = (
+        AlterConfigs("clicks", {"message.format.version": "3.0", "segment.bytes": "20000", "retention.ms": "5"}),
+    )
+    plan = Plan("demo", observed.cluster_id, Source("sha256:0"), topic_changes=changes, stages=(TopicsStage(1, (0,)),))
+    desired = Desired(DesiredCluster("demo"), {"clicks": DesiredTopic("clicks")})
+    refuse_unsafe(plan, observed, topic_rules(desired, observed))
