@@ -210,6 +210,7 @@ def test_topicctls_strategies(tmp_path: Path, strategy: str, placement: Placemen
         (STRIMZI.replace("spec:\n", "spec: []\nx:\n"), "6:7", "spec must be a mapping"),
         (STRIMZI.replace("metadata:\n", "metadata: &anchor\n"), "3:11", "an anchor (&) is not allowed"),
         (JIKKOU.replace("[tidy, usual]", "[nosuch]"), "9:22", "names 'nosuch', but no file given"),
+        (JIKKOU.replace("[tidy, usual]", "[[tidy]]"), "9:22", "names ['tidy'], but no file given"),
         (JIKKOU.replace("partitions: 5", "partitions: {{ values.n }}"), "7:20", "a key must be a plain text"),
         (TOPICCTL.replace("STRATEGY", "nosuch"), "14:25", "is 'nosuch'; topicctl knows any, balanced-leaders"),
         (TOPICCTL.replace("STRATEGY", "static"), "14:14", "must be one list of different broker ids a partition"),

@@ -87,8 +87,8 @@ def _configs(spec: Part, maps: Maps) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for key in ("configMapRefs", "config_map_refs"):
         for reference in reversed(spec.items(key)):
-            if reference in maps:
+            if isinstance(reference, str) and reference in maps:
                 found |= maps[reference]
             else:
-                spec.wrong(key, f"names {reference!r}, but no file given holds such a ConfigMap")
+                spec.wrong(key, f"names {ascii(reference)[:60]}, but no file given holds such a ConfigMap")
     return dict(sorted((found | spec.configs("configs")).items()))
