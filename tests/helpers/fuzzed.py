@@ -9,8 +9,28 @@ from typing import Any
 UNICODE = tuple(map(chr, (0, 7, 0x1B, 0x85, 0xAD, 0xE9, 0x301, 0x430, 0x200B, 0x200D, 0x2028, 0x202E, 0x2066, 0xFEFF)))
 UNICODE += ("\uffff", "\U0001f600", "\U000e0041", "\ufdfd")
 YAML_VALUES = (
-    *"{} [] null ~ true NO 0 -1 1_000 0o7 0x1f 1.5 1.0e999 .inf .nan 99999999999999999999 2026-11-21 1:30 ''".split(),
-    *'"\\x1b" !!int &a *a << 50MiB/s 10% 7d -7d even strict a/../b ${env:X} |'.split(),
+    *[
+        "{}",
+        "[]",
+        "null",
+        "~",
+        "true",
+        "NO",
+        "0",
+        "-1",
+        "1_000",
+        "0o7",
+        "0x1f",
+        "1.5",
+        "1.0e999",
+        ".inf",
+        ".nan",
+        "99999999999999999999",
+        "2026-11-21",
+        "1:30",
+        "''",
+    ],
+    *['"\\x1b"', "!!int", "&a", "*a", "<<", "50MiB/s", "10%", "7d", "-7d", "even", "strict", "a/../b", "${env:X}", "|"],
 )
 JSON_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1 << 31, 1 << 63, 1 << 80, 1.5, -0.0, 1e300),
