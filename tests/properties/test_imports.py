@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -175,6 +176,51 @@ def test_an_import_validates_plans_to_nothing_and_writes_the_strongest_rules(see
 @settings(derandomize=True, max_examples=40, deadline=None)
 def test_an_import_of_a_neglected_cluster_plans_to_nothing(seed: int) -> None:
     assert complaints(import_cluster_of(seed, Habits(0.6, 0.8, 0.6, 0.8, 0.4, 0.8))) == []
+
+
+STRANGE = (
+    "a",
+    "é",
+    "a b",
+    "x\u200b",
+    "a\nb",
+    "'",
+    '"',
+    "{",
+    "#x",
+    "\u202e",
+    "true",
+    "1",
+    "\\",
+    "*",
+    "a: b",
+    "..",
+    "a.b",
+    "a_b",
+)
+VALUES = (*STRANGE, "a\nb", "-1", "99999999999999999999", "7d", "zstd", "1.0", "compact")
+KEYS = (*STRANGE, "a\nb", "retention.ms", "min.insync.replicas", "cleanup.policy", "compression.type")
+
+
+@given(st.integers(0, 10**9))
+@settings(derandomize=True, max_examples=60, deadline=None)
+def test_strange_names_racks_and_configs_do_no_harm(seed: int) -> None:
+    random = Random(seed)
+    drawn = import_cluster_of(seed, Habits())
+    brokers = {each.id: replace(each, rack=random.choice([*STRANGE, None])) for each in drawn.brokers.values()}
+    topics = [
+        replace(
+            topic,
+            name=random.choice((name, "a.b", "a_b", "a\nb", *STRANGE)),
+            configs={random.choice(KEYS): random.choice(VALUES)},
+        )
+        for name, topic in drawn.topics.items()
+    ]
+    named = {each.name: each for each in sorted(topics, key=lambda each: each.name)}
+    observed = replace(drawn, brokers=brokers, topics=named, cluster_id=random.choice(STRANGE))
+    made, desired = imported(observed)
+    assert made.is_plan_empty
+    assert plan_of(desired, observed).is_empty
 
 
 ADOPT, BALANCE = "diff.found.adopt", "diff.found.balance"
