@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.program import Program
+from helpers.drawn_plans import drawn_plan
+from helpers.program import Program, run_program
 from helpers.sample_plan import sample_plan
 
 from reconciler.files.plan_file import plan_text, write_plan
@@ -86,3 +87,15 @@ def test_nobody_to_ask_means_no_apply(reconciler: Program, saved: str) -> None:
     ended = reconciler("apply", saved)
     assert ended.code == 64
     assert "--yes" in ended.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_the_same_plan_is_shown_in_the_same_bytes_whatever_the_hash_seed(tmp_path: Path, form: str) -> None:
+    write_plan(drawn_plan(30, 12, 20), tmp_path / "plan.json")
+    shown = {
+        run_program("show", "plan.json", "-o", form, cwd=tmp_path, env={"PYTHONHASHSEED": seed}).out
+        for seed in ("1", "2", "3")
+    }
+    assert len(shown) == 1
+    assert len(shown.pop()) > 10_000

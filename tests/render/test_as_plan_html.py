@@ -122,6 +122,9 @@ def test_a_stage_is_drawn_when_it_runs_and_its_area_is_its_bytes() -> None:
     assert [round(block.x) for block in drawn.blocks] == [128, round(128 + 1776 * 31 / 113)]
     areas = [(block.width + 1.5) * block.height for block in drawn.blocks]
     assert areas[1] / areas[0] == pytest.approx(8, rel=0.02)
+    highest, top = drawn.ticks[-1], float(drawn.ticks[-1].text.removesuffix("MiB/s"))
+    assert drawn.floor - highest.y == 204
+    assert drawn.blocks[1].height == pytest.approx(204 * (24 * 1024 / 82) / top, rel=0.001)
     assert [block.kind for block in drawn.blocks] == ["repair", "factor"]
     assert [(moment.kind, moment.x) for moment in drawn.moments] == [("topics", 128.0), ("order", 1904.0)]
     assert len({label.text for label in drawn.labels}) == len(drawn.labels)
