@@ -1,5 +1,6 @@
 """`reconciler collect`."""
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,8 @@ import click
 
 from reconciler.cli.durations import DURATION
 from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell
+from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.cli.terminal import tell, write
 from reconciler.render.escape import visible
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ Examples:
     show_envvar=True,
     help="How long [default: no end].",
 )
-@verb_options(TEXT)
+@verb_options(TEXT, JSON)
 @click.pass_context
 def command(context: click.Context, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
 
     Without --every and --for one round, with --every alone until it is stopped. Each round is kept as soon as it is
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
+    With -o json stdout has one object a line, for each round.
     """
     asked = asked_for(context)
     refuse_state(asked, "collect")
@@ -53,7 +55,7 @@ def command(context: click.Context, out: str, every: timedelta | None, length: t
         raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
     from reconciler.workflow.collect import collect
 
-    told = _Told(out)
+    told = _Told(out, is_json=asked.is_json)
     try:
         collect(asked.inputs, out, _schedule(every, length), told.round)
     finally:
@@ -72,8 +74,8 @@ def _schedule(every: timedelta | None, length: timedelta | None) -> "Schedule":
 class _Told:
     """Tells a line a round; a warning once, for as long as it holds; and what was written in the end."""
 
-    def __init__(self, out: str) -> None:
-        self._out = visible(out)
+    def __init__(self, out: str, *, is_json: bool) -> None:
+        self._out, self._is_json = visible(out), is_json
         self._warned: frozenset[str] = frozenset()
         self._rounds = self._missed = self._rows = 0
 
@@ -81,6 +83,8 @@ class _Told:
         """Tell of one round."""
         from reconciler.render.units import counted
 
+        if self._is_json:
+            write(json.dumps(_round(done), sort_keys=True, ensure_ascii=False))
         moment = f"{done.at:%Y-%m-%dT%H:%M:%SZ}"
         if done.written is None:
             self._missed += 1
@@ -103,3 +107,15 @@ class _Told:
             missed = f", {counted(self._missed, 'round')} without an answer" if self._missed else ""
             rows = f"{counted(self._rows, 'sample')} in {counted(self._rounds, 'round')}"
             tell(f"Wrote {self._out}: {rows}{missed}. Loads of partitions:  reconciler loads --samples {self._out}")
+
+
+def _round(done: "Collected") -> dict[str, object]:
+    """Return a round as `schemas/collect.json` has it."""
+    return {
+        "at": f"{done.at:%Y-%m-%dT%H:%M:%SZ}",
+        "cluster": done.cluster,
+        "partitions": done.written.partitions if done.written else None,
+        "replicas": done.written.replicas if done.written else None,
+        "failed": done.failed,
+        "unknown": list(done.untold),
+    }

@@ -1,0 +1,136 @@
+"""`-o json` of every verb: what is printed is what its schema in `schemas/` says, and the schema leaves nothing out."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from helpers.command_line import reconciler as run
+from helpers.written_commands import verbs
+from jsonschema import Draft7Validator
+
+from reconciler.files.schema_check import schema_folder
+from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.render.as_load_report import load_report_json
+
+DEMO = ("--cluster", "demo")
+ADVISE = ("--topic", "orders.events", "--target", "100MiB/s", "--producer", "10MiB/s", "--consumer", "20MiB/s")
+RESET = ("groups", "reset-offsets", "billing", "--topic", "orders.events", "--to-earliest")
+CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
+    ("validate", ("validate",), 0),
+    ("snapshot", ("snapshot",), 0),
+    ("diff", ("diff",), 0),
+    ("plan", ("plan",), 0),
+    ("plan", ("plan", "--what-if", "drain=5"), 3),
+    ("plan", ("show", "plan.json"), 0),
+    ("explanation", ("show", "plan.json", "--explain", "clicks-3"), 0),
+    ("explanation", ("show", "plan.json", "--explain", "sessions-0"), 0),
+    ("explanation", ("show", "plan.json", "--explain", "pageviews-13"), 0),
+    ("verdict", ("show", "plan.json", "--prove"), 0),
+    ("run", ("apply", "plan.json", "--dry-run"), 0),
+    ("status", ("status",), 0),
+    ("groups-list", ("groups", "list"), 0),
+    ("groups-describe", ("groups", "describe"), 0),
+    ("groups-lag", ("groups", "lag"), 0),
+    ("groups-simulate", ("groups", "simulate", "--group", "web-analytics", "--partitions", "pageviews=18"), 0),
+    ("groups-advise", ("groups", "advise", *ADVISE, "--headroom", "30%"), 0),
+    ("groups-advise", ("groups", "advise", *ADVISE[2:]), 0),
+    ("groups-reset-offsets", (*RESET,), 3),
+    ("groups-delete", ("groups", "delete", "billing"), 3),
+    ("doctor", ("doctor",), 0),
+    ("collect", ("collect", "--out", "samples"), 0),
+    ("run", ("cancel", "plan.json"), 0),
+    ("run", ("apply", "plan.json", "--yes"), 0),
+    ("status", ("status",), 0),
+    ("diff", ("diff",), 0),
+    ("verdict", ("show", "plan.json", "--prove"), 4),
+    ("plan", ("cancel", "--rollback", "plan.json", "--dry-run"), 0),
+    ("rollback", ("cancel", "--rollback", "plan.json", "--yes"), 0),
+)
+"""Schema, command and exit code, in the order in which they are run on one folder."""
+ELSEWHERE = {
+    "init": "writes the folder",
+    "import": "tests/cli/test_import.py",
+    "loads": "starts Spark; its report is checked below",
+    "balance": "starts Spark; tests/cli/test_balance.py",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the demo and its plan."""
+    made = tmp_path_factory.mktemp("demo")
+    check("init", run("init", "--demo", "-o", "json", cwd=made).out)
+    run("plan", "--out", "plan.json", cwd=made)
+    return made
+
+
+def check(name: str, text: str) -> None:
+    """Fail where the text is not what that schema says, or the schema does not say all of it."""
+    schema = json.loads((schema_folder() / f"{name}.json").read_text("utf-8"))
+    errors = [
+        f"{list(each.absolute_path)}: {each.message}" for each in Draft7Validator(schema).iter_errors(json.loads(text))
+    ]
+    assert errors == [], name
+
+
+@pytest.mark.long
+def test_what_is_printed_is_what_its_schema_says(folder: Path) -> None:
+    for name, arguments, code in CASES:
+        ended = run(*arguments, *DEMO, "-o", "json", cwd=folder, expect=code)
+        if ended.out:
+            check(name, ended.out)
+        if ended.err.startswith("{"):
+            check("error", ended.err)
+        assert ended.out or ended.err.startswith("{")
+
+
+@pytest.mark.long
+def test_problems_and_errors_are_what_their_schemas_say(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "desired-state", tmp_path / "desired-state")
+    (tmp_path / "desired-state" / "demo" / "bad.yaml").write_text("kind: Topic\nspec: 1\n")
+    check("validate", run("validate", "-o", "json", cwd=tmp_path, expect=1).out)
+    check("error", run("plan", "-o", "json", cwd=tmp_path, expect=1).err)
+
+
+def test_a_report_of_loads_is_what_its_schema_says() -> None:
+    full = ClusterSamples(
+        "c", 3, 4, "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z", 60, None, 0.5, {Rule.UNREADABLE: 1}
+    )
+    report = LoadReport(60, (ClusterSamples(None), full), ("a file was left out",))
+    check("loads", load_report_json(report))
+
+
+def test_every_verb_with_json_is_checked_here_or_elsewhere() -> None:
+    known = {" ".join(arguments[:2] if arguments[0] == "groups" else arguments[:1]) for _, arguments, _ in CASES}
+    wanted = {" ".join(words) for words, command in verbs() if "json" in outputs_of(command)} - {"groups"}
+    assert wanted == known | set(ELSEWHERE)
+
+
+def outputs_of(command: click.Command) -> Iterator[str]:
+    """Yield the forms of output that a verb has."""
+    for option in command.params:
+        if option.name == "output" and isinstance(option.type, click.Choice):
+            yield from option.type.choices
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in schema_folder().glob("*.json")))
+def test_a_schema_of_an_output_knows_all_that_may_stand_there(name: str) -> None:
+    schema = json.loads((schema_folder() / name).read_text("utf-8"))
+    if schema["title"].startswith("What `reconciler "):
+        assert list(open_objects(schema, "")) == []
+
+
+def open_objects(part: Any, at: str) -> Iterator[str]:  # noqa: ANN401 - a schema is anything that JSON can hold
+    """Yield each place where an object's keys are not all named."""
+    if isinstance(part, dict):
+        if "properties" in part and part.get("additionalProperties") is not False:
+            yield at
+        for key, value in part.items():
+            yield from open_objects(value, f"{at}/{key}")
+    elif isinstance(part, list):
+        for index, value in enumerate(part):
+            yield from open_objects(value, f"{at}/{index}")
