@@ -54,9 +54,10 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     """Return the plan as one comment of at most `limit` UTF-16 code units; what is cut is counted, whole rows only."""
     rows = sorted(plan_rows(reviewed, arrow=ARROW), key=lambda each: each.kind != IRREVERSIBLE)
     found = by_gravity([*reviewed.violations, *reviewed.warnings])
-    blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}", _verdict(reviewed)]
+    blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}"]
     if reviewed.what_if:
         blocks.append(bounded(what_if_markdown(reviewed.what_if), limit // _SHARE_OF_WHAT_IF))
+    blocks.append(_verdict(reviewed))
     blocks += _problems(found, limit // _SHARE_OF_PROBLEMS)
     blocks += [bounded(each, limit // _SHARE_OF_WHAT_IF) for each in remedies_markdown(reviewed.remedies)]
     blocks += _table(rows, limit // _SHARE_OF_ROWS)
@@ -246,8 +247,8 @@ def _racks(reviewed: Plan) -> list[str]:
     told = []
     if spread is not None and (spread.before or spread.worst):
         told.append(
-            f"partitions on fewer racks than they could be: {spread.before} before, "
-            f"{spread.worst} at the worst moment, {spread.after} after"
+            f"partitions on fewer racks than they could be: {number(spread.before)} before, "
+            f"{number(spread.worst)} at the worst moment, {number(spread.after)} after"
         )
     elif spread is not None:
         told.append("every partition that it moves stands on as many racks as it can, at every stage")

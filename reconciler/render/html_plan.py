@@ -42,7 +42,7 @@ from reconciler.render.plan_figures import (
     topics,
 )
 from reconciler.render.rows import plan_rows
-from reconciler.render.units import counted, duration, percent
+from reconciler.render.units import counted, duration, number, percent
 
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40
 _BINARY, _DECIMAL = 1024.0, 10.0
@@ -241,8 +241,8 @@ def _rack_tables(reviewed: Plan) -> tuple[Table, ...]:
     caption = "Each rack before and after."
     if spread is not None:
         caption += (
-            f" Partitions that move and stand on fewer racks than they could: {spread.before} before, {spread.worst}"
-            f" at the worst moment, {spread.after} after."
+            f" Partitions that move and stand on fewer racks than they could: {number(spread.before)} before,"
+            f" {number(spread.worst)} at the worst moment, {number(spread.after)} after."
         )
     heads = ("Rack", "Brokers", *(measured.title for measured in told), "Data arrives")
     return (Table(caption, heads, rows, len(rows)),)

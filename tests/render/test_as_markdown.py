@@ -14,6 +14,7 @@ from reconciler.model.plan import BrokerShare, Plan, Proof
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.what_if import WhatIf
 from reconciler.render import as_markdown
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -126,6 +127,13 @@ def test_a_parser_finds_nothing_but_text_in_names(payload: str) -> None:
     for text in html[2:]:
         assert re.fullmatch(r"(<details><summary>[\w ,:]+</summary>|</details>)\n?", text), text
     assert [kind for kind, _ in tokens].count("heading_open") == 1
+
+
+def test_a_supposition_and_the_findings_are_two_lists() -> None:
+    supposed = WhatIf(("drain=5",), ("sizes stay",))
+    kinds = [kind for kind, _ in _parsed(as_markdown.plan(replace(sample_plan(), what_if=supposed)))]
+    first = kinds[: kinds.index("table_open")]
+    assert (first.count("bullet_list_open"), first.count("list_item_open")) == (2, 4)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
