@@ -8,17 +8,17 @@ second, so that no order of addition can change the choice.
 
 from typing import NamedTuple
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.marks import MARKED, counts, is_kept
-from reconciler.balance.normalise import GROUP, MICROS
-from reconciler.balance.schemas import BUCKETED, KEYS, LOADS, RATES
+from reconciler.balance.normalise import GROUP, MICROS, MICROS_PER_DAY
+from reconciler.balance.schemas import KEYS, LOADS, RATES
 from reconciler.model.load_report import Rule
 
 SHARE = 0.95
-_MICROS_PER_DAY = 86_400 * MICROS
+_UNKNOWN = -1.0
+_COUNTED = ("bytes_in", "bytes_out")
 _THOUSANDTHS = 1000
 _MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 
@@ -26,31 +26,41 @@ _MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 class Measured(NamedTuple):
     """`loads` is the result, in its order; `found` has one row for each cluster: what was seen and each rule's count.
 
-    Both read `kept` tables, which stay on disk until they are unpersisted.
+    Both read `clusters`, which stays in memory until it is unpersisted.
     """
 
     loads: DataFrame
     found: DataFrame
-    kept: tuple[DataFrame, ...]
+    clusters: DataFrame
 
 
-def bucketed(samples: DataFrame) -> DataFrame:
-    """Return the rows of BUCKETED: what every statistic over time, of whatever sum, is computed from."""
-    return (
-        samples.transform(buckets_of)
-        .where(F.col("samples") > 0)
-        .withColumn("bucket", F.timestamp_micros(-F.col("bucket_back")))
-        .select(*BUCKETED.fieldNames())
-    )
+def each(rate: str) -> str:
+    """Return the name of the column that lists this rate bucket by bucket."""
+    return f"{rate}_each"
 
 
-def measured(samples: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
-    """Return the loads of normalised samples; `known` has the partitions that there should be, if that is known."""
-    partitions = samples.transform(buckets_of).transform(_partitions).persist(StorageLevel.DISK_ONLY)
-    clusters = partitions.transform(lambda each: _clusters(each, bucket_seconds)).persist()
+# One row for each partition: its statistics, when its buckets are (negative, the newest first) and its rates in each of
+# them, how many buckets were `seen` and how many samples count, and how many broke each rule.
+PARTITIONS = (
+    "partition_hash",
+    *KEYS,
+    *(f"{rate}_{statistic}" for rate in RATES for statistic in ("avg", "max", "p95")),
+    "size_bytes",
+    "growth_bytes_per_day",
+    "buckets_back",
+    *(each(rate) for rate in RATES),
+    "seen",
+    "samples",
+    *(rule.value for rule in MARKED),
+)
+
+
+def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
+    """Return the loads of such rows (PARTITIONS); `known` has the partitions that there should be, if that is known."""
+    clusters = _clusters(partitions, bucket_seconds).persist()
     placed = partitions.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
     loads = placed.where(F.col("seen") > 0).transform(_loads)
-    return Measured(loads, _found(placed, known), (partitions, clusters))
+    return Measured(loads, _found(placed, known), clusters)
 
 
 def buckets_of(samples: DataFrame) -> DataFrame:
@@ -68,35 +78,65 @@ def buckets_of(samples: DataFrame) -> DataFrame:
     )
 
 
-def _partitions(buckets: DataFrame) -> DataFrame:
-    """Return one row for each partition: its statistics, its rates bucket by bucket, and the counts of all rules."""
-    point = F.when(F.col("samples") > 0, F.struct((-F.col("bucket_back")).alias("bucket"), *RATES))
-    days = F.col("size_at") / F.lit(float(_MICROS_PER_DAY))
-    return buckets.groupBy(*GROUP).agg(
-        *(statistic for rate in RATES for statistic in _statistics(rate)),
-        F.max_by("size_bytes", "size_at").alias("size_bytes"),
-        F.regr_slope("size_bytes", days).alias("growth_bytes_per_day"),
-        F.collect_list(point).alias("points"),
-        F.sum((F.col("samples") > 0).cast("long")).alias("seen"),
-        F.sum("samples").alias("samples"),
-        *(F.sum(rule.value).alias(rule.value) for rule in MARKED),
+def partitions_of(samples: DataFrame) -> DataFrame:
+    """Return the rows of PARTITIONS of normalised samples, their rates made from growth."""
+    counted = F.col("samples") > 0
+    days = F.col("size_at") / F.lit(float(MICROS_PER_DAY))
+    return (
+        samples.transform(buckets_of)
+        .groupBy(*GROUP)
+        .agg(
+            *(statistic for rate in RATES for statistic in statistics_of(rate)),
+            F.max_by("size_bytes", "size_at").alias("size_bytes"),
+            F.regr_slope("size_bytes", days).alias("growth_bytes_per_day"),
+            F.collect_list(F.when(counted, F.col("bucket_back"))).alias("buckets_back"),
+            *(F.collect_list(F.when(counted, _or_unknown(rate))).alias(each(rate)) for rate in RATES),
+            F.sum(counted.cast("long")).alias("seen"),
+            F.sum("samples").alias("samples"),
+            *(F.sum(rule.value).alias(rule.value) for rule in MARKED),
+        )
+        .withColumns(percentiles())
+        .select(*PARTITIONS)
     )
 
 
-def _statistics(rate: str) -> list[Column]:
-    return [
-        F.avg(rate).alias(f"{rate}_avg"),
-        F.percentile(rate, SHARE).alias(f"{rate}_p95"),
-        F.max(rate).alias(f"{rate}_max"),
-    ]
+def statistics_of(rate: str) -> list[Column]:
+    """Return average and maximum of the rate, and in how many buckets it is known."""
+    return [F.avg(rate).alias(f"{rate}_avg"), F.max(rate).alias(f"{rate}_max"), F.count(rate).alias(f"{rate}_known")]
+
+
+def listed(rate: str) -> Column:
+    """Return the list of the rate in all buckets, `_UNKNOWN` where it is not known."""
+    return F.collect_list(_or_unknown(rate))
+
+
+def percentiles() -> dict[str, Column]:
+    """Return each rate's percentile: what `F.percentile` gives, which counts equal values first and so costs more."""
+    return {f"{rate}_p95": _percentile(rate) for rate in RATES}
+
+
+def _percentile(rate: str) -> Column:
+    # A list without nulls is sorted as bare numbers, and only in ascending order; the unknown come first.
+    ascending = F.sort_array(each(rate))
+    last = F.size(each(rate)) - 1
+    rank = (F.col(f"{rate}_known") - 1) * F.lit(SHARE)
+    below, above = F.floor(rank), F.ceil(rank)
+    first = last - (F.col(f"{rate}_known") - 1)
+    low, high = (F.get(ascending, (first + found).cast("int")) for found in (below, above))
+    between = F.when(low == high, low).otherwise((above - rank) * low + (rank - below) * high)
+    return F.when(F.col(f"{rate}_known") > 0, between)
+
+
+def _or_unknown(rate: str) -> Column:
+    return F.coalesce(F.col(rate), F.lit(_UNKNOWN))
 
 
 def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
     """Return one row for each cluster: first, last and busiest bucket, and the usual step from one to the next."""
     totals = (
-        partitions.select("cluster", F.explode("points").alias("point"))
-        .groupBy("cluster", F.col("point.bucket").alias("bucket"))
-        .agg(F.sum(_thousandths("point.bytes_in", "point.bytes_out")).alias("total"))
+        partitions.select("cluster", F.posexplode("buckets_back").alias("at", "back"), *map(each, _COUNTED))
+        .groupBy("cluster", (-F.col("back")).alias("bucket"))
+        .agg(F.sum(_thousandths(*(_at(rate) for rate in _COUNTED))).alias("total"))
     )
     before = F.lag("bucket").over(Window.partitionBy("cluster").orderBy("bucket"))
     # Of equal totals the earliest bucket: max_by takes the largest, so the bucket counts negatively.
@@ -113,11 +153,16 @@ def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
     )
 
 
-def _thousandths(*rates: str) -> Column:
+def _at(rate: str) -> Column:
+    """Return the rate at the place `at` of its list; none where it is unknown."""
+    found = F.get(each(rate), F.col("at"))
+    return F.when(found >= 0, found)
+
+
+def _thousandths(*rates: Column) -> Column:
     """Return the sum of those known, in whole thousandths; None where none is known."""
-    known = F.coalesce(*(F.col(rate) for rate in rates))
-    each = [F.floor(F.coalesce(F.col(rate), F.lit(0.0)) * _THOUSANDTHS + F.lit(0.5)) for rate in rates]
-    return F.when(known.isNotNull(), sum(each[1:], each[0]))
+    whole = [F.floor(F.coalesce(rate, F.lit(0.0)) * _THOUSANDTHS + F.lit(0.5)) for rate in rates]
+    return F.when(F.coalesce(*rates).isNotNull(), sum(whole[1:], whole[0]))
 
 
 def _covered(placed: DataFrame) -> DataFrame:
@@ -134,18 +179,15 @@ def _covered(placed: DataFrame) -> DataFrame:
 
 def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
-    at_peak = F.try_element_at(F.filter("points", _is_busiest), F.lit(1))
+    place = F.array_position("buckets_back", -F.col("busiest_bucket")).cast("int") - 1
     return (
-        placed.withColumn("at_peak", at_peak)
-        .withColumns({f"{rate}_peak": F.col(f"at_peak.{rate}") for rate in RATES})
+        # No place is before the first, where no list has anything.
+        placed.withColumn("at", place)
+        .withColumns({f"{rate}_peak": _at(rate) for rate in RATES})
         .select(*LOADS.fieldNames())
         .repartition(1)
         .sortWithinPartitions(*KEYS)
     )
-
-
-def _is_busiest(point: Column) -> Column:
-    return point["bucket"] == F.col("busiest_bucket")
 
 
 def _found(placed: DataFrame, known: DataFrame | None) -> DataFrame:

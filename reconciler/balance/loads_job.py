@@ -41,14 +41,6 @@ class SampleTask:
     notes: Sequence[str] = ()
 
 
-def bucketed_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame":
-    """Return the samples that count as rows of BUCKETED: what other statistics than these are made of."""
-    from reconciler.balance.load import bucketed
-
-    known = None if task.state is None else _known(spark, task.state.partitions)
-    return bucketed(_counted(spark, task, known))
-
-
 def rows_of_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame | None":
     """Return each sample as a row of its own (`rows.alone`); None where it is plain that samples want neighbours."""
     from reconciler.balance.normalise import cleaned
@@ -88,12 +80,13 @@ def run_loads(
 
     known = None if task.state is None else _known(spark, task.state.partitions)
     with spark_errors(), replaced_folder(out, REPORT_FILE) as folder:
-        result = measured(_counted(spark, task, known), task.bucket_seconds, known)
+        partitions, kept = _partitions(spark, task, known)
+        result = measured(partitions, task.bucket_seconds, known)
         try:
             result.loads.write.parquet(folder.as_uri(), mode="append", compression="zstd")
             report = _report(result.found.collect(), task)
         finally:
-            for table in result.kept:
+            for table in (*kept, result.clusters):
                 table.unpersist()
         if not report.partitions:
             raise ReconcilerError(_nothing_counts(report), code=NO_SAMPLES)
@@ -101,18 +94,30 @@ def run_loads(
     return report
 
 
-def _counted(spark: "SparkSession", task: SampleTask, known: "DataFrame | None") -> "DataFrame":
-    """Return every sample, cleaned and marked, its unknown rates made from growth where that can be."""
+def _partitions(
+    spark: "SparkSession", task: SampleTask, known: "DataFrame | None"
+) -> "tuple[DataFrame, tuple[DataFrame, ...]]":
+    """Return one row a partition (`load.PARTITIONS`), and what is kept on disk for it."""
+    from pyspark import StorageLevel
+
     from reconciler.balance.growth import with_growth
-    from reconciler.balance.normalise import normalised
+    from reconciler.balance.load import partitions_of
+    from reconciler.balance.normalise import cleaned, normalised
+    from reconciler.balance.series import checked
     from reconciler.balance.sources import read_samples
 
+    def beside_others(samples: "DataFrame") -> "DataFrame":
+        in_order = normalised(samples, bucket_seconds=task.bucket_seconds, now=task.now, known=known)
+        return partitions_of(with_growth(in_order))
+
     brokers = None if task.state is None else task.state.brokers
-    return (
-        read_samples(spark, task.files, cluster=task.cluster, brokers=brokers)
-        .transform(lambda each: normalised(each, bucket_seconds=task.bucket_seconds, now=task.now, known=known))
-        .transform(with_growth)
-    )
+    samples = read_samples(spark, task.files, cluster=task.cluster, brokers=brokers)
+    if all(file.may_stand_alone and file.has_messages for file in task.files):
+        return checked(
+            samples, lambda some: cleaned(some, now=task.now, known=known), task.bucket_seconds, beside_others
+        )
+    partitions = beside_others(samples).persist(StorageLevel.DISK_ONLY)
+    return partitions, (partitions,)
 
 
 def _known(spark: "SparkSession", partitions: Iterable[TopicPartition]) -> "DataFrame":

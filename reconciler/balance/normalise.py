@@ -16,6 +16,7 @@ from reconciler.balance.schemas import KEYS, RATES
 from reconciler.model.load_report import Rule
 
 MICROS = 1_000_000
+MICROS_PER_DAY = 86_400 * MICROS
 # No partition takes in a terabyte a second: a larger rate is a broken sample, infinity included.
 MOST_PER_SECOND = 1e12
 COUNTS = ("size_bytes", "end_offset")

@@ -66,6 +66,11 @@ class SampleFile:
         return self.kind in _TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
+    def has_messages(self) -> bool:
+        """Whether its samples may well tell the messages that come in."""
+        return not self.columns or "messages_in" in self.names
+
+    @property
     def has_replicas(self) -> bool:
         """Whether it holds replica samples: what log dirs of brokers hold."""
         return "broker" in self.names

@@ -8,7 +8,10 @@ import pytest
 from helpers.sample_tables import START
 from pyarrow import parquet
 
-from reconciler.balance.loads_job import SampleTask, State, bucketed_samples, run_loads
+from reconciler.balance.growth import with_growth
+from reconciler.balance.load import buckets_of
+from reconciler.balance.loads_job import SampleTask, State, run_loads
+from reconciler.balance.normalise import normalised
 from reconciler.files.sample_files import find_sample_files
 from reconciler.model.load_report import LoadReport
 from reconciler.model.topic_partition import TopicPartition
@@ -121,10 +124,13 @@ def test_a_topics_rate_is_split_over_its_partitions_by_growth_of_offsets(spark: 
     answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
     path = tmp_path / "prometheus.json"
     path.write_text(json.dumps(answer))
-    task = SampleTask(find_sample_files([str(path)]).files, MINUTE, NOW)
+    from reconciler.balance.sources import read_samples
+
+    samples = read_samples(spark, find_sample_files([str(path)]).files)
+    buckets = buckets_of(with_growth(normalised(samples, bucket_seconds=MINUTE, now=NOW)))
     found = {
-        (row["partition"], int(row["bucket"].replace(tzinfo=UTC).timestamp() - START) // MINUTE): row
-        for row in bucketed_samples(spark, task).selectExpr("*").toLocalIterator()
+        (row["partition"], (-row["bucket_back"] // 10**6 - START) // MINUTE): row
+        for row in buckets.where("samples > 0").collect()
     }
     bytes_in_of = {key: row["bytes_in"] for key, row in found.items()}
     # At 1: (6000 + 6000) / 60 a second, a quarter of the growth was partition 0's. At 3: 600/60 + 12000/120.
