@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 VERSION = "1.25.0"
-FETCH_SECONDS = 240
+FETCH_SECONDS = 120
 PATIENCE_SECONDS = 180
 """A server that is silent for so long hangs: it is ended, and whoever waits for it is told."""
 SETTINGS = {"yaml": {"validate": True, "completion": True, "hover": True, "schemaStore": {"enable": False}}}
@@ -25,16 +25,8 @@ def server_command(folder: Path) -> list[str]:
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         raise NoServer("Node is not installed")
-    fetch = [
-        npm,
-        "install",
-        "--silent",
-        "--no-audit",
-        "--no-fund",
-        "--prefix",
-        str(folder),
-        f"yaml-language-server@{VERSION}",
-    ]
+    quietly = ("--silent", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix", str(folder))
+    fetch = [npm, "install", *quietly, f"yaml-language-server@{VERSION}"]
     try:
         fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
     except subprocess.TimeoutExpired:
