@@ -5,6 +5,7 @@ BENCHMARK_LIVE_TOPICS names how many topics three real brokers hold; 10,000 of t
 """
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -74,6 +75,10 @@ def test_thousands_of_topics_on_real_brokers(
         cells = (name, f"{cost.cpu_seconds:.2f}", wall, f"{cost.peak_megabytes:.0f}", f"{sent.total()}: {kinds}")
         _tell(f"| {' | '.join(cells)} |")
         assert sent.total() < MOST_REQUESTS, "a request a topic"
+    for broker_id in kafka.alive:
+        kafka.kill(broker_id)
+        for log_dir in kafka.log_dirs(broker_id):
+            shutil.rmtree(log_dir, ignore_errors=True)  # longer than a fixture waits for its end
 
 
 def _seconds_since(began: float) -> str:

@@ -1,5 +1,6 @@
 """`reconciler collect` as it is called: what it says, how it ends, and that a signal loses nothing."""
 
+import json
 import os
 import signal
 import subprocess
@@ -36,6 +37,13 @@ def test_rounds_over_an_hour(reconciler: Program, demo: Path) -> None:
     assert len(list((demo / "samples").glob("cluster=demo/date=*/*.parquet"))) == 7
 
 
+def test_json_has_a_line_for_each_round(reconciler: Program, demo: Path) -> None:
+    done = reconciler("collect", "--out", str(demo / "samples"), "--every", "10m", "--for", "20m", "-o", "json")
+    told = [json.loads(line) for line in done.out.splitlines()]
+    assert [set(each) for each in told] == [{"at", "cluster", "failed", "partitions", "replicas", "unknown"}] * 3
+    assert {(each["cluster"], each["partitions"], each["failed"]) for each in told} == {("demo", 480, None)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -44,7 +52,7 @@ def test_rounds_over_an_hour(reconciler: Program, demo: Path) -> None:
         (("--out", "s", "--every", "0s"), "--every 0s would never end"),
         (("--out", "s", "--every", "60"), "is no length of time"),
         (("--out", "s", "--state", "x.json"), "collect works on a cluster"),
-        (("--out", "s", "-o", "json"), "'json'"),
+        (("--out", "s", "-o", "html"), "'html'"),
     ],
 )
 def test_wrong_usage_ends_with_64(reconciler: Program, arguments: tuple[str, ...], words: str) -> None:
