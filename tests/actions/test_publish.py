@@ -122,6 +122,14 @@ def test_several_clusters_have_a_comment_each_and_the_heaviest_label(github: Fak
     assert publish(github, tmp_path, leaders, leaders).code == 1
 
 
+def test_a_token_of_somebody_else_is_told_before_it_makes_a_comment_a_run(github: FakeGitHub, tmp_path: Path) -> None:
+    github.login = "octo-bot"
+    ended = publish(github, tmp_path, sample_plan())
+    assert (ended.code, "give --author 'octo-bot'" in ended.out) == (1, True)
+    assert publish(github, tmp_path, EMPTY, more=("--author", "octo-bot")).code == 0
+    assert github.bodies(7) == [as_markdown.plan(EMPTY)]
+
+
 @pytest.mark.parametrize("page_size", [1, 7])
 def test_its_comment_and_labels_are_found_on_any_page(github: FakeGitHub, tmp_path: Path, page_size: int) -> None:
     github.page_size = page_size

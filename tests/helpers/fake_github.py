@@ -42,6 +42,7 @@ class FakeGitHub:
     requests: list[tuple[str, str]] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     foreign_next: str = ""
+    login: str = AUTHOR
     is_read_only: bool = False
 
     def __enter__(self) -> Self:
@@ -94,7 +95,7 @@ class FakeGitHub:
 
     def _comments(self, method: str, number: int, body: Any) -> tuple[int, Any]:  # noqa: ANN401 - JSON
         if method == "POST":
-            return 201, self.add(number, body["body"])
+            return 201, self.add(number, body["body"], self.login)
         return 200, self.comments[number]
 
     def _labels(self, method: str, number: int, name: str | None, body: Any) -> tuple[int, Any]:  # noqa: ANN401 - JSON

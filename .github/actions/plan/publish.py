@@ -150,6 +150,7 @@ def bring_up_to_date(github: GitHub, number: int, comment: Comment, author: str,
             if not is_new_wanted:
                 return ""
             made = github.send("POST", f"issues/{number}/comments", {"body": comment.body}, is_repeatable=False)
+            _refuse_another(made, author)
             return _address(made)
         except UnknownOutcomeError:
             continue
@@ -222,6 +223,14 @@ def _own(github: GitHub, number: int, comment: Comment, author: str) -> list[Jso
         if is_ours and isinstance(body, str) and body.split("\n")[0].rstrip("\r") == comment.marker:
             found.append(each)
     return sorted(found, key=_id)
+
+
+def _refuse_another(made: Json, author: str) -> None:
+    """Raise PublishError where the new comment is not the author's: no later run would find it, and make another."""
+    user = made.get("user")
+    login = user.get("login") if isinstance(user, dict) else None
+    if isinstance(login, str) and login != author:
+        raise PublishError(f"The token comments as {login}, not as {author}: give --author '{login}'.")
 
 
 def _drop(github: GitHub, comment: Json) -> None:
