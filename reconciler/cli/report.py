@@ -1,5 +1,7 @@
 """Errors as a person, or a program, reads them; never a traceback unless one was asked for."""
 
+import sys
+
 import click
 
 from reconciler.cli.terminal import tell
@@ -45,10 +47,17 @@ def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
     if is_traceback_shown:
         import traceback
 
-        tell("".join(traceback.format_exception(error)))
-    what = visible(f"{type(error).__name__}: {error}".partition("\n")[0])
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        tell("\n".join(visible(_without_secrets(line)) for line in lines))
+    what = visible(_without_secrets(f"{type(error).__name__}: {error}".partition("\n")[0]))
     hint = "" if is_traceback_shown else " Run it again with -v to see the traceback."
     tell(f"error: internal error, please report it: {what} ({INTERNAL_CODE}).{hint}", "auto")
+
+
+def _without_secrets(text: str) -> str:
+    """Return the text without what the Kafka client was told to keep; where it was never loaded, there is nothing."""
+    redact = sys.modules.get("reconciler.admin.client.redact")
+    return text if redact is None else str(redact.without_secrets(text))
 
 
 def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,8 @@ MAX_BYTES = 64 << 20
 _LARGEST = (1 << 63) - 1
 _LARGEST_PARTITION = (1 << 31) - 1
 _SHOWN = 60
+_FORMULA = frozenset("=+-@\t\r")
+_KAFKA_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -62,14 +65,27 @@ def write_offsets(path: str | Path, groups: Mapping[str, Offsets]) -> None:
 def offsets_text(groups: Mapping[str, Offsets]) -> str:
     """Return the CSV: of one group topic,partition,offset; of several with the group first; sorted."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    names = [group_id + key.topic for group_id, offsets in groups.items() for key in offsets]
+    # Of itself the writer quotes a carriage return only where lines end in one.
+    is_quoted = any("\r" in name for name in names)
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL)
     for group_id, offsets in sorted(groups.items()):
         writer.writerows(_rows(offsets.items()) if len(groups) == 1 else _rows(offsets.items(), group_id))
     return text.getvalue()
 
 
 def _rows(offsets: Iterable[tuple[TopicPartition, int]], *before: str) -> list[tuple[str | int, ...]]:
-    return [(*before, topic, partition, offset) for (topic, partition), offset in sorted(offsets)]
+    cells = [*map(_inert, before)]
+    return [(*cells, _inert(topic), partition, offset) for (topic, partition), offset in sorted(offsets)]
+
+
+def _inert(name: str) -> str:
+    """Return the name so that no spreadsheet takes it for a formula; `read_offsets` takes it back."""
+    return f"'{name}" if name[:1] in _FORMULA and not _KAFKA_NAME.fullmatch(name) else name
+
+
+def _meant(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell
 
 
 def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only: str | None) -> str | None:
@@ -80,7 +96,7 @@ def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only:
         row = (only, *row)
     if len(row) != WITH_GROUP:
         return f"a line is topic,partition,offset or group,topic,partition,offset; this one has {len(row)} fields"
-    group_id, topic, partition, offset = (cell.strip() for cell in row)
+    group_id, topic, partition, offset = (_meant(cell.strip()) for cell in row)
     number, position = _integer(partition), _integer(offset)
     if not group_id or not topic or number is None or not 0 <= number <= _LARGEST_PARTITION:
         return f"{_cut(topic)},{_cut(partition)} is no topic and partition"

@@ -110,7 +110,7 @@ def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:
 def problem_line(problem: Problem, *, root: str = "") -> str:
     """Return `severity: message (KR101, file:line)`."""
     where = ", ".join(filter(None, (problem.code, place(problem.at, root))))
-    return f"{problem.severity}: {visible(problem.message)} ({where})"
+    return f"{problem.severity}: {visible(problem.message)} ({visible(where)})"
 
 
 def input_problem(problem: Problem, *, root: str = "") -> str:

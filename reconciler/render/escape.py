@@ -10,11 +10,18 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _SENSITIVE = re.compile(r"password|secret|token|key|jaas|credential", re.IGNORECASE)
 # A word made of these alone is only text in Markdown. A colon may only end it: `http://` links, `:x:` is a picture.
 _PLAIN_WORD = re.compile(r"[(\"']*[\w.,;%/+='()\"→·-]*:?")
+# The first character of a workflow command, in its present form and in its older one.
+_COMMAND = re.compile(r"(?:(?<=\A)|(?<=[ \t])):(?=:[A-Za-z])|#(?=#\[)")
 _LINKED_WORD = re.compile(r"(?i)www\.|gh-\d|(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
 
 def visible(text: str) -> str:
-    """Return the text with every control, format and direction character, and lone surrogates, spelled out."""
+    """Return the text with every control, format and direction character, and lone surrogates, spelled out.
+
+    So is what GitHub's runner would obey in a log: `::` where it begins a line, `##[` anywhere.
+    """
+    if "::" in text or "##[" in text:
+        text = _COMMAND.sub(lambda found: _spelled(found.group()), text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(_spelled(character) if _is_hidden(character) else character for character in text)

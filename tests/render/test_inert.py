@@ -1,0 +1,187 @@
+"""What others wrote does nothing where it is shown: Markdown, HTML, CSV, terminals, logs of workflows, file names.
+
+The oracle reads each output with a parser that is not ours, and compares its structure with that of the same output
+for a harmless name.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from helpers.figures import Tell
+from helpers.fuzz_folder import SNAPSHOT
+from helpers.payloads import PAYLOADS, W
+from helpers.program import Program
+from helpers.sample_plan import sample_plan
+from markdown_it import MarkdownIt
+
+from reconciler.files.checked import Malformed
+from reconciler.files.offsets_csv import offsets_text, read_offsets
+from reconciler.files.plan_reader import plan_from_json
+from reconciler.files.plan_writer import plan_to_json
+from reconciler.model.problem import Location, Problem
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.render import as_json, as_kafka_json, as_markdown, as_plan_html, as_text
+from reconciler.render.escape import visible
+
+pytestmark = pytest.mark.long
+
+T = TypeVar("T")
+HARMLESS = "CANARY-name"
+# What GitHub makes of plain text, beside what Markdown says: mentions, issues, links, commits.
+LIVELY = re.compile(r"@\w|#\d|GH-\d|www\.|://|mailto:|\b[0-9a-f]{40}\b|\$\$|\[\^|:[a-z]+:(?!\d)")
+COMMAND = re.compile(r"^\s*::[A-Za-z]|##\[", re.MULTILINE)
+
+
+def spread(value: T, words: Mapping[str, str]) -> T:
+    """Return the value with these words replaced in all texts that it holds."""
+    if isinstance(value, str) and type(value) is str:
+        for word, other in words.items():
+            value = value.replace(word, other)  # type: ignore[assignment] # a text stays a text
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {each.name: spread(getattr(value, each.name), words) for each in fields(value) if each.init}
+        return replace(value, **changed)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(spread(each, words) for each in value))
+    if isinstance(value, tuple):
+        return tuple(spread(each, words) for each in value)  # type: ignore[return-value]
+    if isinstance(value, Mapping):
+        return {spread(key, words): spread(each, words) for key, each in value.items()}  # type: ignore[return-value]
+    return value
+
+
+def plan_with(name: str) -> Any:  # noqa: ANN401 - a Plan, which `spread` cannot say
+    """Return a plan whose topics, cluster, files, log dirs, values and messages hold that name."""
+    plan = sample_plan()
+    told = Problem("KR801", "the rack clicks of clicks: clicks", Location("clicks.yaml", 3, 1))
+    words = {"clicks": name, "604800000": name, "demo": name, "/d2": f"/{name}"}
+    return spread(replace(plan, warnings=(*plan.warnings, told)), words)
+
+
+def markdown_shape(text: str) -> list[tuple[str, str, str]]:
+    """Return the kinds of token, with the HTML that stands in them."""
+    inline = {"text", "code_inline"}
+    return [(token.type, token.tag, _without_names(token)) for token in _tokens(text) if token.type not in inline]
+
+
+def _tokens(text: str) -> Iterator[Any]:
+    for token in MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text):
+        yield token
+        yield from token.children or ()
+
+
+def _without_names(token: Any) -> str:  # noqa: ANN401 - the library's token
+    if token.type not in {"html_inline", "html_block"}:
+        return ""
+    return re.sub(r"<code>.*?</code>|<!--.*?-->", "", re.sub(r">[^<]*<", "><", token.content), flags=re.DOTALL)
+
+
+class Shape(HTMLParser):
+    """The tags of a page with their attributes' names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, ...]] = []
+        self.comments: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, *sorted(name for name, _ in attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.found.append(("/", tag))
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a terminal, and a workflow's log, show the text and do nothing."""
+    return all(each.isprintable() or each == "\n" for each in text) and COMMAND.search(text) is None
+
+
+def wrong_outputs(name: str) -> list[str]:
+    """Return the outputs of a plan in which that name does something."""
+    plan, tame = plan_with(name), plan_with(HARMLESS)
+    markdown, page = as_markdown.plan(plan), as_plan_html.plan(plan)
+    lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]
+    text, tame_text = as_text.plan(plan, has_stages=True), as_text.plan(tame, has_stages=True)
+    checks = {
+        "Markdown": markdown_shape(markdown) == markdown_shape(as_markdown.plan(tame)) and not lively,
+        "Markdown's length": len(markdown) <= 65_536,
+        "Markdown's characters": all(each.isprintable() or each in "\n\u00a0" for each in markdown),
+        "HTML": Shape(page).found == Shape(as_plan_html.plan(tame)).found,
+        "HTML's comments": len(Shape(page).comments) == len(Shape(as_plan_html.plan(tame)).comments),
+        "text": is_plain(text) and text.count("\n") == tame_text.count("\n"),
+        "JSON": json.loads(as_json.document(plan_to_json(plan))) is not None,
+        "file names": all(re.fullmatch(r"[a-z0-9.-]+", each) for each in as_kafka_json.plan_files(plan)),
+        "a log's line": is_plain(visible(name)),
+    }
+    return [what for what, is_right in checks.items() if not is_right]
+
+
+def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
+    wrong = {what: found for what, name in PAYLOADS.items() if (found := wrong_outputs(name))}
+    assert wrong == {}
+    figures("injection", f"{len(PAYLOADS)} payloads inert in Markdown, HTML, CSV, terminals, workflow logs, file names")
+
+
+def test_no_name_of_a_group_or_its_members_does_anything_on_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, wrong = Program(capsys), []
+    for what, name in PAYLOADS.items():
+        (tmp_path / "s.json").write_text(json.dumps(with_group(name)), "utf-8")
+        for verb in ("list", "describe", "lag"):
+            ended = program("groups", verb, "--state", "s.json")
+            if ended.code != 0 or W not in ended.out or not is_plain(ended.out) or not is_plain(ended.err):
+                wrong.append((what, verb, ended))
+    assert wrong == []
+
+
+def with_group(name: str) -> dict[str, Any]:
+    """Return a snapshot whose topic, group, client id, host and rack are that name."""
+    member = {"memberId": name, "clientId": name, "host": name, "instanceId": name, "rack": name}
+    group = SNAPSHOT["groups"][0] | {
+        "groupId": name,
+        "state": "Stable",
+        "members": [member | {"subscription": [name], "assignment": {name: [0]}}],
+        "offsets": {name: {"0": 40}},
+    }
+    topic = SNAPSHOT["topics"][0] | {"name": name, "configs": {"x": name}}
+    brokers = [broker | {"rack": name, "host": name} for broker in SNAPSHOT["brokers"]]
+    return SNAPSHOT | {"groups": [group], "topics": [topic], "brokers": brokers}
+
+
+def test_no_name_is_a_formula_in_a_csv_and_all_are_read_back(tmp_path: Path) -> None:
+    for what, name in PAYLOADS.items():
+        groups = {name: {TopicPartition(name, 0): 5}, "other": {TopicPartition("t", 1): 7}}
+        text = offsets_text(groups)
+        cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+        assert len(cells) == 8, what
+        assert not any(cell[:1] in {"=", "+", "-", "@", "\t", "\r"} for cell in cells), what
+        if name == name.strip() and "\0" not in name:
+            (tmp_path / "o.csv").write_text(text, "utf-8", newline="")
+            assert read_offsets(tmp_path / "o.csv", ()) == groups, what
+
+
+def test_no_cluster_of_a_plan_is_a_way_out_of_its_folder() -> None:
+    for name in ("../x", "/etc/x", "..", ".", "", "a/b", "a\\b", "c:x", "x\0", "x\n", "\x1b[2J"):
+        document = plan_to_json(replace(sample_plan(), cluster_name=name))
+        with pytest.raises(Malformed):
+            plan_from_json(document)
+
+
+def test_the_table_holds_forty_payloads_and_more() -> None:
+    assert len(set(PAYLOADS.values())) == len(PAYLOADS) >= 40
+    assert all(W in payload for payload in PAYLOADS.values())
