@@ -25,7 +25,7 @@ def command(context: click.Context, *, detailed_exitcode: bool) -> int:
     from reconciler.render import as_json, as_markdown, as_text
     from reconciler.workflow.diff import find_differences
 
-    with reading() as progress:
+    with reading("comparing") as progress:
         found = find_differences(asked.inputs, progress=progress)
     if asked.is_json:
         write(as_json.changes(found.changes, found.fields))

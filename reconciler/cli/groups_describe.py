@@ -27,10 +27,12 @@ def command(context: click.Context, group_ids: tuple[str, ...], plan: str | None
     Without a GROUP, all of them. A dash is what is not known: a partition without a commit has no lag.
     """
     asked = asked_for(context)
+    from reconciler.cli.progress import reading
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 
-    seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
+    with reading():
+        seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
     if asked.is_json:
         write(as_group_state_json.described(seen.groups, seen.warnings))
     else:

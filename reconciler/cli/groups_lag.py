@@ -25,10 +25,12 @@ def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
     Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
     """
     asked = asked_for(context)
+    from reconciler.cli.progress import reading
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 
-    seen = groups_seen(asked.inputs, group_ids)
+    with reading():
+        seen = groups_seen(asked.inputs, group_ids)
     if asked.is_json:
         write(as_group_state_json.lags(seen.groups, seen.warnings))
     else:

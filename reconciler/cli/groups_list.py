@@ -20,10 +20,12 @@ Examples:
 def command(context: click.Context) -> int:
     """List every group that this user may see, of a cluster or a snapshot."""
     asked = asked_for(context)
+    from reconciler.cli.progress import reading
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 
-    seen = groups_seen(asked.inputs)
+    with reading():
+        seen = groups_seen(asked.inputs)
     if asked.is_json:
         write(as_group_state_json.overview(seen.groups, seen.warnings))
     else:

@@ -84,10 +84,12 @@ def command(
 
 
 def _simulate_groups(asked: Asked, question: "Question") -> None:
+    from reconciler.cli.progress import reading
     from reconciler.render import as_groups, as_groups_json, as_groups_markdown
     from reconciler.workflow.groups_simulate import compare_groups
 
-    compared = compare_groups(asked.inputs, question)
+    with reading():
+        compared = compare_groups(asked.inputs, question)
     if asked.is_json:
         write(as_groups_json.comparisons(compared))
     elif asked.output == MARKDOWN:

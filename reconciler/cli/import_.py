@@ -63,5 +63,5 @@ def _of_cluster(asked: Asked) -> "Imported":
     from reconciler.cli.progress import reading
     from reconciler.workflow.importing import import_cluster
 
-    with reading() as progress:
+    with reading("finding rules") as progress:
         return import_cluster(asked.inputs, progress=progress)

@@ -72,7 +72,7 @@ def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Plan
     from reconciler.cli.progress import reading
     from reconciler.workflow.plan import make_plan
 
-    with reading() as progress:
+    with reading("planning") as progress:
         return make_plan(asked.inputs, only=only, loads=loads, progress=progress)
 
 
@@ -85,7 +85,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
         supposed = suppositions(texts)
     except NotASupposition as error:
         raise click.BadParameter(str(error), param_hint="--what-if") from None
-    with reading() as progress:
+    with reading("planning") as progress:
         outcome = plan_if(asked.inputs, supposed, only=only, loads=loads, progress=progress)
     if isinstance(outcome, Unplannable):
         _show_supposed(outcome.what_if, asked)

@@ -9,22 +9,31 @@ from reconciler.cli.terminal import tell
 from reconciler.model.run import RunProgress
 from reconciler.render.units import duration, number, rate, size
 
+LAST_READ = "groups"
+"""What is read last of a cluster."""
+
 
 @contextmanager
-def reading() -> Iterator[ProgressHook | None]:
-    """Yield a hook that shows what is read of a cluster; None where nobody watches."""
+def reading(then: str = "") -> Iterator[ProgressHook | None]:
+    """Yield a hook that shows what is read of a cluster; None where nobody watches.
+
+    `then` says what follows in the same block, such as `planning`: it is shown once all is read.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("reading {task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("the cluster", total=None)
+        task = shown.add_task(f"reading, {then}" if then else "reading", total=None)
 
         def told(what: str, done: int, total: int) -> None:
-            shown.update(task, description=what, completed=done, total=total)
+            if then and what == LAST_READ and done == total:
+                shown.reset(task, total=None, description=then)
+            else:
+                shown.update(task, description=f"reading {what}", completed=done, total=total)
 
         yield told
 

@@ -129,7 +129,7 @@ def _prove(asked: Asked, plan_path: str, loads: str | None, statistic: Statistic
 
     plan = saved_plan(plan_path)
     at = LoadsAt(loads, statistic) if loads is not None else None
-    with reading() as progress:
+    with reading("proving") as progress:
         verdict = prove_plan(asked.inputs, plan, loads=at, progress=progress)
     write(as_proof.json(verdict) if asked.is_json else as_proof.text(verdict))
     return Exit.DONE if verdict.is_proved else Exit.ERROR

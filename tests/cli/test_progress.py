@@ -1,4 +1,12 @@
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from helpers.command_line import reconciler
 
 from reconciler.cli.progress import progress_text, reading, running
 from reconciler.model.run import RunProgress
@@ -24,3 +32,48 @@ def test_where_nobody_watches_a_stage_is_told_once_at_its_start_and_its_end(caps
 def test_where_nobody_watches_reading_says_nothing() -> None:
     with reading() as hook:
         assert hook is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("verb", "work"), [("plan", b"planning"), ("diff", b"comparing"), ("groups list", b"reading")])
+def test_whoever_waits_at_a_terminal_sees_what_is_being_done(verb: str, work: bytes, tmp_path: Path) -> None:
+    reconciler("init", "--demo", cwd=tmp_path)
+    terminal, stderr = os.openpty()
+    command = [sys.executable, "-m", "reconciler", *verb.split(), "--state", "desired-state/demo/snapshot.json"]
+    env = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, env=env) as running:
+        os.close(stderr)
+        shown = read_all(terminal)
+        out, _ = running.communicate(timeout=120)
+    assert running.returncode == 0
+    assert work in shown
+    assert b"\x1b[2K" in shown  # the bar is taken off again
+    assert b"\x1b" not in out
+
+
+def read_all(terminal: int) -> bytes:
+    """Return what is shown on a terminal until its other end is closed."""
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux tells that the other end is closed
+        while block := os.read(terminal, 65536):
+            shown += block
+    os.close(terminal)
+    return shown
+
+
+def test_once_all_is_read_what_follows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = _Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    with reading("planning") as hook:
+        assert hook is not None
+        for what in ("topics", "groups"):
+            hook(what, 0, 1)
+            hook(what, 1, 1)
+    shown = screen.getvalue()
+    assert [word for word in ("reading, planning", "planning") if word not in shown] == []
+    assert shown.rindex("planning") > shown.index("reading")
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
