@@ -44,9 +44,36 @@ def refuse_unsafe_way_back(plan: Plan, observed: Cluster, desired: Desired) -> N
 
 
 def _as_we_know_it(observed: Cluster) -> Cluster:
-    """Return the cluster without overrides that only another version of Kafka takes; it judges those itself."""
-    topics = {name: replace(topic, configs=taken(topic.configs)) for name, topic in observed.topics.items()}
+    """Return the cluster as a plan takes it: what is in flight has arrived.
+
+    Overrides that only another version of Kafka takes are left out; it judges those itself.
+    """
+    topics = {
+        name: replace(
+            topic,
+            configs=taken(topic.configs),
+            partitions=tuple(_arrived(each, observed) if each.is_reassigning else each for each in topic.partitions),
+        )
+        for name, topic in observed.topics.items()
+    }
     return replace(observed, topics=topics)
+
+
+def _arrived(partition: Partition, observed: Cluster) -> Partition:
+    """Return the partition at its target, with all replicas in sync that live; a run waits for that."""
+    target = partition.target_replicas
+    isr = tuple(replica for replica in target if observed.is_alive(replica))
+    dirs = dict(zip(partition.replicas, partition.log_dirs, strict=False))
+    return replace(
+        partition,
+        leader=partition.leader if partition.leader in isr else next(iter(isr), None),
+        replicas=target,
+        isr=isr,
+        adding_replicas=(),
+        removing_replicas=(),
+        sizes=tuple(partition.size_on(replica) for replica in target) if partition.sizes else (),
+        log_dirs=tuple(dirs.get(replica) for replica in target) if dirs else (),
+    )
 
 
 def _change_as_we_know_it(change: TopicChange) -> TopicChange:
