@@ -74,11 +74,11 @@ def test_a_login_without_a_password_is_refused() -> None:
     assert told.startswith("SASL_PLAINTEXT needs a login: write sasl.username and sasl.password")
 
 
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM"])
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "SCRAM-SHA-1"])
 def test_a_mechanism_that_is_not_supported_is_refused(mechanism: str) -> None:
     (told,) = problems({**SASL, "sasl.mechanism": mechanism})
     assert f"sasl.mechanism is {mechanism}" in told
-    assert "supported are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512." in told
+    assert "supported are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM." in told
 
 
 def test_numbers_are_numbers() -> None:

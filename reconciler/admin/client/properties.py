@@ -7,16 +7,27 @@ import ssl
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+from reconciler.admin.client import oauth
 from reconciler.model.problem import InvalidInput, Problem
 
 logger = logging.getLogger(__name__)
 
 CODE = "KR620"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-SECRETS = ("sasl.password", "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.password")
+PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OAUTHBEARER, AWS_MSK_IAM = "OAUTHBEARER", "AWS_MSK_IAM"
+MECHANISMS = (*PASSWORD_MECHANISMS, OAUTHBEARER, AWS_MSK_IAM)
+SECRETS = (
+    "sasl.password",
+    "sasl.jaas.config",
+    "ssl.key.password",
+    "ssl.keystore.key",
+    "ssl.keystore.password",
+    "ssl.truststore.password",
+)
 DEFAULT_PORT = 9092
 
 MILLISECONDS = {
@@ -45,7 +56,7 @@ SSL = (
     "ssl.certificate.location",
     "ssl.key.location",
 )
-KNOWN = ("bootstrap.servers", "client.id", "security.protocol", *SASL, *SSL, *MILLISECONDS, *BYTES)
+KNOWN = ("bootstrap.servers", "client.id", "security.protocol", *SASL, *oauth.PROPERTIES, *SSL, *MILLISECONDS, *BYTES)
 # They tune the Java client or librdkafka and mean nothing here: ignored, with a warning.
 IGNORED = (
     "acks",
@@ -172,7 +183,17 @@ class _Reader:
                 f"sasl.mechanism is {mechanism} (Kafka's default is GSSAPI): supported are {', '.join(MECHANISMS)}."
             )
             return {}
+        if mechanism == OAUTHBEARER:
+            return self._token_login(mechanism)
+        if mechanism == AWS_MSK_IAM:
+            return self._iam_login(mechanism, protocol)
         jaas = self._jaas()
+        if self.given.get("sasl.jaas.config") and not jaas:
+            self._refuse(
+                'sasl.jaas.config is not of the form `MODULE required username="…" password="…";`. Correct it, or '
+                "write sasl.username and sasl.password."
+            )
+            return {}
         user = self.given.get("sasl.username", jaas.get("username", ""))
         password = self.given.get("sasl.password", jaas.get("password", ""))
         if not user or not password:
@@ -181,6 +202,26 @@ class _Reader:
                 "or sasl.jaas.config with both, as in Java's client.properties."
             )
         return {"sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": password}
+
+    def _token_login(self, mechanism: str) -> dict[str, object]:
+        source = oauth.token_source(self.given, self._jaas())
+        if isinstance(source, str):
+            self._refuse(source)
+            return {}
+        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": oauth.TokenProvider(source)}
+
+    def _iam_login(self, mechanism: str, protocol: str) -> dict[str, object]:
+        options = sorted(self._jaas())
+        if protocol != "SASL_SSL":
+            self._refuse(f"{mechanism} needs security.protocol SASL_SSL, not {protocol}.")
+        if options:
+            self._refuse(
+                f"sasl.jaas.config sets {', '.join(options)}, which is not known here: set AWS_PROFILE, or AWS's other "
+                "variables, and leave the options of IAMLoginModule out."
+            )
+        if find_spec("botocore") is None:
+            self._refuse(f"{mechanism} needs AWS's library, which is not installed: pip install botocore")
+        return {"sasl_mechanism": mechanism}
 
     def ssl_context(self, protocol: str) -> ssl.SSLContext | None:
         """Return the context for TLS, None where the protocol has none."""
@@ -194,6 +235,8 @@ class _Reader:
                     "read here. Export it as PEM, for example with `keytool -exportcert -rfc`, "
                     f"and set ssl.{side}.type to PEM."
                 )
+        for name in self._files_of_no_kind():
+            self._refuse(f"{name} names {self.given[name]}, which is no file. Correct the path.")
         if self.problems:
             return None
         return self._attempt("certificates", self._build_context)
@@ -201,7 +244,13 @@ class _Reader:
     def secrets(self) -> tuple[str, ...]:
         """Return the texts that may never be logged."""
         named = [self.given[name] for name in SECRETS if self.given.get(name)]
-        return tuple(sorted({*named, *filter(None, [self._jaas().get("password")])}))
+        jaas = self._jaas()
+        return tuple(sorted({*named, *filter(None, [jaas.get("password")]), *oauth.secrets_of(self.given, jaas)}))
+
+    def _files_of_no_kind(self) -> list[str]:
+        """Return the properties that name what is there, but is no file: reading it might never end."""
+        named = [name for name in SSL if name.endswith(".location") and self.given.get(name)]
+        return [name for name in named if Path(self.given[name]).exists() and not Path(self.given[name]).is_file()]
 
     def _build_context(self) -> ssl.SSLContext:
         authorities = self.given.get("ssl.truststore.location") or self.given.get("ssl.ca.location")

@@ -21,6 +21,7 @@ from reconciler.admin.client.errors import (
     name_of,
 )
 from reconciler.admin.client.last_answer import keep_last_answers
+from reconciler.admin.client.oauth import TokenProvider
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.reach import Server, reachable, shown
 from reconciler.admin.client.redact import hide_in_logs, without_secrets
@@ -235,6 +236,9 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> W
     setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
     hide_in_logs(*connection.secrets)
     keep_last_answers()
+    provider = connection.options.get("sasl_oauth_token_provider")
+    if isinstance(provider, TokenProvider):
+        provider.token()  # told here, in words, rather than by a thread of the library that cannot log in
     servers = reachable(connection.servers)
     started: list[KafkaNetClient] = []
 

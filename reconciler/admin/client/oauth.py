@@ -1,0 +1,146 @@
+"""Tokens for SASL/OAUTHBEARER: of a file, of an OpenID provider (client credentials), or, for tests, not signed."""
+
+import base64
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from reconciler.admin.client.redact import hide_in_logs
+from reconciler.model.problem import ClusterUnavailable
+
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+CLIENT_ID = ("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.id", "clientId")
+CLIENT_SECRET = ("sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.client.secret", "clientSecret")
+SCOPE = ("sasl.oauthbearer.scope", "scope")
+UNSIGNED = "unsecuredLoginStringClaim_sub"
+PROPERTIES = (
+    ENDPOINT,
+    *(name for names in (CLIENT_ID, CLIENT_SECRET, SCOPE) for name in names if "." in name),
+    "sasl.oauthbearer.method",
+)
+LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+WAYS = (
+    f"write {ENDPOINT} (https://…, or file:///… for a token that something else renews) and, for https, "
+    f"{CLIENT_ID[0]} and {CLIENT_SECRET[0]}, or clientId and clientSecret in sasl.jaas.config"
+)
+ANSWER_SECONDS = 10.0
+MOST_BYTES = 1 << 20
+# A token is asked for anew after this share of its life, as in Java's login.refresh.window.factor.
+KEPT_FOR = 0.8
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class TokenUnavailable(ClusterUnavailable):
+    """No token can be had, so that nobody can log in."""
+
+    code = "KR605"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, and for how many seconds it is good."""
+
+    text: str
+    seconds: float
+
+
+class TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # the library has no types
+    """Keeps a token until most of its life is over."""
+
+    def __init__(self, fetch: Callable[[], Token], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._fetch, self._clock = fetch, clock
+        self._kept: Token | None = None
+        self._until = 0.0
+
+    def token(self) -> str:
+        """Return a token that is good now; TokenUnavailable says why there is none."""
+        if self._kept is None or self._clock() >= self._until:
+            self._kept = self._fetch()
+            self._until = self._clock() + self._kept.seconds * KEPT_FOR
+            hide_in_logs(self._kept.text)
+        return self._kept.text
+
+
+def token_source(given: Mapping[str, str], jaas: Mapping[str, str]) -> Callable[[], Token] | str:
+    """Return what fetches a token as these properties say, or a sentence on what is wrong with them."""
+    endpoint = given.get(ENDPOINT, "")
+    if not endpoint and jaas.get(UNSIGNED):
+        subject = jaas[UNSIGNED]
+        return lambda: unsigned(subject, time.time())
+    parts = urlsplit(endpoint)
+    if parts.username or parts.password:
+        return f"{ENDPOINT} holds a user or a password: write them as {CLIENT_ID[0]} and {CLIENT_SECRET[0]}."
+    if parts.scheme == "file" and parts.path:
+        return lambda: _of_file(Path(parts.path))
+    if parts.scheme == "http" and parts.hostname not in _LOCAL:
+        return f"{ENDPOINT} is http://: a secret would cross the network in the clear. Write https://."
+    user, secret = _first(given, jaas, CLIENT_ID), _first(given, jaas, CLIENT_SECRET)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not user or not secret:
+        return f"OAUTHBEARER needs a way to a token: {WAYS}."
+    scope = _first(given, jaas, SCOPE)
+    return lambda: _of_provider(endpoint, user, secret, scope)
+
+
+def secrets_of(given: Mapping[str, str], jaas: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the client secrets that may never be shown."""
+    return tuple(filter(None, (_first(given, {}, CLIENT_SECRET), _first({}, jaas, CLIENT_SECRET))))
+
+
+def unsigned(subject: str, now: float) -> Token:
+    """Return a token that nobody signed, which only brokers take that are set up for tests."""
+    claims = {"sub": subject, "iat": int(now), "exp": int(now) + 3600}
+    parts = (json.dumps(part, separators=(",", ":")).encode() for part in ({"alg": "none"}, claims))
+    return Token(".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + ".", 3600)
+
+
+def _first(given: Mapping[str, str], jaas: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((found for name in names if (found := given.get(name) or jaas.get(name))), "")
+
+
+def _of_file(path: Path) -> Token:
+    try:
+        if not path.is_file():
+            raise TokenUnavailable(f"{ENDPOINT} names {path}, which is no file. Correct the path.")
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES).decode("ascii").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no token"
+        raise TokenUnavailable(f"{ENDPOINT} names {path}, which cannot be read: {reason}.") from None
+    if not text or any(each.isspace() for each in text):
+        raise TokenUnavailable(f"{ENDPOINT} names {path}, which holds no token: one line of JWT.")
+    # Whatever renews the file decides how long: it is read again for each connection a minute later.
+    return Token(text, 60)
+
+
+def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
+    form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
+    login = base64.b64encode(f"{user}:{secret}".encode()).decode()
+    hide_in_logs(login)
+    request = urllib.request.Request(  # noqa: S310 - `token_source` let https, and http to this machine, through
+        endpoint, urlencode(form).encode(), {"Authorization": f"Basic {login}", "Accept": "application/json"}
+    )
+    where = urlsplit(endpoint)
+    told = f"The token endpoint {where.scheme}://{where.hostname} "
+    try:
+        context = ssl.create_default_context()
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS, context=context) as response:  # noqa: S310 - as above
+            answer = json.loads(response.read(MOST_BYTES))
+        return Token(str(answer["access_token"]), float(answer.get("expires_in", 60)))
+    except urllib.error.HTTPError as error:
+        raise TokenUnavailable(f"{told}answered {error.code}: check the client's id, secret and scope.") from None
+    except (OSError, urllib.error.URLError) as error:
+        reason = getattr(error, "reason", error)
+        raise TokenUnavailable(
+            f"{told}does not answer: {type(reason).__name__}. Check its name and the network."
+        ) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise TokenUnavailable(f"{told}answered something that holds no access_token.") from None

@@ -1,0 +1,194 @@
+"""OAUTHBEARER and AWS MSK IAM: what each property comes to, and every combination that cannot work in a sentence."""
+
+import base64
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from kafka.net.sasl import SASL_MECHANISMS
+from kafka.net.sasl.oauth import SaslMechanismOAuth
+
+from reconciler.admin.client import oauth, properties
+from reconciler.admin.client.oauth import Token, TokenProvider, TokenUnavailable
+from reconciler.admin.client.properties import MECHANISMS, translate
+from reconciler.model.problem import InvalidInput
+
+BASE = {"bootstrap.servers": "k:9093", "security.protocol": "SASL_SSL"}
+TOKENS = {**BASE, "sasl.mechanism": "OAUTHBEARER"}
+SECRET = "c4n4ry-secret"  # noqa: S105 - looked for, never used
+
+
+@dataclass
+class Endpoint:
+    """An OpenID provider's token endpoint on this machine: what it answers, and what it was asked."""
+
+    url: str = ""
+    status: int = 200
+    answer: bytes = b'{"access_token": "t0ken", "expires_in": 100}'
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    found = Endpoint()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            found.asked.append((self.headers["Authorization"], body))
+            self.send_response(found.status)
+            self.end_headers()
+            self.wfile.write(found.answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    found.url = f"http://127.0.0.1:{server.server_port}/token"
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+def provider_of(given: Mapping[str, str]) -> TokenProvider:
+    provider = translate(given).options["sasl_oauth_token_provider"]
+    assert isinstance(provider, TokenProvider)
+    return provider
+
+
+def refusal(given: Mapping[str, str]) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        translate(given)
+    (told,) = refused.value.problems
+    return told.message
+
+
+def test_every_mechanism_of_ours_is_one_of_the_library() -> None:
+    assert set(MECHANISMS) <= set(SASL_MECHANISMS)
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        {names[0]: "me", secret[0]: SECRET}
+        for names, secret in [(oauth.CLIENT_ID, oauth.CLIENT_SECRET), (oauth.CLIENT_ID[1:], oauth.CLIENT_SECRET[1:])]
+    ]
+    + [{"sasl.jaas.config": f'{oauth.LOGIN_MODULE} required clientId="me" clientSecret="{SECRET}" scope="kafka";'}],
+)
+def test_a_client_and_its_secret_get_a_token(endpoint: Endpoint, login: Mapping[str, str]) -> None:
+    given = {**TOKENS, oauth.ENDPOINT: endpoint.url, **login}
+    assert SECRET in translate(given).secrets
+    provider = provider_of(given)
+    assert [provider.token(), provider.token()] == ["t0ken", "t0ken"]
+    ((basic, body),) = endpoint.asked
+    assert base64.b64decode(basic.removeprefix("Basic ")).decode() == f"me:{SECRET}"
+    assert body.startswith("grant_type=client_credentials")
+    assert ("scope=kafka" in body) == ("sasl.jaas.config" in login)
+    assert SaslMechanismOAuth(sasl_oauth_token_provider=provider).auth_bytes() == b"n,,\x01auth=Bearer t0ken\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "says"),
+    [
+        (401, b"{}", "answered 401: check the client's id, secret and scope"),
+        (200, b"<html>", "holds no access_token"),
+        (200, b"[]", "holds no access_token"),
+        (200, b'{"token": "x"}', "holds no access_token"),
+        (200, b"[" * 100_000, "holds no access_token"),
+    ],
+)
+def test_an_endpoint_without_a_token_is_told_without_the_secret(
+    endpoint: Endpoint, status: int, answer: bytes, says: str
+) -> None:
+    endpoint.status, endpoint.answer = status, answer
+    given = {**TOKENS, oauth.ENDPOINT: endpoint.url, oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
+    with pytest.raises(TokenUnavailable, match=says) as error:
+        provider_of(given).token()
+    assert SECRET not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_an_endpoint_that_is_not_there_is_told() -> None:
+    given = {**TOKENS, oauth.ENDPOINT: "http://127.0.0.1:9/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
+    with pytest.raises(TokenUnavailable, match="does not answer"):
+        provider_of(given).token()
+
+
+def test_a_token_is_kept_for_most_of_its_life() -> None:
+    now, fetched = [0.0], iter((Token("one", 100), Token("two", 100)))
+    provider = TokenProvider(lambda: next(fetched), lambda: now[0])
+    told = []
+    for second in (0, 79, 80, 159):
+        now[0] = second
+        told.append(provider.token())
+    assert told == ["one", "one", "two", "two"]
+
+
+def test_a_token_in_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "jwt").write_text("a.b.c\n", "utf-8")
+    assert provider_of({**TOKENS, oauth.ENDPOINT: f"file://{tmp_path}/jwt"}).token() == "a.b.c"
+    for name, content in {"empty": b"", "two": b"a b", "bytes": b"\xff"}.items():
+        (tmp_path / name).write_bytes(content)
+    for name in ("empty", "two", "bytes", "gone", ""):
+        with pytest.raises(TokenUnavailable, match=r"token\.endpoint\.url names"):
+            provider_of({**TOKENS, oauth.ENDPOINT: f"file://{tmp_path}/{name}"}).token()
+
+
+def test_a_token_that_nobody_signed_is_made_for_tests() -> None:
+    text = f'{oauth.LOGIN_MODULE} required {oauth.UNSIGNED}="ada";'
+    head, claims, signature = provider_of({**TOKENS, "sasl.jaas.config": text}).token().split(".")
+    read = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, claims)]
+    assert (read[0], read[1]["sub"], signature) == ({"alg": "none"}, "ada", "")
+    assert read[1]["exp"] > read[1]["iat"]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({}, "OAUTHBEARER needs a way to a token: write sasl.oauthbearer.token.endpoint.url"),
+        ({oauth.ENDPOINT: "https://x/t"}, "OAUTHBEARER needs a way to a token"),
+        ({oauth.ENDPOINT: "https://x/t", oauth.CLIENT_ID[0]: "me"}, "OAUTHBEARER needs a way to a token"),
+        (
+            {oauth.ENDPOINT: "ftp://x/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: "s"},
+            "needs a way to a token",
+        ),
+        ({oauth.ENDPOINT: "http://x/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: "s"}, "Write https://."),
+        ({oauth.ENDPOINT: f"https://me:{SECRET}@x/t"}, "holds a user or a password"),
+    ],
+)
+def test_a_login_by_token_that_cannot_be_is_refused(more: Mapping[str, str], says: str) -> None:
+    told = refusal({**TOKENS, **more})
+    assert says in told
+    assert SECRET not in told
+
+
+def test_iam_needs_encryption_and_no_options_and_the_library_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    iam = {**BASE, "sasl.mechanism": "AWS_MSK_IAM"}
+    monkeypatch.setattr(properties, "find_spec", lambda _: None)
+    assert refusal(iam) == "AWS_MSK_IAM needs AWS's library, which is not installed: pip install botocore"
+    monkeypatch.setattr(properties, "find_spec", lambda _: ModuleType("botocore"))
+    assert translate(iam).options["sasl_mechanism"] == "AWS_MSK_IAM"
+    assert refusal({**iam, "security.protocol": "SASL_PLAINTEXT"}) == (
+        "AWS_MSK_IAM needs security.protocol SASL_SSL, not SASL_PLAINTEXT."
+    )
+    module = "software.amazon.msk.auth.iam.IAMLoginModule required"
+    assert translate({**iam, "sasl.jaas.config": f"{module};"}).options["sasl_mechanism"] == "AWS_MSK_IAM"
+    assert "set AWS_PROFILE" in refusal({**iam, "sasl.jaas.config": f'{module} awsProfileName="x";'})
+
+
+def test_a_jaas_text_of_another_form_is_refused_without_its_secret() -> None:
+    scram = {**BASE, "sasl.mechanism": "SCRAM-SHA-512"}
+    told = refusal({**scram, "sasl.jaas.config": f"password={SECRET}"})
+    assert "is not of the form" in told
+    assert SECRET not in told
+
+
+def test_certificates_that_are_no_file_are_refused_not_waited_for() -> None:
+    given = {"bootstrap.servers": "k", "security.protocol": "SSL", "ssl.ca.location": "/dev/zero"}
+    assert refusal(given) == "ssl.ca.location names /dev/zero, which is no file. Correct the path."
