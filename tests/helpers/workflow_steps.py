@@ -5,7 +5,7 @@
     job.result, job.summary, job.artifacts["plan-demo"]
 
 Each `run:` is a bash of its own, as the runner starts it; `uses:` of an action in the repository is followed. Of other
-people's actions three are known: a checkout (the workspace is there), a Python (this one), and what uploads artifacts.
+people's actions four are known: a checkout (the workspace is there), a Python (this one), artifacts up and down.
 """
 
 import os
@@ -211,22 +211,31 @@ def _nothing(_: _Run, __: Mapping[str, str]) -> None:
 
 
 def _upload(run: _Run, given: Mapping[str, str]) -> None:
-    path = run.runner.workspace / given["path"]
-    if not path.exists():
-        if given.get("if-no-files-found", "warn") == "error":
-            run.job.result = "failure"
-            run.job.log += f"No files were found with the provided path: {given['path']}\n"
-        return
-    kept = run.runner.artifacts / given["name"]
-    kept.mkdir(parents=True, exist_ok=True)
+    found = [run.runner.workspace / path for path in given["path"].split()]
+    there = [path for path in found if path.exists()]
+    if not there and given.get("if-no-files-found", "warn") == "error":
+        run.job.result = "failure"
+        run.job.log += f"No files were found with the provided path: {given['path']}\n"
+    for path in there:
+        _copied(path, run.runner.artifacts / given["name"])
+
+
+def _download(run: _Run, given: Mapping[str, str]) -> None:
+    for artifact in sorted(run.runner.artifacts.glob(given["pattern"])):
+        _copied(artifact, run.runner.workspace / given["path"] / artifact.name)
+
+
+def _copied(path: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
-        shutil.copytree(path, kept, dirs_exist_ok=True)
+        shutil.copytree(path, folder, dirs_exist_ok=True)
     else:
-        shutil.copy(path, kept)
+        shutil.copy(path, folder)
 
 
 KNOWN: Mapping[str, Callable[[_Run, Mapping[str, str]], None]] = {
     "actions/checkout": _nothing,
     "actions/setup-python": _nothing,
     "actions/upload-artifact": _upload,
+    "actions/download-artifact": _download,
 }

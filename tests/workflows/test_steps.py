@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers.fake_github import FakeGitHub
 from helpers.workflow_steps import WorkflowSteps
 
 pytestmark = pytest.mark.long
@@ -119,6 +120,30 @@ def test_a_forks_pull_request_gets_its_plan_in_the_summary_and_as_an_artifact(st
     assert plan["id"] in job.summary
     assert plan["summary"]["replicaMoves"] > 0
     assert TOKEN not in job.log + job.summary
+
+
+def test_a_pull_request_of_the_repository_gets_one_comment_and_labels(steps: WorkflowSteps, tmp_path: Path) -> None:
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    own = {"pull_request": {"head": {"repo": {"full_name": "acme/kafka"}}}}
+    github = EVENT["github"]
+    assert isinstance(github, Mapping)
+    steps.event = {"github": {**github, "event": own}}
+    with FakeGitHub(TOKEN) as fake:
+        steps.environment = {**steps.environment, "GITHUB_API_URL": fake.address, "GITHUB_EVENT_PATH": str(event)}
+        fake.labels[7] = ["team-payments", "plan: no changes"]
+        assert steps.run("plan.yml", "plan", DEMO).result == "success"
+        assert fake.requests == []
+        for _ in range(2):
+            job = steps.run("plan.yml", "comment", {}, needs={"plan": "success"})
+            assert job.result == "success", job.log
+        (body,) = fake.bodies(7)
+        assert body == (steps.artifacts / "proposed-plan-demo" / "plan.md").read_text()
+        assert sorted(fake.labels[7]) == ["plan: irreversible", "plan: moves data", "team-payments"]
+
+
+def test_a_forks_pull_request_gets_no_comment(steps: WorkflowSteps) -> None:
+    assert steps.run("plan.yml", "comment", {}, needs={"plan": "success"}).result == "skipped"
 
 
 def test_a_wrong_file_stops_the_pull_requests_job_with_an_error(steps: WorkflowSteps) -> None:
