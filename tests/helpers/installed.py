@@ -63,13 +63,19 @@ class Installed:
 
 def installed_in(folder: Path) -> Installed:
     """Build the wheel and install it, without any extra, into an environment of its own below that folder."""
-    _pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
-    (wheel,) = folder.glob("*.whl")
+    wheel = wheel_of(ROOT, folder)
     environment = folder / "environment"
     _run(sys.executable, "-m", "venv", "--without-pip", str(environment))
     # Not compiled: most of what the solver brings along is never imported.
     _pip("--python", str(environment / "bin" / "python"), "install", "--no-compile", str(wheel))
     return Installed(wheel, environment)
+
+
+def wheel_of(source: Path, folder: Path) -> Path:
+    """Build the wheel of the package in that source into a folder, and return it."""
+    _pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def _pip(*arguments: str) -> None:

@@ -53,6 +53,7 @@ def test_from_an_empty_folder_to_a_cluster_that_is_as_declared(installed: Instal
     assert "clicks" in run("show", "plan.json")
     assert "`clicks`" in run("show", "plan.json", "-o", "markdown")
     assert json.loads(run("show", "plan.json", "-o", "json")) == plan
+    assert "<html" in run("show", "plan.json", "-o", "html")
     run("show", "plan.json", "-o", "kafka-json", "--out", "kafka")
     assert "Proved" in run("show", "plan.json", "--prove")
     assert "3 of 3 stages" in run("apply", "plan.json", "--yes")
