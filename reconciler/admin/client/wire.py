@@ -317,9 +317,12 @@ def _refusal(error: Exception, servers: Sequence[Server], connection: Connection
     where = ",".join(map(shown, servers))
     protocol = str(connection.options["security_protocol"])
     if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
+        is_named = connection.user is not None
+        who = f" of user {connection.user}" if is_named else ""
+        check = "sasl.username, sasl.password" if is_named else "whose token or credentials they are"
         return ClusterUnavailable(
-            f"{where} refused the login of user {connection.user} with {connection.options.get('sasl_mechanism')}. "
-            "Check sasl.username, sasl.password and sasl.mechanism.",
+            f"{where} refused the login{who} with {connection.options.get('sasl_mechanism')}. "
+            f"Check {check} and sasl.mechanism.",
             code="KR602",
         )
     if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
