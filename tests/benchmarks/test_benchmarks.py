@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.flat_clusters import CASES, FlatCase, growing
 from helpers.measure import Figures, figures_of, start_cost
+from helpers.written_commands import verbs
 
 DEFAULT = "2000,a,b,c,d,200000,e"
 STARTS = {"--help": ["--help"], "a wrong flag": ["plan", "--no-such-flag"], "plan --help": ["plan", "--help"]}
@@ -46,3 +47,11 @@ def test_starting_the_program() -> None:
         cost = start_cost(arguments)
         _tell(f"| {name} | {cost.cpu_seconds:.3f} | {cost.peak_megabytes:.0f} |")
         assert cost.exit_code == (USAGE if "flag" in name else 0)
+
+
+def test_starting_every_verbs_help() -> None:
+    costs = {" ".join(words): start_cost([*words, "--help"], times=3) for words, _ in verbs()}
+    _tell("\n| help of | CPU s | MB |\n|---|---|---|")
+    for name, cost in sorted(costs.items(), key=lambda each: -each[1].cpu_seconds)[:5]:
+        _tell(f"| {name} | {cost.cpu_seconds:.3f} | {cost.peak_megabytes:.0f} |")
+    assert {cost.exit_code for cost in costs.values()} == {0}
