@@ -29,7 +29,7 @@ from reconciler.model.change import CreateTopic
 
 pytestmark = pytest.mark.brokers
 
-USERS = {"admin": "admin-password", "worker": "worker-password"}
+USERS = {"admin": "admin-password", "worker": "worker-password", "least": "least-password"}
 TOPIC, OTHER, NEW = "orders", "other", "fresh"
 LOCK_GROUP = "__reconciler-lock"
 CLUSTER = (ResourceType.BROKER, "kafka-cluster")
@@ -155,9 +155,17 @@ class Acls:
         told = self.admin.wire.read(request, broker)
         return sum(len(resource.acls) for resource in told.resources)
 
+    def grant(self, denied: Denied, user: str) -> None:
+        """Allow a user what the others are denied, on all topics where it is on one."""
+        on = {(kind, "*" if kind is ResourceType.TOPIC else name) for kind, name in denied.on}
+        allowed = AclPermissionType.ALLOW
+        self._add([_acl(kind, name, denied.operation, allowed, user) for kind, name in sorted(on, key=str)])
 
-def _acl(kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
-    return AclBinding(kind, name, ResourcePatternType.LITERAL, "User:worker", "*", operation, permission)
+
+def _acl(
+    kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType, user: str = "worker"
+) -> AclBinding:
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, permission)
 
 
 def _filter(kind: ResourceType, name: str, operation: AclOperation) -> AclBindingFilter:
@@ -265,3 +273,27 @@ def test_who_may_nothing_at_all_is_told_every_right_by_the_doctor(
     assert ("Describe", "topic") in lacking
     assert {"log dirs: a right is missing", "reassignments: a right is missing"} <= set(found["unexamined"])
     assert three.alive == (1, 2, 3)
+
+
+def test_the_least_rights_suffice_to_look_and_then_to_apply(three: KafkaCluster, acls: Acls, worker: Program) -> None:
+    lines = [f"{key}={value}\n" for key, value in three.properties_of("least").items()]
+    Path("desired-state/live/worker.properties").write_text("".join(lines), "utf-8")
+    again = DECLARED.replace("[[1, 3], [2, 1], [3, 2]]", "[[3, 1], [2, 3], [1, 2], [2, 1]]").replace("2d", "3d")
+    more = again.replace("partitions: 3", "partitions: 4").replace("name: fresh", "name: fresher")
+    Path("desired-state/live/cluster.yaml").write_text(more, "utf-8")
+    for denied in DENIED:
+        if "plan" in denied.told_by:
+            acls.grant(denied, "least")
+    for verb in ("plan", "snapshot", "status", "collect"):
+        ended = worker(*CALLS[verb])
+        assert ended.code == 0, (verb, ended)
+    doctor = json.loads(worker("doctor", "-o", "json").out)
+    assert doctor["unexamined"] == ["the lock: a right is missing"]
+    assert {right["operation"] for right in doctor["rights"] if not right["isGranted"]} >= {"Alter", "AlterConfigs"}
+    assert worker("apply", "another.json", "--yes").code == 1
+    for denied in DENIED:
+        if "plan" not in denied.told_by:
+            acls.grant(denied, "least")
+    applied = worker("apply", "another.json", "--yes")
+    assert (applied.code, "Planning again: no changes." in applied.err) == (0, True), applied
+    assert len(Observer(three.bootstrap).topic(TOPIC)) == 4

@@ -292,6 +292,9 @@ class _Reader:
         return {key: re.sub(r"\\(.)", r"\1", quoted) if quoted else bare for key, quoted, bare in found}
 
     def _server(self, text: str) -> tuple[str, int] | None:
+        if "@" in text or "://" in text:  # what stands before an @ may be a password
+            self._refuse("bootstrap.servers holds a URL, or a user: name brokers as host:port, and logins as sasl.*.")
+            return None
         host, colon, port = text.rpartition(":")
         if not colon:
             return text, DEFAULT_PORT
