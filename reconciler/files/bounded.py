@@ -13,8 +13,8 @@ from typing import BinaryIO
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 1 << 30
 MAX_PROPERTIES_BYTES = MAX_SECRET_BYTES = 1 << 20
-# JSON of many equal partitions packs to a fortieth; what packs to less than a two hundredth says nothing.
-MAX_PACKING = 200
+# A snapshot of 20,000 partitions packs to a 6th, to a 117th where all are empty and equal; zeros pack to a 1,029th.
+MAX_PACKING = 500
 _CHUNK = 1 << 20
 _LOOKED_AT = 16 << 20
 _KINDS = {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a named pipe"}
