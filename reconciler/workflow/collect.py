@@ -11,7 +11,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
 from reconciler.model.sample import ClusterSample
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state
+from reconciler.workflow.sources import cluster_admin, desired_state, warn_of_run
 
 ANOTHER_CLUSTER = "KR440"
 
@@ -47,11 +47,13 @@ def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collec
     """Write a round of samples at each time of the schedule, and tell of it.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
-    ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out.
+    ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
+    changes the cluster meanwhile is warned of.
     """
     require_pyarrow()
     desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
     with cluster_admin(inputs, desired) as admin:
+        warn_of_run(admin)
         start = admin.clock.now()
         number = 0
         while True:

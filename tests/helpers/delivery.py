@@ -23,10 +23,13 @@ Place = tuple[int, int]
 
 
 class Ack(NamedTuple):
-    """A record that the brokers acknowledged: where it is, what it is, and when (monotonic seconds)."""
+    """A record that the brokers acknowledged: where it is, what it is, and when (monotonic seconds).
+
+    `offset`: None where the brokers knew it already when it was sent again: they do not say where it stands.
+    """
 
     partition: int
-    offset: int
+    offset: int | None
     value: bytes
     at: float
 
@@ -75,7 +78,12 @@ def longest_pause(acks: Sequence[Ack]) -> float:
 def _lost(acks: Iterable[Ack], read: Mapping[Place, bytes]) -> list[str]:
     """Return the acknowledged places that hold another value, or none."""
     faults = []
+    values = frozenset(read.values())
     for ack in acks:
+        if ack.offset is None:
+            if ack.value not in values:
+                faults.append(f"partition {ack.partition} acknowledged {ack.value!r}, and nothing holds it")
+            continue
         found = read.get((ack.partition, ack.offset))
         if found != ack.value:
             faults.append(f"partition {ack.partition} offset {ack.offset} holds {found!r}, acknowledged {ack.value!r}")
@@ -87,6 +95,8 @@ def _falling(acks: Iterable[Ack]) -> list[str]:
     faults = []
     last: dict[int, int] = {}
     for ack in acks:
+        if ack.offset is None:
+            continue
         if ack.offset <= last.get(ack.partition, -1):
             faults.append(f"partition {ack.partition} acknowledged {ack.offset} after {last[ack.partition]}")
         last[ack.partition] = ack.offset

@@ -6,7 +6,7 @@ import pytest
 from helpers.delivery import Ack, Sent, delivery_faults, duplicates, longest_pause
 
 ACKS = tuple(Ack(number % 3, 10 + number // 3, b"value %d" % number, number / 10) for number in range(30))
-READ = {(ack.partition, ack.offset): ack.value for ack in ACKS} | {(0, 3): b"older"}
+READ = {(number % 3, 10 + number // 3): b"value %d" % number for number in range(30)} | {(0, 3): b"older"}
 PLACE = (1, 14)
 
 
@@ -55,3 +55,10 @@ def test_the_longest_pause_is_the_widest_gap_between_acknowledgements() -> None:
     late = ACKS[-1]._replace(at=9.5)
     assert longest_pause((*ACKS[:-1], late)) == pytest.approx(9.5 - 2.8)
     assert longest_pause(ACKS[:1]) == 0.0
+
+
+def test_a_record_acknowledged_without_an_offset_may_stand_anywhere_but_must_stand() -> None:
+    acks = (*ACKS[:-1], ACKS[-1]._replace(offset=None))
+    assert delivery_faults(Sent(acks), READ, 3) == []
+    gone = {place: value for place, value in READ.items() if value != ACKS[-1].value}
+    assert any("nothing holds it" in fault for fault in delivery_faults(Sent(acks), gone, 3))
