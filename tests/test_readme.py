@@ -54,6 +54,7 @@ def test_the_tour_prints_what_the_readme_says(tmp_path: Path) -> None:
 DEMO_VERBS = ("groups",)
 ELSEWHERE = {
     ("snapshot", "--bootstrap-server"): "asks kafka-1; tests/journeys runs it on brokers",
+    ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
