@@ -11,7 +11,7 @@ import click
 from reconciler.cli.exits import EPILOG, Exit, Terminated, exit_of
 from reconciler.cli.group import VerbGroup
 from reconciler.cli.options import Asked, group_options
-from reconciler.cli.report import tell_error, tell_internal_error, tell_usage_error
+from reconciler.cli.report import of_a_path, tell_error, tell_internal_error, tell_usage_error
 from reconciler.model.problem import ReconcilerError
 
 EXAMPLES = """\b
@@ -76,7 +76,11 @@ def main(arguments: Sequence[str]) -> int:
         click.echo("Terminated.", err=True)
         return Exit.TERMINATED
     except Exception as error:  # noqa: BLE001 - whatever is left is our own fault, told without a traceback
-        tell_internal_error(error, is_traceback_shown=asked.verbosity > 0)
+        path_error = of_a_path(error)
+        if path_error is None:
+            tell_internal_error(error, is_traceback_shown=asked.verbosity > 0)
+        else:
+            tell_error(path_error, Exit.ERROR, is_json=asked.is_json)
         return Exit.ERROR
     return int(code or Exit.DONE)
 

@@ -1,5 +1,7 @@
 """Errors as a person, or a program, reads them; never a traceback unless one was asked for."""
 
+import errno
+import os
 import sys
 
 import click
@@ -10,6 +12,8 @@ from reconciler.render.escape import visible
 
 USAGE_CODE = "KR002"
 INTERNAL_CODE = "KR003"
+_NO_PATH = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
+_SHOWN = 200
 
 
 def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "") -> None:
@@ -52,6 +56,15 @@ def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
     what = visible(_without_secrets(f"{type(error).__name__}: {error}".partition("\n")[0]))
     hint = "" if is_traceback_shown else " Run it again with -v to see the traceback."
     tell(f"error: internal error, please report it: {what} ({INTERNAL_CODE}).{hint}", "auto")
+
+
+def of_a_path(error: Exception) -> ReconcilerError | None:
+    """Return what to tell where a path that was given cannot be one, whoever came upon it; None for anything else."""
+    if not isinstance(error, OSError) or error.errno not in _NO_PATH or not isinstance(error.filename, str | bytes):
+        return None
+    name = os.fsdecode(error.filename)
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+    return ReconcilerError(f"{shown}: {error.strerror}: give another path")
 
 
 def _without_secrets(text: str) -> str:

@@ -88,3 +88,25 @@ def test_every_bad_input_gives_its_sentence_with_its_place_at_little_cost(
 def test_their_names_are_one_each() -> None:
     names = [(bad.kind, bad.name) for bad in bad_inputs()]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-C", "{long}", "validate"),
+        ("status", "--cluster", "demo", "--journal", "{long}"),
+        ("status", "plan.json", "--journal", "{long}"),
+        ("plan", "--cluster", "demo", "--loads", "{long}"),
+        ("plan", "--cluster", "demo", "--out", "{long}"),
+        ("show", "{long}"),
+        ("init", "{long}"),
+        ("doctor", "--cluster", "demo", "--journal", "{long}"),
+        ("apply", "plan.json", "--yes", "--journal", "{long}"),
+        ("snapshot", "--client", "{long}"),
+    ],
+)
+def test_a_path_that_is_too_long_is_told(limited: Limited, place: Path, arguments: tuple[str, ...]) -> None:
+    ended = limited(*(each.replace("{long}", "x" * 5000) for each in arguments), cwd=place)
+    assert ended.code == 1
+    assert "File name too long" in ended.err
+    assert "internal error" not in ended.err
