@@ -49,7 +49,7 @@ def endpoint() -> Iterator[Endpoint]:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     found.url = f"http://127.0.0.1:{server.server_port}/token"
     yield found
     server.shutdown()
