@@ -16,7 +16,7 @@ from reconciler.model.problem import Location, Problem
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
-MAX_NODES = 400_000
+MAX_NODES = 600_000
 MAX_DOCUMENTS = 50_000
 MAX_PROBLEMS = 100
 MAX_TEXT = 1 << 20
