@@ -93,7 +93,8 @@ class KafkaCluster:
     network: PrivateNetwork | None = None
 
     def __post_init__(self) -> None:
-        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]
+        # Kafka's own ids do not begin with a dash either: its tools would take them for an option.
+        self.cluster_id = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         self._libs = jars(self.version)
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}

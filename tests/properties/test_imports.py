@@ -231,12 +231,6 @@ FAULTS = [
     Fault("leaving replicas count", f"{ADOPT}._draft", "len(partition.target_replicas)", "len(partition.replicas)"),
     Fault("collisions are declared", f"{ADOPT}._leave_misnamed_out", "if other != name:", "if False:"),
     Fault("min ISR above the factor", "diff.found.writable._why", "int(value) > factor", "int(value) > 99"),
-    Fault(
-        "throttles are declared",
-        "diff.found.writable._why",
-        "key in (*TOPIC_THROTTLES",
-        "key in ((), *()) and (*TOPIC_THROTTLES",
-    ),
     Fault("two apart is even", f"{BALANCE}._differ_by_one", "<= 1", "<= 2"),
     Fault("a band is wider than its name", f"{BALANCE}._is_within", "(1 + band)", "(1 + 3 * band)"),
     Fault("a loose band will do", f"{BALANCE}.tightest_band", "for band in BANDS", "for band in BANDS[3:]"),
