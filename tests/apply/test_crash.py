@@ -17,6 +17,8 @@ from reconciler.apply.run import run_plan
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import RunState, StoppedEarly
 
+pytestmark = pytest.mark.long
+
 Journals = Callable[[MemoryJournal], MemoryJournal]
 
 

@@ -19,6 +19,8 @@ from reconciler.files.properties import read_properties
 from reconciler.files.snapshot import read_snapshot, snapshot_text
 from reconciler.model.problem import InvalidInput
 
+pytestmark = pytest.mark.long
+
 DEMO = Path(__file__).resolve().parents[2] / "desired-state" / "demo"
 YAML_PIECES = re.split(
     r"\|",

@@ -26,6 +26,8 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner import levels, sift
 from reconciler.planner.place import Placed
 
+pytestmark = pytest.mark.long
+
 SEEDS = 800
 CHUNK = 100
 CHUNKS = [range(start, start + CHUNK) for start in range(0, SEEDS, CHUNK)]

@@ -341,6 +341,7 @@ def _imbalance(plan: Plan, observed: Cluster, desired: Desired) -> Fraction:
     )
 
 
+@pytest.mark.long
 def test_no_alternative_is_better_than_it_is_said_to_be() -> None:
     for desired, observed, plan, key, after, taker, other in _judged():
         swapped = tuple(other.broker_id if one == taker else one for one in after)

@@ -26,6 +26,8 @@ from reconciler.model.desired import (
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner import sift
 
+pytestmark = pytest.mark.long
+
 Placed = Mapping[TopicPartition, tuple[int, ...]]
 
 

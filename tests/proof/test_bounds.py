@@ -18,6 +18,8 @@ from reconciler.proof.counts import Squares
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.reached import reached
 
+pytestmark = pytest.mark.long
+
 CHUNKS = [range(start, start + 100) for start in range(1000, 1400, 100)]
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
+import pytest
 from helpers.oracle import Problem, is_feasible, legal_sets, problem_of
 from helpers.random_clusters import SMALL, TINY, random_cluster, shuffled
 from helpers.replay import Replay, reached_cluster, replayed
@@ -18,6 +19,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
+
+pytestmark = pytest.mark.long
 
 DISK_USE = Fraction(4, 5)
 DISK_VIOLATION = "KR413"

@@ -12,6 +12,8 @@ from helpers.chromium import BrowserMissingError, Chromium, Page
 from reconciler.model.balance_report import BalanceReport
 from reconciler.render import as_balance_json, as_html
 
+pytestmark = pytest.mark.long
+
 NAME = "<script>document.title='owned'</script><img src=x onerror=console.log(1)>"
 # Every figure of every table, by the row's name, with both its exact value and its text as shown.
 ROWS = """

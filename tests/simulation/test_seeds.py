@@ -14,6 +14,8 @@ from helpers.figures import Tell
 from helpers.simulated_many import corpus_seeds, in_processes, kept, played
 from helpers.simulated_play import Play
 
+pytestmark = pytest.mark.long
+
 CORPUS = Path(__file__).with_name("corpus.txt")
 QUICK_SEEDS = 50
 SHOWN = 3
