@@ -32,7 +32,7 @@ HEADER = (
 )
 LEAST, MOST = 0.9, 1.2
 QUOTA_WINDOW_SECONDS = 12
-"""Brokers hold a rate over 11 seconds: a run that begins within them may spend what the one before, or a pause, left."""
+"""Brokers hold a rate over 11 seconds: a run that begins within them may spend what one before it left."""
 
 
 @pytest.fixture(scope="module")
