@@ -1,6 +1,7 @@
 """What all tests share: marks, the options, and real Kafka brokers."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -24,6 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
     parser.addoption("--seeds", default="1000", help="how many seeds the simulation plays")
     parser.addoption("--first-seed", default="0", help="the first of them")
+
+
+def pytest_configure() -> None:
+    """Take SIGINT as a terminal's processes do: whoever was started in the background ignores it, children too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
