@@ -1,7 +1,7 @@
 """A cluster as observed: what the snapshot file holds and what both admins return."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.model.topic_partition import TopicPartition
 
@@ -81,6 +81,19 @@ class Partition:
         if broker_id not in self.replicas or not self.sizes:
             return None
         return self.sizes[self.replicas.index(broker_id)]
+
+    def on_replicas(self, replicas: tuple[int, ...], new_size: int | None = None) -> "Partition":
+        """Return the partition on these replicas: those that stay keep bytes and log dir, a new one has `new_size`."""
+        if replicas == self.replicas:
+            return self
+        sizes = dict(zip(self.replicas, self.sizes, strict=False))
+        log_dirs = dict(zip(self.replicas, self.log_dirs, strict=False))
+        return replace(
+            self,
+            replicas=replicas,
+            sizes=tuple(sizes.get(replica, new_size) for replica in replicas) if self.sizes else (),
+            log_dirs=tuple(log_dirs.get(replica) for replica in replicas) if self.log_dirs else (),
+        )
 
     @property
     def bytes_to_copy(self) -> int | None:

@@ -31,7 +31,7 @@ def reassigned(
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     # Kafka leaves the former lists in place where the new ones are empty.
-    changed = _with_replicas(partition, target + removing)
+    changed = partition.on_replicas(target + removing, new_size=0)
     changed = replace(
         changed,
         adding_replicas=adding or partition.adding_replicas,
@@ -53,7 +53,7 @@ def cancelled(topic_partition: TopicPartition, partition: Partition, controller:
             "leader election.",
         )
     kept = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
-    reverted = replace(_with_replicas(partition, kept), adding_replicas=(), removing_replicas=())
+    reverted = replace(partition.on_replicas(kept, new_size=0), adding_replicas=(), removing_replicas=())
     return _settled(reverted, isr, controller)
 
 
@@ -129,7 +129,7 @@ def _ended_if_complete(partition: Partition, isr: Replicas, controller: Controll
     target = partition.target_replicas
     if not kept_isr or not target or not _is_complete(partition, kept_isr, controller):
         return partition, isr
-    ended = replace(_with_replicas(partition, target), adding_replicas=(), removing_replicas=())
+    ended = replace(partition.on_replicas(target, new_size=0), adding_replicas=(), removing_replicas=())
     return ended, kept_isr
 
 
@@ -147,20 +147,6 @@ def _first_valid(order: Sequence[int | None], isr: Replicas, controller: Control
 
 def _is_valid_leader(broker_id: int, isr: Replicas, controller: Controller) -> bool:
     return broker_id in isr and broker_id in controller.alive
-
-
-def _with_replicas(partition: Partition, replicas: Replicas) -> Partition:
-    """Return the partition on these replicas; those that stay keep their bytes, a new one begins with none."""
-    if replicas == partition.replicas:
-        return partition
-    sizes = dict(zip(partition.replicas, partition.sizes, strict=False))
-    log_dirs = dict(zip(partition.replicas, partition.log_dirs, strict=False))
-    return replace(
-        partition,
-        replicas=replicas,
-        sizes=tuple(sizes.get(replica, 0) for replica in replicas) if partition.sizes else (),
-        log_dirs=tuple(log_dirs.get(replica) for replica in replicas) if partition.log_dirs else (),
-    )
 
 
 def _factor_change(partition: Partition, target: Replicas) -> Denied | None:

@@ -124,16 +124,12 @@ def _topic_back(topic: Topic, starts: Mapping[TopicPartition, tuple[int, ...]], 
 
 
 def _at_start(partition: Partition, start: tuple[int, ...]) -> Partition:
-    dirs = dict(zip(partition.replicas, partition.log_dirs, strict=False))
     return replace(
-        partition,
+        partition.on_replicas(start),
         leader=start[0] if start[0] in partition.isr else partition.leader,
-        replicas=start,
         isr=tuple(replica for replica in start if replica in partition.isr),
         adding_replicas=(),
         removing_replicas=(),
-        sizes=tuple(partition.size_on(replica) for replica in start) if partition.sizes else (),
-        log_dirs=tuple(dirs.get(replica) for replica in start) if dirs else (),
     )
 
 

@@ -63,16 +63,12 @@ def _arrived(partition: Partition, observed: Cluster) -> Partition:
     """Return the partition at its target, with all replicas in sync that live; a run waits for that."""
     target = partition.target_replicas
     isr = tuple(replica for replica in target if observed.is_alive(replica))
-    dirs = dict(zip(partition.replicas, partition.log_dirs, strict=False))
     return replace(
-        partition,
+        partition.on_replicas(target),
         leader=partition.leader if partition.leader in isr else next(iter(isr), None),
-        replicas=target,
         isr=isr,
         adding_replicas=(),
         removing_replicas=(),
-        sizes=tuple(partition.size_on(replica) for replica in target) if partition.sizes else (),
-        log_dirs=tuple(dirs.get(replica) for replica in target) if dirs else (),
     )
 
 
