@@ -9,15 +9,14 @@ from kafka.protocol.admin import DescribeConfigsResponse
 
 from reconciler.admin.client import in_force
 from reconciler.admin.client.in_force import await_lists
-from reconciler.admin.client.wire import NoAnswer
 from reconciler.admin.port import ConfigChange, ConfigOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafka.protocol.admin import DescribeConfigsRequest
 
-    from reconciler.admin.client.wire import Wire
+    from reconciler.admin.client.wire import Build, Wire
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 APPENDED = {
@@ -41,11 +40,12 @@ class Brokers:
     def brokers(self) -> list[int]:
         return [1, 2, 3]
 
-    def ask(self, build: "Callable[[], DescribeConfigsRequest]", broker: int, _: float) -> DescribeConfigsResponse:
-        self.asked[broker] += 1
-        if broker in self.silent:
-            raise NoAnswer(f"broker {broker}")
-        (resource,) = build().resources
+    def read_each(self, builds: "Mapping[int, Build]", _: float) -> dict[int, DescribeConfigsResponse]:
+        self.asked.update(list(builds))
+        return {broker: self._answer(broker, build()) for broker, build in builds.items() if broker not in self.silent}
+
+    def _answer(self, broker: int, question: "DescribeConfigsRequest") -> DescribeConfigsResponse:
+        (resource,) = question.resources
         form = DescribeConfigsResponse.DescribeConfigsResult
         is_shown = self.asked[broker] >= self.shows_at.get(broker, 1)
         configs = [

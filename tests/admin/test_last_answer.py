@@ -7,8 +7,6 @@ from kafka.net import KafkaTCPTransport
 
 from reconciler.admin.client.last_answer import keep_last_answers
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.mark.parametrize("times", [1, 2], ids=["set up once", "set up twice"])
 def test_bytes_come_before_the_end_of_the_stream(times: int) -> None:

@@ -5,19 +5,16 @@ A broker applies what the controller has written in batches, and in each batch t
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka.protocol.admin import DescribeConfigsRequest
-
-from reconciler.admin.client.observe import TOPIC_RESOURCE
-from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
+from reconciler.admin.client.observe import TOPIC_RESOURCE, config_question
+from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.model.cluster import TOPIC_THROTTLES
 
 if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeConfigsResponse
+    from kafka.protocol.api_message import ApiMessage
 
 IN_FORCE_SECONDS = 5.0
 ASK_SECONDS = 2.0
@@ -36,35 +33,26 @@ def await_lists(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]]) -> No
         for change in made
         if change.key in TOPIC_THROTTLES and change.operation is ConfigOperation.APPEND
     }
-    pending = wire.brokers() if lists else []
+    if not lists:
+        return
+    question = config_question(TOPIC_RESOURCE, sorted({topic for topic, _ in lists}), TOPIC_THROTTLES)
     end = time.monotonic() + IN_FORCE_SECONDS
-    while pending:
-        with ThreadPoolExecutor(len(pending)) as pool:
-            shown = list(pool.map(lambda broker: _is_shown(wire, broker, lists), pending))
-        pending = [broker for broker, is_shown in zip(pending, shown, strict=True) if not is_shown]
+    pending = wire.brokers()
+    while pending := _behind(wire.read_each(dict.fromkeys(pending, question), ASK_SECONDS), lists):
         if time.monotonic() > end:
             return
-        time.sleep(PAUSE_SECONDS if pending else 0)
+        time.sleep(PAUSE_SECONDS)
 
 
-def _is_shown(wire: Wire, broker: int, lists: Lists) -> bool:
-    """Whether that broker has read them; one that does not answer is not waited for."""
-    try:
-        response: DescribeConfigsResponse = wire.ask(_question({topic for topic, _ in lists}), broker, ASK_SECONDS)
-    except (NotSent, NoAnswer):
-        return True
+def _behind(answers: "Mapping[int, ApiMessage]", lists: Lists) -> list[int]:
+    """Return the brokers that have not read the lists; one that does not answer is not waited for."""
+    return [broker for broker, answer in answers.items() if not _is_shown(answer, lists)]
+
+
+def _is_shown(answer: "ApiMessage", lists: Lists) -> bool:
     found = {
         (result.resource_name, config.name): frozenset((config.value or "").split(","))
-        for result in response.results
+        for result in answer.results
         for config in result.configs
     }
     return all(items <= found.get(key, frozenset()) or ALL in found.get(key, ()) for key, items in lists.items())
-
-
-def _question(topics: Collection[str]) -> Callable[[], DescribeConfigsRequest]:
-    form = DescribeConfigsRequest.DescribeConfigsResource
-    resources = [
-        form(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=list(TOPIC_THROTTLES))
-        for topic in sorted(topics)
-    ]
-    return lambda: DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)

@@ -143,7 +143,7 @@ def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) 
     groups = batches(sorted(set(names)), TOPICS_A_REQUEST)
     # A few requests at a time: their answers are large.
     for some in batches(groups, 4):
-        for response in wire.read_many([_configs(TOPIC_RESOURCE, group) for group in some]):
+        for response in wire.read_many([config_question(TOPIC_RESOURCE, group) for group in some]):
             found |= _overrides(response, DYNAMIC_TOPIC_CONFIG, "topic")
         if tick is not None:
             tick(min(len(names), len(found)), len(names))
@@ -152,7 +152,7 @@ def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) 
 
 def broker_configs(wire: Wire, broker_ids: Collection[int]) -> dict[int, dict[str, str]]:
     """Return the dynamic overrides of these brokers; each is asked itself, one that does not answer is left out."""
-    builds = {broker: _configs(BROKER_RESOURCE, [str(broker)]) for broker in sorted(broker_ids)}
+    builds = {broker: config_question(BROKER_RESOURCE, [str(broker)]) for broker in sorted(broker_ids)}
     answers = wire.read_each(builds)
     return {
         broker: _overrides(answer, DYNAMIC_BROKER_CONFIG, "cluster")[str(broker)] for broker, answer in answers.items()
@@ -161,7 +161,7 @@ def broker_configs(wire: Wire, broker_ids: Collection[int]) -> dict[int, dict[st
 
 def cluster_default_configs(wire: Wire) -> dict[str, str]:
     """Return the dynamic configs that hold for every broker without an override of its own."""
-    response = wire.read(_configs(BROKER_RESOURCE, [CLUSTER_DEFAULT]))
+    response = wire.read(config_question(BROKER_RESOURCE, [CLUSTER_DEFAULT]))
     return _overrides(response, DYNAMIC_DEFAULT_BROKER_CONFIG, "cluster")[CLUSTER_DEFAULT]
 
 
@@ -281,10 +281,14 @@ def _with_reassignments(
     return replace(topic, partitions=tuple(map(updated, topic.partitions)))
 
 
-def _configs(kind: int, names: Collection[str]) -> Callable[[], DescribeConfigsRequest]:
+def config_question(
+    kind: int, names: Collection[str], keys: Collection[str] | None = None
+) -> Callable[[], DescribeConfigsRequest]:
+    """Return what makes the question for these resources' configs, for these keys or for all."""
     form = DescribeConfigsRequest.DescribeConfigsResource
+    asked = None if keys is None else list(keys)
     return lambda: DescribeConfigsRequest(
-        resources=[form(resource_type=kind, resource_name=name, configuration_keys=None) for name in names],
+        resources=[form(resource_type=kind, resource_name=name, configuration_keys=asked) for name in names],
         include_synonyms=False,
         include_documentation=False,
     )

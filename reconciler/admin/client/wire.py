@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import kafka.errors
@@ -135,10 +136,14 @@ class Wire:
         with _threads(MOST_AT_ONCE) as pool:
             return list(pool.map(self.read, builds))
 
-    def read_each(self, builds: Mapping[int, Build]) -> "dict[int, ApiMessage]":
-        """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone."""
+    def read_each(self, builds: Mapping[int, Build], seconds: float | None = None) -> "dict[int, ApiMessage]":
+        """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone.
+
+        `seconds`: how long each answer may take, where that is less than any request may.
+        """
+        allowed = self.request_seconds if seconds is None else seconds
         with _threads(max(1, len(builds))) as pool:
-            answers = list(pool.map(self._read_or_none, builds.values(), builds))
+            answers = list(pool.map(self._read_or_none, builds.values(), builds, repeat(allowed)))
         return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
 
     def brokers(self) -> list[int]:
@@ -175,11 +180,11 @@ class Wire:
                 raise NotSent(reason)
             time.sleep(PAUSE_SECONDS)
 
-    def _read_or_none(self, build: Build, node_id: int) -> "ApiMessage | None":
+    def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
         deadline = time.monotonic() + ONE_BROKER_SECONDS
         while True:
             try:
-                response = self._exchange(build, node_id, self.request_seconds)
+                response = self._exchange(build, node_id, seconds)
                 return response if _retriable_error(response) is None else None
             except NoAnswer:
                 return None
