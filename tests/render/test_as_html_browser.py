@@ -1,13 +1,13 @@
 """The page of `balance` in a real browser: it says nothing on the console, asks for nothing, and shows every figure."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.balance_reports import drawn_report
-from helpers.chromium import BrowserMissingError, Chromium, Page
+from helpers.chromium import Chromium, Page
 
 from reconciler.model.balance_report import BalanceReport
 from reconciler.render import as_balance_json, as_html
@@ -25,16 +25,6 @@ ROWS = """
   ]),
 ])
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    try:
-        opened = Chromium()
-    except BrowserMissingError as error:
-        pytest.skip(str(error))
-    with opened:
-        yield opened
 
 
 def opened(browser: Chromium, folder: Path, report: BalanceReport, *, width: int = 1280, is_dark: bool = False) -> Page:

@@ -1,13 +1,12 @@
 """The page of a plan in a real browser: quiet, alone, readable at 6 and at 100 brokers, equal to the plan's file."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.chromium import BrowserMissingError, Chromium, Page
+from helpers.chromium import Chromium, Page
 from helpers.drawn_plans import drawn_plan
 from helpers.sample_plan import sample_plan
 from render.test_as_html_browser import _LABELS_THAT_MEET, _TEXTS_OUTSIDE, NAME
@@ -31,16 +30,6 @@ ROWS = """
   ]),
 ])
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    try:
-        opened = Chromium()
-    except BrowserMissingError as error:
-        pytest.skip(str(error))
-    with opened:
-        yield opened
 
 
 def opened(browser: Chromium, folder: Path, plan: Plan, *, width: int = 1280, is_dark: bool = False) -> Page:
