@@ -222,13 +222,20 @@ class KafkaCluster:
         """Wait until the controller has fenced the broker."""
         self.wait_for(lambda: broker_id not in self._listed(), f"broker {broker_id} to be fenced", timeout=timeout)
 
-    def wait_for(self, is_true: Callable[[], bool], what: str, *, timeout: float = 60) -> None:
-        """Poll until it is true; fail with the brokers' last words."""
+    def wait_for(
+        self,
+        is_true: Callable[[], bool],
+        what: str,
+        *,
+        timeout: float = 60,
+        seen: Callable[[], object] = lambda: "no more to tell",
+    ) -> None:
+        """Poll until it is true; fail with the brokers' last words, or with what is `seen` when the time is up."""
         deadline = time.monotonic() + timeout
         while not is_true():
             self._fail_if_one_died(what)
             if time.monotonic() > deadline:
-                raise AssertionError(f"waited {timeout:.0f} s for {what}")
+                raise AssertionError(f"waited {timeout:.0f} s for {what}: {seen()}")
             time.sleep(0.1)
 
     def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:

@@ -155,7 +155,7 @@ spec: {{placement: {{assignment: {assignment}}}}}
 
     def elect(self) -> None:
         """Have the preferred replicas lead again, as an operator does after brokers were down."""
-        self.kafka.wait_for(self._is_in_sync, "all replicas to be in sync", timeout=120)
+        self.kafka.wait_for(self._is_in_sync, "all replicas to be in sync", timeout=120, seen=self._what_is_seen)
         self.kafka.wait_for(self._is_led_well, "the preferred leaders to lead")
 
     @property
@@ -185,6 +185,11 @@ spec: {{placement: {{assignment: {assignment}}}}}
 
     def _is_in_sync(self) -> bool:
         return all(state.isr == set(state.replicas) for state in self._observer.partitions(self.topic))
+
+    def _what_is_seen(self) -> str:
+        observer = self._observer
+        throttles = observer.throttles((self.topic,), self.kafka.alive)
+        return f"{observer.topic(self.topic)}, moves {reassignments(self.kafka.bootstrap)}, throttles {throttles}"
 
     def _has_its_old_replicas(self) -> bool:
         states = self._observer.topic(self.topic)

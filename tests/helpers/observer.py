@@ -1,11 +1,12 @@
 """What real brokers hold, seen through another client library than the one under test."""
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 THROTTLES = (
@@ -14,6 +15,7 @@ THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
+NEW_LEADER_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Observer:
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "checker", "enable.auto.commit": False})
         ends = {}
         for number in self.topic(topic):
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+            low, high = _ends(consumer, TopicPartition(topic, number))
             if high > low:
                 ends[number] = high
         consumer.assign([TopicPartition(topic, number, 0) for number in ends])
@@ -90,6 +92,20 @@ class Observer:
                 del ends[message.partition()]
         consumer.close()
         return found
+
+
+def _ends(consumer: Consumer, of: TopicPartition) -> tuple[int, int]:
+    """Return a partition's first offset and where it ends; a new leader knows its end once its followers fetched."""
+    deadline = time.monotonic() + NEW_LEADER_SECONDS
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(of, timeout=10)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.OFFSET_NOT_AVAILABLE or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return low, high
 
 
 def _source(number: int) -> str:
