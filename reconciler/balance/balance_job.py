@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.balance.collected import Found
     from reconciler.balance.jobs_balance import Balance
-    from reconciler.files.assignment_table import ArrowTable
+    from reconciler.files.arrow_tables import ArrowTable
 
 MARK = "_balance"
 

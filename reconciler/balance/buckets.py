@@ -70,8 +70,13 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     counted once; how many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were
     written, from `oldest` to `newest`; and each rule's count where rows have them.
     """
-    slim = carried.select(*PARTITION, "carrier", "weight", "leads", "followers", "is_total")
-    each = rows.join(F.broadcast(slim), on=list(PARTITION), how="left")
+    slim = carried.select(
+        F.xxhash64(*PARTITION).alias("hash"),
+        F.col("partition").alias("number"),
+        *("carrier", "weight", "leads", "followers", "is_total"),
+    )
+    is_same = F.xxhash64(*PARTITION) == F.col("hash")
+    each = rows.join(F.broadcast(slim), on=is_same, how="left")
     fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
     sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))

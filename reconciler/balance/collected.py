@@ -56,7 +56,7 @@ def collected(balance: Balance) -> Mapping[str, Found]:
     copied = balance.moved.collect() if balance.moved is not None else []
     moved = {(row.cluster, row.level, row.broker): _traffic(row) for row in copied}
     loads: dict[tuple[str, Key], dict[str, Row]] = {}
-    for row in balance.figures.transform(_shown).collect():
+    for row in sorted(balance.figures.transform(_shown).collect(), key=_order):
         loads.setdefault((row.cluster, tuple(row[name] for name in ("level", *PLACE))), {})[row.side] = row
     for (cluster, key), sides in loads.items():
         found[cluster].rows.append(_load_row(key, sides, moved.get((cluster, *key[:2]))))
@@ -69,19 +69,23 @@ def collected(balance: Balance) -> Mapping[str, Found]:
 
 
 def _shown(figures: DataFrame) -> DataFrame:
-    """Return the rows that are shown, sorted: of topics the greatest by traffic, then size, on either side."""
+    """Return the rows that are shown, with their rank: of topics the greatest by traffic, then size, on either side."""
     traffic = F.coalesce("in_average", F.lit(0.0)) + F.coalesce("out_average", F.lit(0.0))
     of_key = Window.partitionBy(*(key for key in KEYS if key != "side"))
     of_level = Window.partitionBy("cluster", "level")
     by_traffic = of_level.orderBy(F.desc("traffic"), F.desc("size"), "topic")
     is_topic = F.col("level") == Level.TOPIC.value
-    ranked = (
-        figures.withColumn("traffic", F.max(traffic).over(of_key))
-        .withColumn("size", F.max(F.coalesce("size_bytes", F.lit(0))).over(of_key))
-        .withColumn("rank", F.when(is_topic, F.dense_rank().over(by_traffic)).otherwise(0))
-        .withColumn("topics", F.max("rank").over(of_level))
+    size = F.coalesce("size_bytes", F.lit(0))
+    return (
+        figures.select("*", F.max(traffic).over(of_key).alias("traffic"), F.max(size).over(of_key).alias("size"))
+        .select("*", F.when(is_topic, F.dense_rank().over(by_traffic)).otherwise(0).alias("rank"))
+        .select("*", F.max("rank").over(of_level).alias("topics"))
+        .where(F.col("rank") <= MOST_TOPICS)
     )
-    return ranked.where(F.col("rank") <= MOST_TOPICS).orderBy("cluster", "level", "rank", *PLACE, "side")
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in ("cluster", "level", "rank", *PLACE, "side"))
 
 
 def _load_row(key: Key, sides: Mapping[str, Row], moved: Traffic | None) -> LoadRow:

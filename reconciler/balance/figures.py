@@ -21,8 +21,9 @@ def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame
     replica takes in nothing, and what leads nothing sends nothing: 0 where the cluster's rate is known.
     """
     missing = [name for name in RATES if name not in rates.columns]
-    whole = rates.select("*", *(F.lit(None).cast("double").alias(name) for name in missing))
-    joined = counts.join(whole, on=list(KEYS), how="left")
+    whole = rates.select("*", *(F.lit(None).cast("double").alias(name) for name in missing)) if missing else rates
+    # One shuffle for all that is asked within a cluster, here and of the figures afterwards.
+    joined = counts.join(whole, on=list(KEYS), how="left").repartition("cluster")
     idle = {"in": F.col("replicas") == 0, "out": F.col("leaders") == 0}
     filled = joined.select(
         *counts.columns,

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -17,9 +16,7 @@ from reconciler.balance.replica_load import BEFORE, PARTITION, counts, replicas
 from reconciler.balance.schemas import LOADS
 from reconciler.balance.skew import skew
 from reconciler.balance.soundness import SPANS, Told, told
-
-if TYPE_CHECKING:
-    from reconciler.files.assignment_table import ArrowTable
+from reconciler.files.arrow_tables import ArrowTable, arrow_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Balance:
 
 
 def assignments(
-    spark: SparkSession, partitions: "ArrowTable", places: "ArrowTable", brokers: "ArrowTable", *, has_plan: bool
+    spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
 ) -> Assignments:
     """Return these tables in Spark."""
     frame = spark.createDataFrame
@@ -89,10 +86,7 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        spans = rows.sparkSession.createDataFrame(
-            [tuple(row[name] for name in SPANS.names) for row in found.spans], SPANS
-        )
-        rates = statistics(bucketed(summed, known), spans, known)
+        rates = statistics(bucketed(summed, known), _spans(rows.sparkSession, found), known)
         with _balance(assigned, standing, rates, found) as balance:
             yield balance
     finally:
@@ -128,6 +122,10 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
     """Return the replicas, those of unknown size with their partition's `last_size`."""
     sized = replicas.join(sizes, on=list(PARTITION), how="left")
     return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
+
+
+def _spans(spark: SparkSession, found: Told) -> DataFrame:
+    return spark.createDataFrame(arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
 
 
 def _last_sizes(samples: DataFrame) -> DataFrame:

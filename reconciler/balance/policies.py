@@ -16,7 +16,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 
 if TYPE_CHECKING:
-    from reconciler.files.plan_tables import Table
+    from reconciler.files.arrow_tables import ArrowTable
 
 BROKEN = "KR430"
 MORE = "KR431"
@@ -33,7 +33,7 @@ _NOISE = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$")
 def violations(
     spark: SparkSession,
     policies: Sequence[Policy],
-    tables: Mapping[str, "Table"],
+    tables: Mapping[str, "ArrowTable"],
     cluster: str,
     loads: str | None = None,
 ) -> tuple[Problem, ...]:

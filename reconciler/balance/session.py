@@ -74,6 +74,9 @@ def settings(
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(has_progress).lower(),
+        # For its pages, which are off, Spark would write a plan out as text each time that a part of it has run.
+        "spark.sql.maxPlanStringLength": "0",
+        "spark.sql.debug.maxToStringFields": "0",
         # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         # What is kept between two results gets as many partitions as it needs, not 200.

@@ -50,8 +50,9 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
 def _even(measured: DataFrame) -> DataFrame:
     keys = ["side", "cluster", "measure", "statistic"]
     value, capacity = F.col("value"), F.col("capacity")
-    group = Window.partitionBy(*keys)
-    below = group.orderBy("value", "broker").rowsBetween(Window.unboundedPreceding, -1)
+    in_order = Window.partitionBy(*keys).orderBy("value", "broker")
+    below = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    group = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     placed = measured.select(
         *keys,
         "value",

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from reconciler.balance.buckets import STRAYS
 from reconciler.balance.marks import LEFT_OUT, MARKED, MARKS, rules_of
 from reconciler.balance.normalise import MICROS
 from reconciler.balance.rows import RULES
+from reconciler.files.arrow_tables import LONG, TEXT
 from reconciler.model.load_report import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
 _MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
-SPANS = StructType(
-    [StructField("cluster", StringType())]
-    + [StructField(name, LongType()) for name in ("busiest", "first", "last", "buckets", "step", "expected")]
-)
+SPANS = {"cluster": TEXT} | dict.fromkeys(("busiest", "first", "last", "buckets", "step", "expected"), LONG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucke
     Two small jobs, the second only where something was wrong: what comes to the driver is a few rows a cluster.
     """
     found = _clusters(sums, known, bucket_seconds).collect()
-    spans = tuple(row for row in found if row.cluster is not None)
+    spans = tuple(sorted((row for row in found if row.cluster is not None), key=lambda row: row.cluster))
     seen = {row.cluster: row.partitions for row in spans}
     defects = _marked(sums) if any(row.is_marked or row.cluster is None for row in found) else {}
     absent = {
@@ -73,7 +70,7 @@ def _clusters(sums: DataFrame, known: DataFrame, bucket_seconds: int) -> DataFra
 
 def _parts(sums: DataFrame, known: DataFrame) -> DataFrame:
     """Return one row for each topic of before, in its parts, and bucket, whatever the marks."""
-    totals = F.broadcast(known.where("is_total").select("carrier", "cluster").distinct())
+    totals = F.broadcast(known.where("is_total").select("carrier", "cluster"))
     is_marked = F.col(MARKS) != 0
     if RULES[0] in sums.columns:
         is_marked = F.greatest(*(F.coalesce(F.col(name), F.lit(0)) for name in RULES)) > 0
@@ -124,7 +121,7 @@ def _spans(by_bucket: DataFrame, bucket_seconds: int) -> DataFrame:
     )
     length = F.floor((F.col("last") - F.col("first")) / MICROS)
     expected = F.greatest(F.floor(length / F.col("step")) + 1, F.col("buckets"))
-    return seen.withColumn("expected", expected).orderBy("cluster")
+    return seen.withColumn("expected", expected)
 
 
 def _rows_and_flags() -> tuple[Column, ...]:

@@ -3,36 +3,32 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
+from reconciler.files.arrow_tables import INT, INTS, LONG, LONGS, TEXT, TEXTS, ArrowTable, arrow_table
 from reconciler.model.cluster import Broker, Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition
 
 BEFORE, AFTER = "before", "after"
-ArrowTable = pa.Table
-Column = tuple[str, pa.DataType]
-_TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
-_PARTITIONS: tuple[Column, ...] = (
-    ("side", _TEXT),
-    ("cluster", _TEXT),
-    ("topic", _TEXT),
-    ("partition", _INT),
-    ("leader", _INT),
-    ("replicas", pa.list_(_INT)),
-    ("sizes", pa.list_(_LONG)),
-    ("log_dirs", pa.list_(_TEXT)),
-    ("racks", pa.list_(_TEXT)),
-)
-_BROKERS: tuple[Column, ...] = (("cluster", _TEXT), ("broker", _INT), ("capacity", _INT))
-_PLACES: tuple[Column, ...] = (
-    ("side", _TEXT),
-    ("cluster", _TEXT),
-    ("broker", _INT),
-    ("rack", _TEXT),
-    ("log_dir", _TEXT),
-    ("total_bytes", _LONG),
-    ("usable_bytes", _LONG),
-)
+_PARTITIONS = {
+    "side": TEXT,
+    "cluster": TEXT,
+    "topic": TEXT,
+    "partition": INT,
+    "leader": INT,
+    "replicas": INTS,
+    "sizes": LONGS,
+    "log_dirs": TEXTS,
+    "racks": TEXTS,
+}
+_BROKERS = {"cluster": TEXT, "broker": INT, "capacity": INT}
+_PLACES = {
+    "side": TEXT,
+    "cluster": TEXT,
+    "broker": INT,
+    "rack": TEXT,
+    "log_dir": TEXT,
+    "total_bytes": LONG,
+    "usable_bytes": LONG,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +44,17 @@ class Side:
     foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
 
 
-def partition_table(sides: Iterable[Side]) -> pa.Table:
+def partition_table(sides: Iterable[Side]) -> ArrowTable:
     """Return one row for each side and partition.
 
     Columns: side, cluster, topic, partition, leader, replicas, sizes, log_dirs, racks. A partition under reassignment
     stands on its target. The four lists run parallel; what is not known is null. A replica on a broker that has one log
     dir only is in that.
     """
-    return _table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
+    return arrow_table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
 
 
-def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, int]]) -> pa.Table:
+def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, int]]) -> ArrowTable:
     """Return one row for each broker that is registered, or holds a replica, on any side.
 
     Columns: cluster, broker, capacity, which is 1 where none is given.
@@ -69,17 +65,17 @@ def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, in
         for name in sorted(found)
         for broker in found[name].values()
     )
-    return _table(_BROKERS, rows)
+    return arrow_table(_BROKERS, rows)
 
 
-def place_table(sides: Iterable[Side]) -> pa.Table:
+def place_table(sides: Iterable[Side]) -> ArrowTable:
     """Return one row for each side and broker, and one for each of its log dirs, whether they hold anything or not.
 
     Columns: side, cluster, broker, rack, log_dir (null for the broker itself), total_bytes and usable_bytes as they are
     before, null where not known; those of a broker itself are 0, or null where its log dirs are not known.
     """
     sides = tuple(sides)
-    return _table(_PLACES, (row for side in sides for row in _place_rows(side, brokers_of(sides)[side.name])))
+    return arrow_table(_PLACES, (row for side in sides for row in _place_rows(side, brokers_of(sides)[side.name])))
 
 
 def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
@@ -92,15 +88,6 @@ def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
         for broker_id in {one for _, partition in side.cluster.partitions() for one in partition.replicas}:
             brokers.setdefault(broker_id, Broker(broker_id, is_fenced=True))
     return {name: dict(sorted(brokers.items())) for name, brokers in found.items()}
-
-
-def _table(columns: tuple[Column, ...], rows: Iterable[tuple[object, ...]]) -> pa.Table:
-    held: list[list[object]] = [[] for _ in columns]
-    for row in rows:
-        for column, value in zip(held, row, strict=True):
-            column.append(value)
-    arrays = [pa.array(values, kind) for values, (_, kind) in zip(held, columns, strict=True)]
-    return pa.table(dict(zip((name for name, _ in columns), arrays, strict=True)))
 
 
 def _place_rows(side: Side, brokers: Mapping[int, Broker]) -> Iterator[tuple[object, ...]]:

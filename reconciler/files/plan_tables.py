@@ -1,68 +1,63 @@
 """A plan and both states around it as Arrow tables: what policies ask."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
 
-import pyarrow as pa
-
+from reconciler.files.arrow_tables import INT, INTS, LONG, TEXT, TEXT_BY_TEXT, YES_NO, ArrowTable, arrow_table
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, DesiredTopic
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
-Table: TypeAlias = pa.Table
-_TEXT, _INT, _LONG, _YES_NO = pa.string(), pa.int32(), pa.int64(), pa.bool_()
-_IDS, _TEXTS = pa.list_(_INT), pa.map_(_TEXT, _TEXT)
 _TOPICS = {
-    "topic": _TEXT,
-    "is_internal": _YES_NO,
-    "is_declared": _YES_NO,
-    "labels": _TEXTS,
-    "partitions": _INT,
-    "replication_factor": _INT,
-    "configs": _TEXTS,
-    "observed_partitions": _INT,
-    "observed_replication_factor": _INT,
-    "observed_configs": _TEXTS,
+    "topic": TEXT,
+    "is_internal": YES_NO,
+    "is_declared": YES_NO,
+    "labels": TEXT_BY_TEXT,
+    "partitions": INT,
+    "replication_factor": INT,
+    "configs": TEXT_BY_TEXT,
+    "observed_partitions": INT,
+    "observed_replication_factor": INT,
+    "observed_configs": TEXT_BY_TEXT,
 }
 _BROKERS = {
-    "broker": _INT,
-    "rack": _TEXT,
-    "host": _TEXT,
-    "is_alive": _YES_NO,
-    "state": _TEXT,
-    "capacity": _INT,
-    "total_bytes": _LONG,
-    "usable_bytes": _LONG,
-    "configs": _TEXTS,
+    "broker": INT,
+    "rack": TEXT,
+    "host": TEXT,
+    "is_alive": YES_NO,
+    "state": TEXT,
+    "capacity": INT,
+    "total_bytes": LONG,
+    "usable_bytes": LONG,
+    "configs": TEXT_BY_TEXT,
 }
 _REPLICAS = {
-    "topic": _TEXT,
-    "partition": _INT,
-    "position": _INT,
-    "broker": _INT,
-    "rack": _TEXT,
-    "log_dir": _TEXT,
-    "size_bytes": _LONG,
-    "is_leader": _YES_NO,
-    "is_in_sync": _YES_NO,
+    "topic": TEXT,
+    "partition": INT,
+    "position": INT,
+    "broker": INT,
+    "rack": TEXT,
+    "log_dir": TEXT,
+    "size_bytes": LONG,
+    "is_leader": YES_NO,
+    "is_in_sync": YES_NO,
 }
 _MOVES = {
-    "stage": _INT,
-    "topic": _TEXT,
-    "partition": _INT,
-    "from_replicas": _IDS,
-    "to_replicas": _IDS,
-    "bytes": _LONG,
-    "reason": _TEXT,
-    "at": _TEXT,
+    "stage": INT,
+    "topic": TEXT,
+    "partition": INT,
+    "from_replicas": INTS,
+    "to_replicas": INTS,
+    "bytes": LONG,
+    "reason": TEXT,
+    "at": TEXT,
 }
 
 
 def plan_tables(
     plan: Plan, desired: Desired, observed: Cluster, planned: Cluster, declared: Mapping[str, DesiredTopic]
-) -> Mapping[str, Table]:
+) -> Mapping[str, ArrowTable]:
     """Return the tables `topics, brokers, observed_replicas, planned_replicas, moves`, rows in the order of their keys.
 
     `planned` is the cluster as the plan leaves it, `declared` what is written of each managed topic.
@@ -74,21 +69,12 @@ def plan_tables(
     null where not known. A move: whole ordered lists of brokers, and the line that asks for it.
     """
     return {
-        "topics": _table(_TOPICS, _topic_rows(observed, planned, declared)),
-        "brokers": _table(_BROKERS, _broker_rows(desired, observed)),
-        "observed_replicas": _table(_REPLICAS, _replica_rows(observed, {})),
-        "planned_replicas": _table(_REPLICAS, _replica_rows(planned, plan.foretold_log_dirs)),
-        "moves": _table(_MOVES, _move_rows(plan)),
+        "topics": arrow_table(_TOPICS, _topic_rows(observed, planned, declared)),
+        "brokers": arrow_table(_BROKERS, _broker_rows(desired, observed)),
+        "observed_replicas": arrow_table(_REPLICAS, _replica_rows(observed, {})),
+        "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.foretold_log_dirs)),
+        "moves": arrow_table(_MOVES, _move_rows(plan)),
     }
-
-
-def _table(columns: Mapping[str, pa.DataType], rows: Iterable[tuple[object, ...]]) -> Table:
-    held: list[list[object]] = [[] for _ in columns]
-    for row in rows:
-        for column, value in zip(held, row, strict=True):
-            column.append(value)
-    arrays = [pa.array(values, kind) for values, kind in zip(held, columns.values(), strict=True)]
-    return pa.table(dict(zip(columns, arrays, strict=True)))
 
 
 def _topic_rows(
