@@ -38,6 +38,8 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
 
     listed: tuple[dict[str, object], ...] = ()
     archive = b""
+    store = ""
+    failures = 0
     shown: tuple[str, ...] = ()
     port = 0
 
@@ -45,11 +47,12 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
         authorization = self.headers.get("Authorization", "")
         if self.path.startswith("/store/"):
             type(self).shown += (authorization,)
-            self._answer(200, self.archive)
+            is_failing = len(self.shown) <= self.failures
+            self._answer(503 if is_failing else 200, b"" if is_failing else self.archive)
         elif authorization != f"Bearer {TOKEN}":
             self._answer(401, b"{}")
         elif self.path.endswith("/zip"):
-            self._answer(302, b"", location=f"http://{self.headers['Host']}/store{self.path}")
+            self._answer(302, b"", location=f"{self.store or 'http://' + self.headers['Host']}/store{self.path}")
         else:
             self._answer(200, json.dumps({"artifacts": self.listed}).encode())
 
@@ -191,6 +194,30 @@ def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, githu
     job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "failure"
     assert "::error::no artifact snapshot-demo of branch main" in job.log
+
+
+def test_an_artifact_is_asked_for_again_where_its_store_fails_and_never_fetched_in_clear(
+    steps: WorkflowSteps, github: type[Artifacts]
+) -> None:
+    made = steps.run("apply.yml", "plan", DEMO)
+    assert made.result == "success", made.log
+    github.listed = (artifact(1),)
+    github.archive = zipped("plan.json", (steps.artifacts / "plan-demo" / "plan.json").read_bytes())
+    github.failures = 1
+    assert steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"}).result == "success"
+    assert github.shown == ("", "")
+    github.store = "http://store.invalid"
+    job = steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"})
+    assert job.result == "failure"
+    assert "::error::the artifact plan-demo was not fetched: GET actions/artifacts/1/zip" in job.log
+    assert "leads to no https address" in job.log
+
+
+def test_what_is_no_archive_is_told_as_an_error(steps: WorkflowSteps, github: type[Artifacts]) -> None:
+    github.listed, github.archive = (artifact(1),), b"<html>"
+    job = steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"})
+    assert job.result == "failure"
+    assert "::error::the artifact plan-demo was not fetched: File is not a zip file" in job.log
 
 
 def test_the_plan_of_record_is_made_once_applied_in_time_boxes_and_applied_again_without_a_change(

@@ -1,4 +1,4 @@
-"""GitHub's REST API as far as a comment and some labels need it, with nothing but Python's standard library."""  # noqa: INP001 - programs beside each other, no package
+"""GitHub's REST API as far as comments, labels and artifacts need it, with nothing but Python's standard library."""  # noqa: INP001 - programs beside each other, no package
 
 import json
 import re
@@ -6,7 +6,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from http.client import HTTPException
@@ -17,7 +17,8 @@ MOST_PAGES = 100
 ATTEMPTS = 4
 MOST_SECONDS = 60.0
 TIMEOUT_SECONDS = 30.0
-_FORBIDDEN, _MISSING, _TOO_MANY, _SERVER = 403, 404, 429, 500
+_FOUND, _FORBIDDEN, _MISSING, _TOO_MANY, _SERVER = 302, 403, 404, 429, 500
+_AGENT = "kafka-reconciler"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 Json = dict[str, object]
@@ -29,6 +30,14 @@ class GitHubError(Exception):
 
 class ReadOnlyError(GitHubError):
     """The token may read only, as that of a pull request from a fork."""
+
+
+class ElsewhereError(GitHubError):
+    """GitHub keeps it at another `address`, where the token is not to be shown."""
+
+    def __init__(self, message: str, address: str) -> None:
+        super().__init__(message)
+        self.address = address
 
 
 class NotFoundError(GitHubError):
@@ -50,8 +59,7 @@ class GitHub:
 
     def __post_init__(self) -> None:
         """Refuse what would send the token in clear, or elsewhere than to that repository."""
-        parts = urllib.parse.urlsplit(self.api)
-        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        if not _is_safe(self.api):
             raise GitHubError("GITHUB_API_URL is no https address, so the token is not sent there.")
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", self.repository, re.ASCII):
             raise GitHubError("GITHUB_REPOSITORY is no OWNER/NAME.")
@@ -76,6 +84,17 @@ class GitHub:
         answer, _ = self._sent(method, self._address(path), body, is_repeatable=is_repeatable)
         return answer if isinstance(answer, dict) else {}
 
+    def download(self, path: str) -> bytes:
+        """Return what GitHub keeps elsewhere; the token is not shown there."""
+        try:
+            self.send("GET", path)
+        except ElsewhereError as error:
+            if not _is_safe(error.address):
+                raise GitHubError(f"GET {path}: the answer leads to no https address.") from None
+            request = urllib.request.Request(error.address, headers={"User-Agent": _AGENT})
+            return self._opened(request, is_repeatable=True)[0]
+        raise GitHubError(f"GET {path}: the answer leads nowhere.")
+
     def _address(self, path: str) -> str:
         return f"{self.api.rstrip('/')}/repos/{self.repository}/{path}"
 
@@ -90,7 +109,6 @@ class GitHub:
         return found[1]
 
     def _sent(self, method: str, address: str, body: Json | None, *, is_repeatable: bool) -> tuple[object, Message]:
-        what = f"{method} {urllib.parse.urlsplit(address).path}"
         request = urllib.request.Request(
             address,
             data=None if body is None else json.dumps(body).encode(),
@@ -99,16 +117,21 @@ class GitHub:
                 "Accept": "application/vnd.github+json",
                 "Authorization": f"Bearer {self.token}",
                 "Content-Type": "application/json",
-                "User-Agent": "kafka-reconciler",
+                "User-Agent": _AGENT,
                 "X-GitHub-Api-Version": "2022-11-28",
             },
         )
+        content, headers = self._opened(request, is_repeatable=is_repeatable)
+        return _read(_named(request), content), headers
+
+    def _opened(self, request: urllib.request.Request, *, is_repeatable: bool) -> tuple[bytes, Message]:
+        what = _named(request)
         for attempt in range(ATTEMPTS):
             is_last = attempt == ATTEMPTS - 1
             wait = min(self.pause * 2**attempt, MOST_SECONDS)
             try:
                 with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as answer:
-                    return _read(what, answer.read()), answer.headers
+                    return answer.read(), answer.headers
             except urllib.error.HTTPError as error:
                 asked = _asked_to_wait(error)
                 if error.code >= _SERVER and not is_repeatable:
@@ -139,6 +162,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
+def _is_safe(address: str) -> bool:
+    parts = urllib.parse.urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+
+
+def _named(request: urllib.request.Request) -> str:
+    """Return what an error calls it: without a query, which may hold a signature."""
+    return f"{request.get_method()} {urllib.parse.urlsplit(request.full_url).path}"
+
+
 def _read(what: str, content: bytes) -> object:
     if not content:
         return {}
@@ -165,4 +198,17 @@ def _refusal(what: str, error: urllib.error.HTTPError) -> GitHubError:
         return ReadOnlyError(f"{what}: the token may not do that (403).")
     if error.code == _MISSING:
         return NotFoundError(f"{what}: not there, or the token may not see it (404).")
+    if error.code == _FOUND:
+        told = f"{what}: GitHub refuses it (302) and names another address, where the token is not sent."
+        return ElsewhereError(told, error.headers.get("Location", ""))
     return GitHubError(f"{what}: GitHub refuses it ({error.code}).")
+
+
+def github_of(variables: Mapping[str, str], *, pause: float = 1.0) -> GitHub:
+    """Return the repository that a job is about, as its token sees it."""
+    return GitHub(
+        api=variables.get("GITHUB_API_URL") or "https://api.github.com",
+        repository=variables.get("GITHUB_REPOSITORY", ""),
+        token=variables.get("GITHUB_TOKEN", ""),
+        pause=pause,
+    )

@@ -32,6 +32,7 @@ from github_api import (
     NotFoundError,
     ReadOnlyError,
     UnknownOutcomeError,
+    github_of,
 )
 
 NATURES = ("no changes", "leaders only", "metadata only", "moves data")
@@ -191,12 +192,7 @@ def _on_pull_request(
     *,
     has_summary: bool,
 ) -> int:
-    github = GitHub(
-        api=variables.get("GITHUB_API_URL") or "https://api.github.com",
-        repository=variables.get("GITHUB_REPOSITORY", ""),
-        token=variables.get("GITHUB_TOKEN", ""),
-        pause=asked.pause,
-    )
+    github = github_of(variables, pause=asked.pause)
     wanted = labels_of(comments)
     addresses = []
     try:

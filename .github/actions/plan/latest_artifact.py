@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""latest_artifact.py NAME DIR: puts the newest artifact of that name into DIR; exits with 1 where there is none.
+
+Only what a run on the default branch of this very repository made counts: a fork may name its artifacts as it likes.
+It needs GITHUB_REPOSITORY, DEFAULT_BRANCH and GITHUB_TOKEN, which may read actions; GITHUB_API_URL says where.
+"""
+
+import io
+import os
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from github_api import GitHub, GitHubError, github_of
+
+
+def main(name: str, folder: Path, variables: Mapping[str, str]) -> int:
+    """Fetch it, say what was fetched, and return the exit code; every error ends here, as a sentence."""
+    try:
+        return _fetched(github_of(variables), name, folder, variables.get("DEFAULT_BRANCH", ""))
+    except (GitHubError, OSError, zipfile.BadZipFile) as error:
+        print(f"::error::the artifact {name} was not fetched: {error}")
+        return 1
+
+
+def _fetched(github: GitHub, name: str, folder: Path, branch: str) -> int:
+    listed: Any = github.send("GET", f"actions/artifacts?name={quote(name)}&per_page=100").get("artifacts", [])
+    ours = [artifact for artifact in listed if _is_ours(artifact, branch)]
+    if not ours:
+        print(f"::error::no artifact {name} of branch {branch}: run the workflow that makes it, then this one again")
+        return 1
+    newest = max(ours, key=lambda artifact: (artifact["created_at"], artifact["id"]))
+    with zipfile.ZipFile(io.BytesIO(github.download(f"actions/artifacts/{newest['id']}/zip"))) as archive:
+        archive.extractall(folder)
+    print(f"{name}: made at {newest['created_at']} by run {newest['workflow_run']['id']}")
+    return 0
+
+
+def _is_ours(artifact: Mapping[str, Any], branch: str) -> bool:
+    run = artifact["workflow_run"]
+    is_own: bool = run["head_repository_id"] == run["repository_id"]
+    return is_own and run["head_branch"] == branch and not artifact["expired"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), os.environ))
