@@ -6,7 +6,7 @@ from reconciler.model.advice import Advice, Cost, Need
 from reconciler.render import as_groups_markdown
 from reconciler.render.as_groups import table
 from reconciler.render.as_json import document
-from reconciler.render.escape import code_span, sentence, visible
+from reconciler.render.escape import bullets, code_span, sentence, visible
 from reconciler.render.groups_tables import Table
 from reconciler.render.units import counted, number, rate, size
 
@@ -29,7 +29,7 @@ def markdown(advice: Advice) -> str:
         as_groups_markdown.table(_needs(advice)),
     ]
     blocks += [sentence(_where(advice)), as_groups_markdown.table(_costs(advice))]
-    blocks.append("\n".join(f"- {sentence(line)}" for line in (*_rules(advice), *advice.notes)))
+    blocks.append(bullets((*_rules(advice), *advice.notes)))
     return "\n\n".join(blocks) + "\n"
 
 

@@ -6,22 +6,22 @@ from reconciler.model.balance_report import BalanceReport, ClusterBalance
 from reconciler.render import balance_tables
 from reconciler.render.as_balance import sections
 from reconciler.render.as_groups_markdown import table
-from reconciler.render.escape import code_span, sentence
+from reconciler.render.escape import bullets, code_span, sentence
 
 
 def balance(report: BalanceReport) -> str:
     """Return each cluster under a heading of its own, after one table of several."""
     blocks = ["### reconciler balance", table(balance_tables.fleet(report))] if len(report.clusters) > 1 else []
     blocks += [block for cluster in report.clusters for block in _cluster(report, cluster)]
-    wrong = [f"- {sentence(each)}" for each in balance_tables.defects(report)]
-    blocks += ["**Samples**", "\n".join(wrong)] if wrong else []
+    wrong = bullets(balance_tables.defects(report))
+    blocks += ["**Samples**", wrong] if wrong else []
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
-    blocks += ["\n".join(f"- {sentence(each.message)} ({each.code})" for each in warnings)] if warnings else []
+    blocks += [bullets(f"{each.message} ({each.code})" for each in warnings)] if warnings else []
     return "\n\n".join(blocks) + "\n"
 
 
 def _cluster(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     yield f"### reconciler balance · {code_span(cluster.name)}"
     yield sentence(balance_tables.title(cluster).removeprefix(f"{cluster.name}: "))
-    yield "\n".join(f"- {sentence(finding)}" for finding in balance_tables.findings(report, cluster))
+    yield bullets(balance_tables.findings(report, cluster))
     yield from (table(section) for section in sections(report, cluster) if section.rows)

@@ -84,7 +84,7 @@ def _throttles(throttles: Sequence[FoundThrottle]) -> Iterator[str]:
 
 def _throttle(one: FoundThrottle) -> str:
     owner = f"broker {one.owner}" if isinstance(one.owner, int) else f"topic {visible(one.owner)}"
-    whose = _WHOSE[one.whose].format(plan=one.plan_id)
+    whose = _WHOSE[one.whose].format(plan=visible(one.plan_id or ""))
     return f"throttle on {owner}: {one.key}={visible(one.value)}{f', {whose}' if whose else ''}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.render import groups_tables
 from reconciler.render.as_groups import change_line, shared_doubts
-from reconciler.render.escape import code_span, sentence
+from reconciler.render.escape import bullets, code_span, sentence
 from reconciler.render.groups_tables import Table
 from reconciler.render.units import counted
 
@@ -28,7 +28,7 @@ def scenario(
         blocks.append(table(groups_tables.steps(outcomes, number)))
         if len(outcomes) == 1:
             blocks.append(table(groups_tables.owned(next(iter(outcomes.values()))[number].assignment)))
-    blocks += ["\n".join(f"- {sentence(doubt)}" for doubt in doubts)] if doubts else []
+    blocks += [bullets(doubts)] if doubts else []
     return "\n\n".join(blocks) + "\n"
 
 
@@ -54,4 +54,4 @@ def _comparison(compared: Comparison) -> Iterator[str]:
         yield table(groups_tables.handed_over(compared, compared.after[0]))
     notes = [*compared.notes, *shared_doubts(compared)]
     if notes:
-        yield "\n".join(f"- {sentence(note)}" for note in notes)
+        yield bullets(notes)

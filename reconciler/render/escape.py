@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 EMPTY = "(empty)"
 MASK = "(hidden)"
@@ -12,6 +13,8 @@ _SENSITIVE = re.compile(r"password|secret|token|key|jaas|credential", re.IGNOREC
 _PLAIN_WORD = re.compile(r"[(\"']*[\w.,;%/+='()\"→·-]*:?")
 # The first character of a workflow command, in its present form and in its older one.
 _COMMAND = re.compile(r"(?:(?<=\A)|(?<=[ \t])):(?=:[A-Za-z])|#(?=#\[)")
+# As the first word of a line it would begin a list, or make a heading of the line before.
+_BLOCK_MARK = re.compile(r"[-+=]+|\d+[.)]")
 _LINKED_WORD = re.compile(r"(?i)www\.|gh-\d|(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
 
@@ -38,6 +41,11 @@ def sentence(text: str) -> str:
     return " ".join(word if _is_plain(word) else code_span(word) for word in text.split())
 
 
+def bullets(texts: Iterable[str]) -> str:
+    """Return a Markdown list with an item for each sentence; none of them begins a list of its own."""
+    return "\n".join(f"- {_begun(sentence(text))}" for text in texts)
+
+
 def config_value(key: str, value: str | None) -> str:
     """Return a config's value as it may be shown: `(none)` for no override, hidden where the key names a secret."""
     if value is None:
@@ -45,6 +53,11 @@ def config_value(key: str, value: str | None) -> str:
     if _SENSITIVE.search(key):
         return MASK
     return visible(value) or EMPTY
+
+
+def _begun(line: str) -> str:
+    first, space, rest = line.partition(" ")
+    return f"{code_span(first)}{space}{rest}" if _BLOCK_MARK.fullmatch(first) else line
 
 
 def _is_plain(word: str) -> bool:

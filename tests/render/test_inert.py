@@ -21,14 +21,30 @@ from helpers.payloads import PAYLOADS, W
 from helpers.program import Program
 from helpers.sample_plan import sample_plan
 from markdown_it import MarkdownIt
+from render.test_as_annotations import ONE, runner_reads
+from render.test_as_doctor import FOUND
+from render.test_as_html import named
 
 from reconciler.files.checked import Malformed
+from reconciler.files.codes import code_pages
 from reconciler.files.offsets_csv import offsets_text, read_offsets
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render import as_json, as_kafka_json, as_markdown, as_plan_html, as_text
+from reconciler.render import (
+    as_balance,
+    as_balance_markdown,
+    as_doctor,
+    as_html,
+    as_json,
+    as_kafka_json,
+    as_markdown,
+    as_plan_html,
+    as_sarif,
+    as_text,
+)
+from reconciler.render.as_annotations import annotations
 from reconciler.render.escape import visible
 
 pytestmark = pytest.mark.long
@@ -133,6 +149,30 @@ def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
     wrong = {what: found for what, name in PAYLOADS.items() if (found := wrong_outputs(name))}
     assert wrong == {}
     figures("injection", f"{len(PAYLOADS)} payloads inert in Markdown, HTML, CSV, terminals, workflow logs, file names")
+
+
+def wrong_reports(name: str) -> list[str]:
+    """Return the outputs of a balance, a doctor and a validation in which that name does something."""
+    report, tame = named(name), named(HARMLESS)
+    words = {"broker 3 is not alive": name, "start it": name, "c-id": name, "51d0c2aa": name, "log dirs": name}
+    sick, text = as_doctor.doctor(spread(FOUND, words), name), as_balance.balance(report)
+    markdown = as_balance_markdown.balance(report)
+    wrong = replace(ONE, problem=Problem("KR103", name), path=name)
+    told, found = annotations([wrong], code_pages()), json.loads(as_sarif.problems([wrong], code_pages(), "1.0"))
+    lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]
+    checks = {
+        "balance": is_plain(text) and text.count("\n") == as_balance.balance(tame).count("\n"),
+        "Markdown": markdown_shape(markdown) == markdown_shape(as_balance_markdown.balance(tame)) and not lively,
+        "HTML": Shape(as_html.balance(report)).found == Shape(as_html.balance(tame)).found,
+        "doctor": is_plain(sick) and sick.count("\n") == as_doctor.doctor(FOUND, HARMLESS).count("\n"),
+        "annotation": told.count("\n") == 1 and runner_reads(told).name == "error" and told.rstrip("\n").isprintable(),
+        "SARIF": len(found["runs"][0]["results"]) == 1,
+    }
+    return [what for what, is_right in checks.items() if not is_right]
+
+
+def test_no_name_does_anything_where_a_balance_a_doctor_or_a_validation_is_shown() -> None:
+    assert {what: found for what, name in PAYLOADS.items() if (found := wrong_reports(name))} == {}
 
 
 def test_no_name_of_a_group_or_its_members_does_anything_on_the_terminal(
