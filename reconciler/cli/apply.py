@@ -12,7 +12,7 @@ from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.run_metrics import METRICS_HELP, measured
 from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import is_interactive, tell, write
+from reconciler.cli.terminal import Told, is_interactive, tell, write
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEnded, RunResult
 
@@ -62,12 +62,7 @@ def command(
     if log_dirs and not plan.foretold_log_dirs:
         tell(NO_LOG_DIR)
     started = time.monotonic()
-    told: list[str] = []
-
-    def notify(text: str) -> None:
-        told.append(text)
-        tell(text)
-
+    told = Told()
     path = None if dry_run else metrics
     with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress:
         try:
@@ -79,15 +74,14 @@ def command(
                 max_duration=max_duration,
                 should_stop=stop.reason,
                 progress=run.also(progress),
-                notify=notify,
+                notify=told,
             )
             run.end(Exit.DONE, applied.result)
         except (RunEnded, KeyboardInterrupt) as error:
             if stop.exit is None:
                 raise
             run.end(stop.exit, error.result if isinstance(error, RunEnded) else None)
-            if str(error) not in told:
-                tell(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
+            told.once(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
             return stop.exit
     if dry_run:
         _tell_steps(applied.result, asked)

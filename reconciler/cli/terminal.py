@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import click
 
@@ -37,6 +38,23 @@ def write(text: str, color: str = "never") -> None:
 def tell(text: str, color: str = "never") -> None:
     """Write anything else: progress, summaries, warnings."""
     _echo(text, color, err=True)
+
+
+@dataclass(slots=True)
+class Told:
+    """Tells each text at once, and remembers it, so that the error it was for does not tell it again."""
+
+    texts: set[str] = field(default_factory=set)
+
+    def __call__(self, text: str) -> None:
+        """Tell it."""
+        self.texts.add(text)
+        tell(text)
+
+    def once(self, text: str) -> None:
+        """Tell it, unless it was told."""
+        if text not in self.texts:
+            self(text)
 
 
 def is_interactive() -> bool:
