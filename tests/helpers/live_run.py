@@ -141,9 +141,12 @@ spec: {{placement: {{assignment: {assignment}}}}}
         )
         assert not self._has_ended(), f"apply ended before it moved anything to {broker}\n{self._last.told}"
 
-    def assert_in_flight(self) -> None:
-        """Assert that the fault fell into the move."""
+    def assert_in_flight(self, *, to: int | None = None) -> None:
+        """Assert that the fault fell into the move; with `to`, that none of those to that broker has ended."""
         assert self._adding(), "the moves had ended before the fault: give them more data"
+        if to is not None:
+            left = {name for name, (adding, _) in reassignments(self.kafka.bootstrap).items() if to in adding}
+            assert self.moved_to(to) <= left, "some moves had ended before the fault: give them more data"
 
     def leader(self, partition: int) -> int:
         """Return who leads a partition now."""

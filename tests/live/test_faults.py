@@ -66,12 +66,12 @@ def test_a_destination_that_crashes_and_returns_gets_its_replicas(
 def test_moves_to_a_destination_that_stays_dead_are_taken_back_and_the_rest_ends(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "stays-dead", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "stays-dead", *replaced(OTHERS, DESTINATION), throttle="800kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
         brokers.kill(DESTINATION)
-        run.assert_in_flight()
+        run.assert_in_flight(to=DESTINATION)
         stop_and_go_on(run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.start(DESTINATION))
     run.checker.finished(tmp_path, PLAN, delivery)
     tally.passed("destination stays dead", run, delivery)
@@ -82,12 +82,13 @@ def test_a_dead_destination_is_told_by_the_next_controller_too(
 ) -> None:
     controller = active_controller(brokers.bootstrap)
     others = tuple(broker for broker in OTHERS if broker != controller)
-    run = LiveRun(tmp_path, brokers, "both-dead", *replaced(others, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "both-dead", *replaced(others, DESTINATION), throttle="800kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
-        brokers.kill(controller)
         brokers.kill(DESTINATION)
+        run.assert_in_flight(to=DESTINATION)
+        brokers.kill(controller)
         stop_and_go_on(
             run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.start(controller, DESTINATION)
         )
