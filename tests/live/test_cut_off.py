@@ -25,17 +25,23 @@ def network() -> Iterator[PrivateNetwork]:
         yield made
 
 
-def test_moves_to_a_broker_that_is_cut_off_are_taken_back_and_end_once_it_is_joined_again(
-    tmp_path: Path, network: PrivateNetwork, kafka_version: str, tally: Tally
-) -> None:
+@pytest.fixture
+def brokers(network: PrivateNetwork, kafka_version: str) -> Iterator[KafkaCluster]:
+    """Five brokers in that network, which miss a silent one after six seconds."""
     settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
-    with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as brokers:
-        run = LiveRun(tmp_path, brokers, "cut-off", *replaced(OTHERS, DESTINATION), throttle="800kB/s")
-        with run.delivery() as delivery:
-            applying = run.start()
-            run.wait_in_flight(DESTINATION)
-            brokers.cut_off(DESTINATION)
-            run.assert_in_flight(to=DESTINATION)
-            stop_and_go_on(run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.join(DESTINATION))
-        run.checker.finished(tmp_path, PLAN, delivery)
-        tally.passed("destination cut off", run, delivery)
+    with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as started:
+        yield started
+
+
+def test_moves_to_a_broker_that_is_cut_off_are_taken_back_and_end_once_it_is_joined_again(
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, brokers, "cut-off", *replaced(OTHERS, DESTINATION), throttle="800kB/s")
+    with run.delivery() as delivery:
+        applying = run.start()
+        run.wait_in_flight(DESTINATION)
+        brokers.cut_off(DESTINATION)
+        run.assert_in_flight(to=DESTINATION)
+        stop_and_go_on(run, applying, delivery, destination=DESTINATION, heal=lambda: brokers.join(DESTINATION))
+    run.checker.finished(tmp_path, PLAN, delivery)
+    tally.passed("destination cut off", run, delivery)
