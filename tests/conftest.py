@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from helpers.brokers import KafkaCluster
@@ -28,7 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Take SIGINT as a terminal's processes do: whoever was started in the background ignores it, children too."""
+    """Draw the same examples in each run, on slow machines too; take SIGINT as a terminal's processes do.
+
+    Whoever was started in the background ignores SIGINT, and so would every child.
+    """
+    settings.register_profile("repeatable", derandomize=True, deadline=None)
+    settings.load_profile("repeatable")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

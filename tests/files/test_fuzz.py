@@ -93,7 +93,7 @@ def test_mutated_desired_state_is_read_or_refused(tmp_path: Path, seed: int) -> 
         survives(lambda: load_desired(tmp_path, "demo"))
 
 
-@settings(derandomize=True, deadline=None, max_examples=1200)
+@settings(max_examples=1200)
 @given(st.lists(st.sampled_from(YAML_PIECES), max_size=40))
 def test_any_mix_of_yaml_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
     path = folder_with(tmp_path_factory.getbasetemp())
@@ -101,7 +101,7 @@ def test_any_mix_of_yaml_is_read_or_refused(tmp_path_factory: pytest.TempPathFac
     survives(lambda: load_desired(path.parent.parent, "demo"))
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = folder_with(tmp_path_factory.getbasetemp())

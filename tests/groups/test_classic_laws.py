@@ -19,7 +19,7 @@ EAGER = ("range", "roundrobin", "sticky")
 RACKS = ("rack-a", "rack-b", "rack-c")
 NAMES = ("t0", "t1", "pay.ments", "Z", "é")
 
-laws = settings(max_examples=30, deadline=None, derandomize=True)
+laws = settings(max_examples=30)
 
 
 @st.composite

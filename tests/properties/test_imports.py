@@ -167,13 +167,13 @@ def _band(held: Counter[int], alive: list[int]) -> Fraction | None:
 
 
 @given(st.integers(0, 10**9))
-@settings(derandomize=True, max_examples=CASES, deadline=None)
+@settings(max_examples=CASES)
 def test_an_import_validates_plans_to_nothing_and_writes_the_strongest_rules(seed: int) -> None:
     assert complaints(import_cluster_of(seed)) == []
 
 
 @given(st.integers(0, 10**9))
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_an_import_of_a_neglected_cluster_plans_to_nothing(seed: int) -> None:
     assert complaints(import_cluster_of(seed, Habits(0.6, 0.8, 0.6, 0.8, 0.4, 0.8))) == []
 
@@ -203,7 +203,7 @@ KEYS = (*STRANGE, "a\nb", "retention.ms", "min.insync.replicas", "cleanup.policy
 
 
 @given(st.integers(0, 10**9))
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_strange_names_racks_and_configs_do_no_harm(seed: int) -> None:
     random = Random(seed)
     drawn = import_cluster_of(seed, Habits())

@@ -28,7 +28,7 @@ Case = tuple[Desired, Cluster, Problem]
 
 seeds = st.integers(0, 10**9)
 sizes = st.sampled_from([TINY, SMALL, SMALL])
-some = settings(derandomize=True, max_examples=120, deadline=None)
+some = settings(max_examples=120)
 
 
 @st.composite
