@@ -137,7 +137,7 @@ class Checker:
         while True:
             try:
                 return self._looked()
-            except KafkaException:
+            except (KafkaException, TimeoutError):
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.5)
