@@ -21,6 +21,8 @@ from reconciler.model.run import Outcome, RunEvent
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 20
 """So many wrong states are enough to know, and more than anybody reads."""
 Plant = Callable[[pytest.MonkeyPatch], None]

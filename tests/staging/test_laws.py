@@ -7,6 +7,8 @@ from helpers.staging_laws import LAWS
 
 from reconciler.model.cluster import Cluster
 
+pytestmark = pytest.mark.long
+
 SEEDS = range(300)
 
 

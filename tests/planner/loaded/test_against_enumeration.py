@@ -9,6 +9,8 @@ from helpers.oracle import is_feasible, legal_sets
 from helpers.planning import cluster_after, replicas_after
 from helpers.random_clusters import SMALL
 
+pytestmark = pytest.mark.long
+
 
 def test_bounds_lie_below_the_best_placement_and_values_above_and_nearly_all_bands_that_can_be_kept_are() -> None:
     seen: Counter[str] = Counter()
