@@ -132,6 +132,7 @@ def test_the_same_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
     assert snapshot_text(cluster).endswith("}\n")
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(cluster=clusters(), seed=st.integers(0, 2**32))
 def test_any_cluster_reads_back_in_whatever_order_it_is_written(

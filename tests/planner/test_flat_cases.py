@@ -14,6 +14,8 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Even
 from reconciler.planner.place import Placed
 
+pytestmark = pytest.mark.long
+
 NAMES = ["a", "b", "c", "d"]
 NO_EXCESS = (0, 0, 0)
 FOUR_RACKS = FlatCase("four-racks", brokers=10, racks=4, topics=12, partitions=20, joining=2)

@@ -9,6 +9,8 @@ from helpers.oracle import Problem, is_feasible, lagrangian_bound, problem_of
 from helpers.planning import planned
 from helpers.random_clusters import random_cluster
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seeds", [range(start, start + 100) for start in range(0, 400, 100)], ids=str)
 def test_the_prices_alone_prove_the_value(seeds: range) -> None:

@@ -37,6 +37,8 @@ from reconciler.planner.remedy_changes import changes_for
 from reconciler.planner.thinned import thinned
 from reconciler.workflow.plan import plan_of
 
+pytestmark = pytest.mark.long
+
 NO_PLANS = Effort(plans=0, partitions=0)
 STRICT = Placement(racks_spread=Spread.STRICT)
 PLACES = {
