@@ -71,11 +71,11 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     written, from `oldest` to `newest`; and each rule's count where rows have them.
     """
     slim = carried.select(
-        F.xxhash64(*PARTITION).alias("hash"),
+        F.xxhash64(*PARTITION).alias("partition_hash"),
         F.col("partition").alias("number"),
         *("carrier", "weight", "leads", "followers", "is_total"),
     )
-    is_same = F.xxhash64(*PARTITION) == F.col("hash")
+    is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")
     each = rows.join(F.broadcast(slim), on=is_same, how="left")
     fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
     sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)

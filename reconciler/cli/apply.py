@@ -12,7 +12,7 @@ from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.run_metrics import METRICS_HELP, measured
 from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import Told, is_interactive, tell, write
+from reconciler.cli.terminal import Teller, is_interactive, tell, write
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEnded, RunResult
 
@@ -62,7 +62,7 @@ def command(
     if log_dirs and not plan.foretold_log_dirs:
         tell(NO_LOG_DIR)
     started = time.monotonic()
-    told = Told()
+    told = Teller()
     path = None if dry_run else metrics
     with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress:
         try:

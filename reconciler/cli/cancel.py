@@ -10,7 +10,7 @@ import click
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import Told, is_interactive, tell, write
+from reconciler.cli.terminal import Teller, is_interactive, tell, write
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEnded, RunProgress
 
@@ -111,7 +111,7 @@ def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     undone = plan_to_undo(asked.inputs, plan_path)
     started = time.monotonic()
     watch = _Watch(asked, undone.cluster_name, is_sure=is_sure)
-    told = Told()
+    told = Teller()
     with stopping() as stop, watch.bar:
         try:
             ended = roll_back(asked.inputs, undone, Hooks(watch.is_confirmed, stop.reason, watch.progress, told))

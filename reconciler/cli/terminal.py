@@ -41,7 +41,7 @@ def tell(text: str, color: str = "never") -> None:
 
 
 @dataclass(slots=True)
-class Told:
+class Teller:
     """Tells each text at once, and remembers it, so that the error it was for does not tell it again."""
 
     texts: set[str] = field(default_factory=set)

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import Told
+from reconciler.cli.terminal import Teller
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED)])
@@ -44,7 +44,7 @@ def test_what_still_waits_after_the_second_signal_is_ended_with_the_code_of_the_
 
 
 def test_what_a_run_leaves_is_told_at_once_and_not_again_as_its_error(capsys: pytest.CaptureFixture[str]) -> None:
-    told = Told()
+    told = Teller()
     told("moves may still be in flight")
     told.once("moves may still be in flight")
     told.once("another error")

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, TypeVar
@@ -151,9 +152,19 @@ def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
     figures("injection", f"{len(PAYLOADS)} payloads inert in Markdown, HTML, CSV, terminals, workflow logs, file names")
 
 
+@cache
+def tame_shapes() -> tuple[int, list[tuple[str, str, str]], list[tuple[str, ...]], int]:
+    """Return a harmless name's lines and Markdown and HTML of a balance, and its lines of a doctor."""
+    report = named(HARMLESS)
+    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_balance_markdown.balance(report))
+    lines = as_balance.balance(report).count("\n"), as_doctor.doctor(FOUND, HARMLESS).count("\n")
+    return lines[0], markdown, page.found, lines[1]
+
+
 def wrong_reports(name: str) -> list[str]:
     """Return the outputs of a balance, a doctor and a validation in which that name does something."""
-    report, tame = named(name), named(HARMLESS)
+    report = named(name)
+    tame_lines, tame_markdown, tame_page, tame_sick_lines = tame_shapes()
     words = {"broker 3 is not alive": name, "start it": name, "c-id": name, "51d0c2aa": name, "log dirs": name}
     sick, text = as_doctor.doctor(spread(FOUND, words), name), as_balance.balance(report)
     markdown = as_balance_markdown.balance(report)
@@ -161,10 +172,10 @@ def wrong_reports(name: str) -> list[str]:
     told, found = annotations([wrong], code_pages()), json.loads(as_sarif.problems([wrong], code_pages(), "1.0"))
     lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]
     checks = {
-        "balance": is_plain(text) and text.count("\n") == as_balance.balance(tame).count("\n"),
-        "Markdown": markdown_shape(markdown) == markdown_shape(as_balance_markdown.balance(tame)) and not lively,
-        "HTML": Shape(as_html.balance(report)).found == Shape(as_html.balance(tame)).found,
-        "doctor": is_plain(sick) and sick.count("\n") == as_doctor.doctor(FOUND, HARMLESS).count("\n"),
+        "balance": is_plain(text) and text.count("\n") == tame_lines,
+        "Markdown": markdown_shape(markdown) == tame_markdown and not lively,
+        "HTML": Shape(as_html.balance(report)).found == tame_page,
+        "doctor": is_plain(sick) and sick.count("\n") == tame_sick_lines,
         "annotation": told.count("\n") == 1 and runner_reads(told).name == "error" and told.rstrip("\n").isprintable(),
         "SARIF": len(found["runs"][0]["results"]) == 1,
     }
