@@ -16,7 +16,7 @@ from reconciler.model.problem import Location, Problem
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
-MAX_NODES = 600_000
+MAX_NODES = 500_000
 MAX_DOCUMENTS = 50_000
 MAX_PROBLEMS = 100
 MAX_TEXT = 1 << 20
@@ -28,6 +28,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+([eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _NOT_NUMBERS = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
+_NUMBERS_BEGIN = frozenset("-+.0123456789")
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 # Soft hyphen, joiners, marks and overrides of direction, line separators, byte order marks, annotations, tags.
 _INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
@@ -169,7 +170,7 @@ class _Reader:
                 self._put(None, _place(event))
 
     def _start(self, event: Any, container: YamlMap | YamlList) -> None:
-        self._check(event)
+        self._check(event, container.at)
         self._put(container, container.at, is_container=True)
         self._open.append(container)
         self._keys.append(None)
@@ -177,34 +178,29 @@ class _Reader:
             self.problem(container.at, f"nested deeper than {MAX_DEPTH} levels")
             raise _Stop
 
-    def _check(self, event: Any) -> None:
+    def _check(self, event: Any, place: Place) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            self.problem(_place(event), f"more than {MAX_NODES} values in one file: split it")
+            self.problem(place, f"more than {MAX_NODES} values in one file: split it")
             raise _Stop
         if event.anchor:
-            self.problem(
-                _place(event), "an anchor (&) is not allowed: write the value out where it is used, or quote the text"
-            )
+            self.problem(place, "an anchor (&) is not allowed: write the value out where it is used, or quote the text")
         if event.tag:
-            self.problem(_place(event), "a tag (!) is not allowed: write a plain value, or quote the text")
+            self.problem(place, "a tag (!) is not allowed: write a plain value, or quote the text")
 
     def _scalar(self, event: Any) -> None:
-        self._check(event)
         place = _place(event)
+        self._check(event, place)
         if len(event.value) > MAX_TEXT:
             self.problem(place, f"a text of {len(event.value)} characters; {MAX_TEXT} are allowed")
             raise _Stop
         hidden = _HIDDEN.search(event.value) if self._is_clean and event.style == '"' else None
         if hidden:
             self.problem(place, f"the text holds the hidden character {_code_point(hidden.group())}: remove it")
-        if self._is_key():
+        if self._open and self._keys[-1] is None and isinstance(self._open[-1], YamlMap):
             self._key(event, place)
-            return
-        self._put(self._value(event, place), place)
-
-    def _is_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1], YamlMap) and self._keys[-1] is None
+        else:
+            self._put(self._value(event, place), place)
 
     def _key(self, event: Any, place: Place) -> None:
         key, mapping = event.value, self._open[-1]
@@ -224,8 +220,8 @@ class _Reader:
         text = event.value
         if event.style or not event.implicit[0]:
             return text
-        if text in _WORDS:
-            return _WORDS[text]
+        if text[:1] not in _NUMBERS_BEGIN:
+            return _WORDS.get(text, text)
         if _INTEGER.fullmatch(text):
             return self._integer(text, place)
         if _DECIMAL.fullmatch(text):
@@ -238,10 +234,11 @@ class _Reader:
         return text
 
     def _integer(self, text: str, place: Place) -> int:
-        if len(text) > MAX_DIGITS or abs(int(text)) > MAX_INTEGER:
-            self.problem(place, "a number beyond 64 bits: put it in quotes if it is a text")
-            return 0
-        return int(text)
+        number = int(text) if len(text) <= MAX_DIGITS else None
+        if number is not None and -MAX_INTEGER <= number <= MAX_INTEGER:
+            return number
+        self.problem(place, "a number beyond 64 bits: put it in quotes if it is a text")
+        return 0
 
     def _put(self, value: Any, place: Place, *, is_container: bool = False) -> None:
         if not self._open:
