@@ -4,11 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.groups.scenario import Member
 from reconciler.model.assignment import SubscribedTopic
-from reconciler.model.cluster import CONSUMER, Cluster, Group, GroupMember, Topic
+from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group, GroupMember, Topic
 
 # One rebalance ago: what every present member owns is of the same generation.
 _PRESENT = 1
 _START_OF_UUID = 8
+
+
+def is_assigned(group: Group) -> bool:
+    """Whether an assignor of consumers decides in that group; one that only holds offsets may get members.
+
+    None does in a share group, whose members read the same partitions together (KIP-932).
+    """
+    return group.kind == CONSUMER or (group.kind == CLASSIC and group.protocol_type in {CONSUMER, ""})
 
 
 def own_assignor(group: Group) -> str | None:

@@ -39,7 +39,8 @@ class Cost:
 class Existing:
     """What is there: the topic, the cluster around it, and the groups that read the topic.
 
-    `groups` maps a group to how many of its members subscribe to the topic; `total_bytes` is the size of one copy of
+    `groups` maps a group to how many of its members subscribe to the topic, groups whose members share partitions left
+    out; `total_bytes` is the size of one copy of
     the topic, None where it is not known; the counts of the cluster include this topic.
     """
 

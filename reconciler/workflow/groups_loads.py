@@ -33,12 +33,11 @@ def read_by_one_group(loads: Loads) -> dict[TopicPartition, int]:
     return {key: load.bytes_in for key, load in loads.of.items() if load.bytes_in is not None}
 
 
-def measured_topic(loads: Loads, existing: Existing) -> Measured:
-    """Return what the topic's partitions have been measured to carry; several groups share what consumers read."""
+def measured_topic(loads: Loads, existing: Existing, groups: int) -> Measured:
+    """Return what the topic's partitions have been measured to carry; so many groups share what consumers read."""
     of_topic = [loads.of.get(TopicPartition(existing.topic, number)) for number in range(existing.partitions)]
     taken = [load.bytes_in for load in of_topic if load is not None and load.bytes_in is not None]
     sent = [load.bytes_out for load in of_topic if load is not None and load.bytes_out is not None]
-    groups = sum(1 for members in existing.groups.values() if members)
     return Measured(
         sum(taken) or None,
         max(taken, default=0) or None,

@@ -7,12 +7,13 @@ from difflib import get_close_matches
 from reconciler.files.scenario import Scenarios, outcomes_text, read_scenarios
 from reconciler.groups.change import GroupChange
 from reconciler.groups.compare import compare
+from reconciler.groups.live import is_assigned
 from reconciler.groups.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
 from reconciler.groups.registry import ASSIGNORS
 from reconciler.groups.scenario import Scenario
 from reconciler.groups.simulation import simulate
 from reconciler.model.assignment import Assignor
-from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group
+from reconciler.model.cluster import CLASSIC, Cluster, Group
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
@@ -133,7 +134,7 @@ def _chosen_groups(cluster: Cluster, question: Question) -> tuple[Group, ...]:
     chosen = tuple(
         group
         for group in cluster.groups
-        if _is_assigned(group) and group.members and (not grown or _reads(group) & grown.keys())
+        if is_assigned(group) and group.members and (not grown or _reads(group) & grown.keys())
     )
     if not chosen:
         wanted = f"with members that reads {', '.join(grown)}" if grown else "with members"
@@ -150,16 +151,11 @@ def _unfit(there: Mapping[str, Group], group_ids: Sequence[str]) -> Iterator[Pro
             near = get_close_matches(group_id, there, n=1)
             hint = f"did you mean {near[0]}?" if near else "list them: reconciler groups list"
             yield Problem(NO_GROUP, f"there is no group {group_id}, or this user may not see it; {hint}")
-        elif not _is_assigned(group):
+        elif not is_assigned(group):
             kind = group.protocol_type if group.kind == CLASSIC else f"{group.kind} group"
             yield Problem(
                 NO_GROUP, f"group {group_id} is a {kind}: none of these assignors decides who gets what in it"
             )
-
-
-def _is_assigned(group: Group) -> bool:
-    """Whether an assignor of consumers decides in that group; one that only holds offsets may get members."""
-    return group.kind == CONSUMER or (group.kind == CLASSIC and group.protocol_type in {CONSUMER, ""})
 
 
 def _reads(group: Group) -> set[str]:

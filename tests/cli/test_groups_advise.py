@@ -16,12 +16,16 @@ def snapshot(path: Path) -> str:
         for number in range(4)
     ]
     member = {"memberId": "m", "subscription": ["orders"], "assignment": {"orders": [0, 1, 2, 3]}}
+    shared = [{**member, "memberId": f"s{number}"} for number in range(20)]
     document = {
         "formatVersion": "1.0",
         "clusterId": "x",
         "brokers": [{"id": 1}, {"id": 2}, {"id": 3, "fenced": True}],
         "topics": [{"name": "orders", "configs": {"cleanup.policy": "compact"}, "partitions": partitions}],
-        "groups": [{"groupId": "billing", "state": "Stable", "protocol": "range", "members": [member]}],
+        "groups": [
+            {"groupId": "billing", "state": "Stable", "protocol": "range", "members": [member]},
+            {"groupId": "jobs", "state": "Stable", "type": "share", "protocolType": "share", "members": shared},
+        ],
     }
     path.write_text(json.dumps(document))
     return str(path)
@@ -66,6 +70,19 @@ def test_members_alone_are_a_need(reconciler: Program, tmp_path: Path) -> None:
     assert told.out.startswith("orders needs 1 partition; 4 exist: enough.\n")
 
 
+def test_members_of_a_share_group_ask_for_no_partitions_of_their_own(reconciler: Program, tmp_path: Path) -> None:
+    state = snapshot(tmp_path / "s.json")
+    told = json.loads(reconciler("groups", "advise", "--topic", "orders", "--state", state, "-o", "json").out)
+    assert [(need["what"], need["partitions"]) for need in told["needs"]] == [("members of group billing", 1)]
+    # They read what is sent to consumers, though: two groups share the 8 MB/s of the busiest partition.
+    loads = write_loads(tmp_path / "loads", "prod", {("orders", 0): (4_000_000, 8_000_000)})
+    given = ("--topic", "orders", "--state", state, "--cluster", "prod", "--loads", loads, "-o", "json")
+    told = json.loads(reconciler("groups", "advise", *given).out)
+    assert [need["bytesPerSecondOfOnePartition"] for need in told["needs"] if need["what"] == "consumers"] == [
+        4_000_000
+    ]
+
+
 def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Program, tmp_path: Path) -> None:
     state = snapshot(tmp_path / "s.json")
     rates = {("orders", 0): (8_000_000, 30), ("orders", 1): (4_000_000, 40), ("orders", 2): (2_000_000, 9)}
@@ -86,6 +103,10 @@ def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Progra
     [
         ((), 1, "nothing says how much the topic shall carry: give --target, or --consumers"),
         (("--target", "5MiB/s"), 1, "a target alone gives no number"),
+        (("--target", "5MiB/s", "--consumers", "5"), 1, "a target alone gives no number"),
+        (("--topic", "orders", "--state", "s.json", "--target", "5MiB/s"), 1, "a target alone gives no number"),
+        (("--topic", "orders", "--state", "s.json", "--producer", "5MiB/s"), 1, "give --target"),
+        (("--consumers", "5", "--headroom", "50%"), 1, "rates and headroom are for that: give --target"),
         (("--topic", "ordrs", "--state", "s.json"), 1, "there is no topic ordrs: did you mean orders?"),
         (("--target", "100"), 64, "'100' is no rate: write a number and a unit, such as 50MiB/s"),
         (("--target", "100MiB"), 64, "is no rate"),
