@@ -1,69 +1,116 @@
 """Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for, is_stage_done
 from reconciler.apply.course import Itinerary, Place, itinerary
 from reconciler.apply.crash import crash_point
-from reconciler.apply.journal import Journal
+from reconciler.apply.gate import Stop
+from reconciler.apply.journal import DispensableJournal, Journal
+from reconciler.apply.leave import abandoned
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.throttling import adopt_leftovers, owed_by, take_all_off
 from reconciler.apply.withdraw import Withdrawal, moves_under_way, overwritten_moves, withdraw
+from reconciler.apply.wording import named_some
 from reconciler.model.lock import LockLost, purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.run import Outcome, RunFailed, RunResult, RunState
+from reconciler.model.run import Outcome, RunFailed, RunResult, RunState, StoppedEarly
 
 
-def cancel_run(plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[str], None] | None = None) -> RunResult:
+def _never() -> str | None:
+    return None
+
+
+def _to_nobody(_text: str) -> None:
+    """Tell nobody."""
+
+
+def cancel_run(
+    plan: Plan,
+    admin: Admin,
+    journal: Journal,
+    *,
+    notify: Callable[[str], None] = _to_nobody,
+    should_stop: Stop = _never,
+) -> RunResult:
     """Cancel what is in flight of a plan and return what was done; moves that have ended stay as they are.
 
     A run of the plan that is on, wherever it was started, is asked to stop and waited for: it takes its moves back
     itself. Raises LockHeld where something else is on, NotStopped where the run does not end. Raises RunFailed, with
     the result, for partitions whose original replicas are not all alive and in sync: these are left in flight. What
     somebody else reassigns is left alone and named. Cancelling again changes nothing.
+
+    It is itself the way back, so nothing but the cluster keeps it from its end: not a journal that cannot be written,
+    which is told, and not `should_stop`. A KeyboardInterrupt once that gives a reason ends it at once; StoppedEarly
+    names what is left.
     """
-    session = Session(admin, journal, itinerary(plan))
+    session = Session(admin, journal, itinerary(plan), notify)
+    session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
     with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)):
         crash_point("lock.taken")
         journal.read_again()  # the run that was waited for may have written to it
+        cancel = _Cancel(session)
         try:
-            return _cancelled(session)
+            return cancel.ended()
         except LockLost as error:
             session.debts = owed_by(session.throttles)
             raise with_result(error, session.result(RunState.FAILED)) from error
+        except KeyboardInterrupt as error:
+            if should_stop() is None:
+                raise
+            raise cancel.abandoned() from error
 
 
-def _cancelled(session: Session) -> RunResult:
-    plan = session.itinerary.plan
-    names = {change.topic for change in plan.topic_changes}
-    observed = session.look(session.itinerary.topics, with_configs_of=names)
-    done = takewhile(lambda stage: is_stage_done(session.itinerary, stage, observed), plan.stages)
-    session.stages_done = sum(1 for _ in done)
-    adopt_leftovers(session)
-    session.messages.extend(_foreign(session.itinerary, observed))
-    session.tell("cancel", Outcome.STARTED, plan=plan.id)
-    try:
-        outcome = withdraw(session, _to_take_back(session.itinerary, observed))
-    except LockLost:
-        raise
-    except ReconcilerError as error:
+@dataclass(slots=True)
+class _Cancel:
+    """One cancel under way; `moves` are those that it is just taking back."""
+
+    session: Session
+    moves: tuple[Move, ...] = ()
+
+    def ended(self) -> RunResult:
+        """Take back what is in flight, and every throttle."""
+        session, plan = self.session, self.session.itinerary.plan
+        names = {change.topic for change in plan.topic_changes}
+        observed = session.look(session.itinerary.topics, with_configs_of=names)
+        done = takewhile(lambda stage: is_stage_done(session.itinerary, stage, observed), plan.stages)
+        session.stages_done = sum(1 for _ in done)
+        adopt_leftovers(session)
+        session.messages.extend(_foreign(session.itinerary, observed))
+        session.tell("cancel", Outcome.STARTED, plan=plan.id)
+        self.moves = _to_take_back(session.itinerary, observed)
+        try:
+            outcome = withdraw(session, self.moves)
+        except LockLost:
+            raise
+        except ReconcilerError as error:
+            take_all_off(session)
+            raise with_result(error, session.result(RunState.FAILED)) from error
+        self.moves = ()
         take_all_off(session)
-        raise with_result(error, session.result(RunState.FAILED)) from error
-    take_all_off(session)
-    crash_point("end.before")
-    session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, debts=[str(d) for d in session.debts])
-    crash_point("end.recorded")
-    if outcome.left:
-        result = session.result(RunState.FAILED, list(outcome.left))
-        raise with_result(RunFailed(_left_text(outcome), code="KR714"), result)
-    session.messages.extend(_told(outcome))
-    return session.result(RunState.CANCELLED)
+        crash_point("end.before")
+        session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, debts=[str(d) for d in session.debts])
+        crash_point("end.recorded")
+        if outcome.left:
+            result = session.result(RunState.FAILED, list(outcome.left))
+            raise with_result(RunFailed(_left_text(outcome), code="KR714"), result)
+        session.messages.extend(_told(outcome))
+        return session.result(RunState.CANCELLED)
+
+    def abandoned(self) -> StoppedEarly:
+        """Return the end of a cancel that was not let to its own."""
+        keys = [move.topic_partition for move in self.moves]
+        if keys:
+            moves = f"moves may still be in flight, or out of their order: {named_some(map(str, keys))}"
+            self.session.messages.append(f"{moves}; run cancel again to take them back")
+        return abandoned(self.session, keys)
 
 
 def stop_run(plan: Plan, admin: Admin, *, notify: Callable[[str], None] | None = None) -> None:

@@ -67,12 +67,16 @@ def undone_moves(itinerary: Itinerary, observed: Observed) -> Sequence[TopicPart
 
 def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
     """Return the end of a run that may not even put things back: it names what it leaves, and asks nobody anything."""
-    left = _unfinished(session, record)
-    session.debts = owed_by(session.throttles)
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
         session.messages.append(f"{moves}; run apply to go on with them, or cancel to take them back")
+    return abandoned(session, _unfinished(session, record))
+
+
+def abandoned(session: Session, left: Sequence[TopicPartition]) -> StoppedEarly:
+    """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
+    session.debts = owed_by(session.throttles)
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
     text = "\n".join([*lines, *(str(debt) for debt in session.debts)])

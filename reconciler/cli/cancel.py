@@ -72,11 +72,19 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import cancel
 
-    ended = cancel(asked.inputs, plan_path, notify=tell)
+    told = Teller()
+    with stopping() as stop:
+        try:
+            ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
+        except (RunEnded, KeyboardInterrupt) as error:
+            if stop.exit is None:
+                raise
+            told.once(str(error) or "Ended without waiting: run cancel again to put things in order.")
+            return stop.exit
     write(as_json.result(ended) if asked.is_json else as_text.result(ended), asked.color)
     if ended.stages_done:
         tell("What had ended stays: apply goes on from there, cancel --rollback undoes it.")
-    return Exit.DONE
+    return stop.exit or Exit.DONE
 
 
 def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:

@@ -1,5 +1,7 @@
 """A cancel takes back what is in flight, in its own order, and nothing else."""
 
+from collections.abc import Sequence
+
 import pytest
 from helpers.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.small_cluster import small_cluster
@@ -18,7 +20,7 @@ from reconciler.apply.withdraw import moves_under_way, withdraw
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, StalePlan
-from reconciler.model.run import RunFailed, RunState
+from reconciler.model.run import RunEvent, RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -269,3 +271,86 @@ def test_a_move_that_ends_while_it_is_to_be_taken_back_stays() -> None:
     outcome = withdraw(session, under_way)
     assert (outcome.finished, outcome.back) == ([TopicPartition("payments", 0)], [])
     assert assignments(admin.cluster)["payments-0"] == (2, 4, 6)
+
+
+class NotWritable(MemoryJournal):
+    """A journal on a disk that is full from its n-th event on."""
+
+    def __init__(self, events: Sequence[RunEvent], room: int) -> None:
+        super().__init__(events)
+        self.room = room
+        self.tries = 0
+
+    def append(self, event: RunEvent, /) -> None:
+        """Keep one more event while there is room."""
+        self.tries += 1
+        if len(self.appended) == self.room:
+            raise RunFailed("j.jsonl: no space", code="KR721")
+        super().append(event)
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 3])
+def test_a_journal_that_cannot_be_written_is_told_of_and_stops_no_cancel(room: int) -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    full, told = NotWritable(journal.events, room), list[str]()
+    result = cancel_run(plan, admin, full, notify=told.append)
+    assert (result.state, full.tries) == (RunState.CANCELLED, room + 1)
+    assert [one for one in told if "j.jsonl: no space" in one] == told
+    assert len(told) == 1
+    assert set(told) <= set(result.messages)
+    assert in_flight(admin.cluster) == []
+    assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_signal_does_not_keep_a_cancel_from_putting_everything_back() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+    assert cancel_run(plan, admin, journal, should_stop=lambda: "SIGTERM came").state is RunState.CANCELLED
+    assert throttles(admin.cluster) == throttles(before)
+
+
+@pytest.mark.parametrize(
+    ("point", "moves"),
+    [("withdraw.before", True), ("withdraw.sent", True), ("unthrottle.topic", False), ("unthrottle.broker", False)],
+)
+def test_a_second_signal_ends_a_cancel_and_names_what_is_left(point: str, *, moves: bool) -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+
+    def second(name: str) -> None:
+        if name == point:
+            raise KeyboardInterrupt
+
+    told: list[str] = []
+    with planted(second), pytest.raises(StoppedEarly) as error:
+        cancel_run(plan, admin, journal, notify=told.append, should_stop=lambda: "SIGTERM came")
+    assert (error.value.code, told) == ("KR715", [str(error.value)])
+    result = error.value.result
+    assert result is not None
+    assert ("or out of their order: orders-0, payments-0; run cancel again" in str(error.value)) is moves
+    assert result.left == ((TopicPartition("orders", 0), TopicPartition("payments", 0)) if moves else ())
+    still_on = throttles(admin.cluster).items() - throttles(before).items()
+    assert still_on
+    for where, _ in still_on:
+        kind, name, key = where.split(" ")
+        assert any(f"{kind} {name} keeps" in str(debt) and key in str(debt) for debt in result.debts), where
+    cancel_run(plan, admin, MemoryJournal())
+    assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
+    assert throttles(admin.cluster) == throttles(before)
+
+
+def test_without_a_signal_before_it_an_interrupt_of_a_cancel_is_not_explained_away() -> None:
+    before = cluster()
+    plan = plan_for(before)
+    admin, journal = killed_in_flight(before, plan)
+
+    def interrupted(_name: str) -> None:
+        raise KeyboardInterrupt
+
+    with planted(interrupted), pytest.raises(KeyboardInterrupt):
+        cancel_run(plan, admin, journal)

@@ -1,9 +1,11 @@
 """`cancel`, and `cancel --rollback`, as an operator calls them: shown, asked, saved, run, refused."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ import pytest
 from helpers.program import ROOT, Program, all_of, run_program
 from helpers.small_cluster import small_cluster
 
+from reconciler.apply.crash import Killed, planted
 from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 
@@ -227,3 +230,44 @@ def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Pat
     again = run_program("cancel", "--rollback", "--yes", cwd=tmp_path)
     assert again.code == 0
     assert lists(applied) == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "point"),
+    [(signal.SIGINT, 130, "withdraw.before"), (signal.SIGTERM, 143, "unthrottle.broker")],
+)
+def test_a_signal_does_not_stop_a_cancel_on_its_way_back(
+    reconciler: Program, small: Path, number: signal.Signals, code: int, point: str
+) -> None:
+    with planted(_at("poll", _killed)), pytest.raises(Killed):
+        reconciler("apply", "plan.json", "--yes")
+    assert "throttled" in small.read_text("utf-8")
+    with planted(_at(point, lambda: os.kill(os.getpid(), number))):
+        ended = reconciler("cancel", "plan.json")
+    assert (ended.code, "2 moves taken back" in ended.out) == (code, True)
+    assert "throttled" not in small.read_text("utf-8")
+    assert lists(small) == BEFORE
+
+
+def test_a_cancel_needs_no_journal(reconciler: Program, small: Path) -> None:
+    with planted(_at("poll", _killed)), pytest.raises(Killed):
+        reconciler("apply", "plan.json", "--yes")
+    Path("j.jsonl").symlink_to("nowhere/x")
+    ended = reconciler("cancel", "plan.json", "--journal", "j.jsonl")
+    assert (ended.code, "the run journal cannot be written" in ended.err) == (0, True)
+    assert "throttled" not in small.read_text("utf-8")
+    assert lists(small) == BEFORE
+
+
+def _at(point: str, act: Callable[[], None]) -> Callable[[str], None]:
+    left = [act]
+
+    def hook(name: str) -> None:
+        if name == point and left:
+            left.pop()()
+
+    return hook
+
+
+def _killed() -> None:
+    raise Killed
