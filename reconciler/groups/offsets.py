@@ -134,7 +134,10 @@ def reset(group: Group, keys: Collection[TopicPartition], target: Target, log: L
     new = {
         key: offset if is_kept and offset is not None else _within(key, offset, log) for key, offset in wanted.items()
     }
-    changes = tuple(OffsetChange(key, group.committed.get(key), new[key], log.latest[key]) for key in ordered)
+    committed = group.committed
+    changes = tuple(
+        OffsetChange(key, committed.get(key), new[key], log.earliest[key], log.latest[key]) for key in ordered
+    )
     return Reset(changes, () if is_kept else tuple(_warnings(wanted, log)))
 
 

@@ -50,11 +50,12 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """One partition's commit, before and after; `latest` is its log end offset by then."""
+    """One partition's commit, before and after; its log holds the records from `earliest` up to `latest` by then."""
 
     topic_partition: TopicPartition
     old: int | None
     new: int
+    earliest: int
     latest: int
 
     @property
@@ -64,8 +65,15 @@ class OffsetChange:
 
     @property
     def again(self) -> int | None:
-        """Records that are read again; below zero: records that are skipped. None where nothing was committed."""
-        return None if self.old is None else self.old - self.new
+        """Records that are read again; below zero: records that are skipped. None where nothing was committed.
+
+        Only those that the log holds count: a commit may lie outside it, where records were deleted or the topic was
+        made again.
+        """
+        return None if self.old is None else self._within(self.old) - self._within(self.new)
+
+    def _within(self, offset: int) -> int:
+        return max(self.earliest, min(self.latest, offset))
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,8 +156,10 @@ def _reset_row(change: OffsetChange, planned: GroupReset, *, has_reason: bool) -
 def _effect(change: OffsetChange) -> str:
     if change.again is None:
         return "first commit"
-    if change.again == 0:
+    if change.old == change.new:
         return "unchanged"
+    if change.again == 0:
+        return "no record read again" if change.new < (change.old or 0) else "no record skipped"
     return f"{number(change.again)} read again" if change.again > 0 else f"{number(-change.again)} skipped"
 
 

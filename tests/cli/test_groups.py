@@ -164,6 +164,24 @@ def test_a_reset_is_shown_and_nothing_is_written(reconciler: Program, cluster: s
     assert reconciler("groups", "lag", "audit", cluster).out == before
 
 
+def test_a_commit_behind_the_end_promises_no_records_that_are_not_there(
+    reconciler: Program, cluster: str, tmp_path: Path
+) -> None:
+    simulated = tmp_path / "desired-state" / "s" / "simulated.json"
+    simulated.write_text(
+        simulated.read_text().replace('"offsets": {"orders": {"0": 1000}}', '"offsets": {"orders": {"0": 5000}}')
+    )
+    reset = ("groups", "reset-offsets", "audit", "--topic", "orders:0", cluster)
+    latest, earliest = reconciler(*reset, "--to-latest").out, reconciler(*reset, "--to-earliest").out
+    assert latest == (
+        "group audit: 1 offset to commit\n"
+        "  topic   effect                partition  committed   new  lag\n"
+        "  orders  no record read again          0       5000  1200    0\n"
+    )
+    assert "1,200 records to be read again" in earliest
+    assert "unchanged" in reconciler(*reset, "--to-current").out
+
+
 @pytest.mark.parametrize(
     ("target", "new"),
     [

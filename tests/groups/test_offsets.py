@@ -70,6 +70,25 @@ def test_records_read_again_and_skipped_are_told_apart() -> None:
     assert [change.again for change in on] == [-60, None]
 
 
+@pytest.mark.parametrize(
+    ("committed", "target", "again"),
+    [
+        # 10 to 100 are there. A commit behind the end, as of a topic that was made again, has read nothing of this log.
+        (200, ToLatest(), 0),
+        (200, ToEarliest(), 90),
+        (200, ToCurrent(), 0),
+        (200, ToOffset(60), 40),
+        # What is deleted cannot be skipped.
+        (3, ToLatest(), -90),
+        (3, ToEarliest(), 0),
+        (3, ToCurrent(), 0),
+    ],
+)
+def test_only_records_that_are_there_count(committed: int, target: Target, again: int) -> None:
+    (change,) = reset(Group("g", offsets={"orders": {0: committed}}), (ZERO,), target, LOG).changes
+    assert change.again == again
+
+
 def test_a_shift_without_a_commit_is_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match=r"orders-1: has no committed offset to shift: leave it out \(KR906\)"):
         reset(GROUP, (ZERO, ONE), ShiftBy(1), LOG)
