@@ -1,7 +1,7 @@
 """Rebalance after rebalance: what each member would own, under any assignor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.groups.evenness import Identity, owners, stats_of
 from reconciler.groups.scenario import Member, Scenario
@@ -49,11 +49,14 @@ def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
     not come to rest.
     """
     held: dict[Identity, _Held] = {}
+    topics: Mapping[str, SubscribedTopic] = {}
     before: Mapping[tuple[str, int], Identity] | None = None
     generation = 0
     outcomes = []
     for number, step in enumerate(scenario.steps):
-        topics = scenario.topics_at(number)
+        seen, topics = topics, scenario.topics_at(number)
+        if is_server_side(assignor):
+            held = _without(held, _made_again(seen, topics))
         generation = max([generation, *(member.generation or 0 for member in step.members)])
         start = {
             member.identity: _brought(member, held.get(member.identity, _Held()), assignor) for member in step.members
@@ -66,6 +69,23 @@ def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
         held = _held_after(step.members, rounds[-1], generation)
         before = owners(step.members, rounds[-1])
     return tuple(outcomes)
+
+
+def _made_again(seen: Mapping[str, SubscribedTopic], topics: Mapping[str, SubscribedTopic]) -> frozenset[str]:
+    """Return the topics that have another id than before: a coordinator's target goes by the ids (KIP-848)."""
+    ids = {name: topic.topic_id for name, topic in seen.items()}
+    return frozenset(
+        name
+        for name, topic in topics.items()
+        if None not in {topic.topic_id, ids.get(name)} and topic.topic_id != ids[name]
+    )
+
+
+def _without(held: Mapping[Identity, _Held], gone: frozenset[str]) -> dict[Identity, _Held]:
+    return {
+        identity: replace(left, owned={topic: owned for topic, owned in left.owned.items() if topic not in gone})
+        for identity, left in held.items()
+    }
 
 
 def _brought(member: Member, left: _Held, assignor: Assignor) -> _Held:

@@ -104,6 +104,20 @@ def test_the_coordinator_goes_by_what_members_own_not_by_what_they_claim(*, is_c
     assert (outcome.assignment == owned) is not is_claim
 
 
+def test_a_topic_that_was_made_again_is_handed_out_anew() -> None:
+    """As Kafka 4.1.1's builder does, whose target goes by topic ids: t-0, t-1 and t-2 all change hands."""
+    members = (Member("m0", ("t", "u")), Member("m1", ("t",)), Member("m2", ("u", "t")))
+    old, new, other = "p_yhR7ovSR-mRoyATvXveg", "82ZlauLtKFqDEcSOkbIfbA", "LwDiLreYAXbPljNMBF40lg"
+    first, again = (
+        {"t": SubscribedTopic("t", 3, topic_id), "u": SubscribedTopic("u", 1, other)} for topic_id in (old, new)
+    )
+    scenario = Scenario(first, (Step(members), Step(members), Step(members, again)))
+    _, same, outcome = simulate(scenario, UNIFORM)
+    assert same.stats.moved_from_survivors == 0
+    assert outcome.assignment == {"m0": {"u": (0,)}, "m1": {"t": (0, 2)}, "m2": {"t": (1,)}}
+    assert outcome.stats.moved_from_survivors == 3
+
+
 def test_topics_without_a_known_id_are_taken_by_name() -> None:
     topics = {name: SubscribedTopic(name, 2, topic_id) for name, topic_id in (("a", None), ("b", IDS[0]), ("c", "x"))}
     assert UNIFORM.assign(_members("cab", "abc"), topics) == {
