@@ -1,12 +1,13 @@
 """The Cluster document, its form already checked, as a value."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from reconciler.files.properties import STRANGE, has_strange_reference
-from reconciler.files.strict_yaml import YamlMap
+from reconciler.files.strict_yaml import YamlMap, key_shown
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate, parse_seconds
 from reconciler.model.desired import (
     Balance,
@@ -25,6 +26,7 @@ from reconciler.model.desired import (
 from reconciler.model.problem import Location, Problem
 
 Value = TypeVar("Value")
+_PROPERTY = re.compile("[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ def _client(client: YamlMap | None, name: str, problems: list[Problem]) -> Mappi
     if client is None:
         return None
     for key, value in client.items():
+        if not _PROPERTY.fullmatch(key):
+            message = f"{key_shown(key)[:40]!r} is no client property: write its name, a colon, a space and its value"
+            problems.append(Problem("KR103", message, Location(name, *client.key_at[key])))
         if isinstance(value, str) and has_strange_reference(value):
             problems.append(Problem("KR130", f"{key} {STRANGE}", Location(name, *client.value_at[key])))
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in client.items()}

@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from reconciler.files.quick_check import Check, compiled
-from reconciler.files.strict_yaml import YamlFloat, YamlMap, place_of
+from reconciler.files.strict_yaml import YamlFloat, YamlMap, key_shown, place_of
 from reconciler.model.problem import Location, Problem
 
 SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "Topic": "topic.json"}
@@ -32,6 +32,8 @@ API_VERSION = "reconciler/v1"
 # What a pattern that wants a unit ends in, and examples of it.
 UNITS = {"/s$": "50MiB/s", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
 _SECRET = re.compile("password|secret|token|jaas|key|credential", re.IGNORECASE)
+_SECRET_WITHIN = re.compile(rf"({_SECRET.pattern})[^\s=:]*\s*[=:]", re.IGNORECASE)
+_SOMETHING = "set to something"
 WHY = {
     "pattern": "has not the form it must have",
     "minimum": "must be at least {}",
@@ -132,9 +134,14 @@ def _told(document: YamlMap, error: ValidationError, name: str) -> Iterator[Prob
         case "oneOf":
             yield from _no_branch(document, error, name)
         case _:
-            secret = any(is_secret(str(step)) for step in path[2:])
-            found = "set to something" if secret else _shown(error.instance)
+            secret = any(is_secret(str(step)) for step in path[2:]) or _is_of_client(path, error.instance)
+            found = _SOMETHING if secret else _shown(error.instance)
             yield Problem("KR104", f"{where} is {found}, which {_why(error)}{_meant(error)}", at)
+
+
+def _is_of_client(path: Sequence[str | int], value: object) -> bool:
+    """Whether it stands under `client`, where a line that lost its `: ` can hold any secret, under any name."""
+    return list(path[:2]) == ["spec", "client"] and value is not None and not isinstance(value, list | dict)
 
 
 def _no_branch(document: YamlMap, error: ValidationError, name: str) -> Iterator[Problem]:
@@ -159,7 +166,7 @@ def _list(error: ValidationError) -> list[Any]:
 
 
 def _dotted(path: Sequence[str | int]) -> str:
-    return ".".join(map(str, path)) or "the document"
+    return ".".join(key_shown(str(step)) for step in path) or "the document"
 
 
 def _meant(error: ValidationError) -> str:
@@ -179,7 +186,7 @@ def _unknown_keys(error: ValidationError, name: str, where: str) -> Iterator[Pro
     for key in holder:
         if key not in known:
             place = holder.key_at[key] if isinstance(holder, YamlMap) else (1, 1)
-            message = f"unknown key {_shown(key)} in {where}{_hint(str(key), known)}"
+            message = f"unknown key {_shown(key_shown(str(key)))} in {where}{_hint(str(key), known)}"
             yield Problem("KR103", message, _at(name, place))
 
 
@@ -219,6 +226,8 @@ def _shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
+    if isinstance(value, str) and _SECRET_WITHIN.search(value):
+        return _SOMETHING
     text = json.dumps(value, ensure_ascii=False)  # JSON, so that no newline of a value begins a line of its own
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 

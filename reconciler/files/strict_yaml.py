@@ -32,6 +32,7 @@ _NUMBERS_BEGIN = frozenset("-+.0123456789")
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 # Soft hyphen, joiners, marks and overrides of direction, line separators, byte order marks, annotations, tags.
 _INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_ASSIGNS = re.compile("[=:]")
 _HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
 Place = tuple[int, int]
 
@@ -268,7 +269,14 @@ def _code_point(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def _cut(text: str) -> str:
+def key_shown(key: str) -> str:
+    """Return a key for a message: `sasl.password=x` ends where a value would begin, and so does `sasl.password:x`."""
+    found = _ASSIGNS.search(key)
+    return f"{key[: found.start()]}…" if found else key
+
+
+def _cut(key: str) -> str:
+    text = key_shown(key)
     return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}…"
 
 

@@ -152,6 +152,33 @@ def test_no_secret_is_in_anything_that_is_written(
     )
 
 
+@pytest.mark.parametrize(
+    "client",
+    [
+        "\n    bootstrap.servers=127.0.0.1:9\n    sasl.password=CANARYlines",
+        " |\n    bootstrap.servers=127.0.0.1:9\n    sasl.pasword=CANARYblock",
+        "\n    bootstrap.servers:127.0.0.1:9\n    sasl.password:CANARYnospace",
+        " {bootstrap.servers: '127.0.0.1:9', sasl.password:CANARYflow}",
+        " {bootstrap.servers: '127.0.0.1:9', sasl.password:CANARYkey: x}",
+    ],
+)
+@pytest.mark.parametrize("is_action", [False, True])
+def test_a_secret_that_lost_its_place_is_in_nothing(
+    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, client: str, *, is_action: bool
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true" if is_action else "false")
+    root = tmp_path / "desired-state" / "c"
+    root.mkdir(parents=True)
+    text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec:\n  client:{client}\n"
+    (root / "cluster.yaml").write_text(text, "utf-8")
+    calls = [("validate", "-vv"), ("validate", "-o", "json"), ("validate", "-o", "sarif")]
+    calls += [(verb, "--cluster", "c", "-vv") for verb in ("plan", "diff", "doctor", "snapshot")]
+    for call in calls:
+        ended = program(*call)
+        assert ended.code == 1, call
+        assert "CANARY" not in ended.out + ended.err, call
+
+
 def test_a_traceback_holds_no_secret(program: Program, garbage: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"bootstrap.servers=127.0.0.1:{garbage}", *(f"{key}={value}" for key, value in LOGIN.items())]
     Path("p.properties").write_text("\n".join([*lines, "sasl.password=CANARYtraceback"]), "utf-8")

@@ -427,6 +427,43 @@ def test_no_message_holds_a_secret(tmp_path: Path, key: str, value: str) -> None
     assert CANARY not in " ".join(told(tmp_path, cluster=text))
 
 
+# Slips by which a password is no value of its key any more: as text, or as part of a key.
+@pytest.mark.parametrize(
+    "spec",
+    [
+        f"client: sasl.password={CANARY}",
+        f"client:\n    bootstrap.servers=a:1\n    sasl.username=u\n    sasl.password={CANARY}",
+        f"client:\n    sasl.username:u\n    sasl.password:{CANARY}",
+        f"client:\n    bootstrap.servers: a:1\n    sasl.password:{CANARY}",
+        f"client: |\n    sasl.pasword={CANARY}",
+        f"client: [sasl.password={CANARY}]",
+        f"client: {{bootstrap.servers: a:1, sasl.password:{CANARY}}}",
+        f"client: {{bootstrap.servers: a:1, sasl.pasword={CANARY}}}",
+        f"client: {{bootstrap.servers: a:1, sasl.password={CANARY}: x}}",
+        f"client: {{bootstrap.servers: a:1, sasl.password={CANARY}, sasl.password={CANARY}}}",
+        f"sasl.password={CANARY}: x",
+        f"topics: sasl.jaas.config = x {CANARY}",
+    ],
+)
+def test_no_message_holds_a_secret_that_lost_its_place(tmp_path: Path, spec: str) -> None:
+    problems = told(tmp_path, cluster=cluster_with(spec))
+    assert problems
+    assert CANARY not in " ".join(problems)
+
+
+def test_a_text_where_client_properties_belong_is_told_but_never_shown(tmp_path: Path) -> None:
+    assert told(tmp_path, cluster=cluster_with(f"client: user {CANARY}"))[0].startswith(
+        "c/cluster.yaml:6:11: spec.client is set to something, which must be a mapping"
+    )
+
+
+def test_a_property_whose_name_holds_its_value_is_refused(tmp_path: Path) -> None:
+    told_of_it = [each for each in told(tmp_path, cluster=cluster_with("client: {a.b:c: x}")) if "KR103" in each]
+    assert told_of_it == [
+        "c/cluster.yaml:6:12: 'a.b…' is no client property: write its name, a colon, a space and its value (KR103)"
+    ]
+
+
 @pytest.mark.parametrize("key", ["x.password", "x.secret"])
 def test_no_message_of_a_topic_holds_a_secret(tmp_path: Path, key: str) -> None:
     assert "1234567" not in " ".join(told(tmp_path, x=topic(f"{{config: {{{key}: 1234567ms}}}}")))
