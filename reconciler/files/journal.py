@@ -5,6 +5,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
@@ -26,14 +27,15 @@ def journal_path(folder: Path, cluster: str, plan_id: str) -> Path:
 
 
 class RunJournal:
-    """An append-only journal file. `events` holds what was there when it was opened.
+    """One plan's events in an append-only journal file, which may hold other plans', of other clusters, too.
 
-    A file that does not exist yet is made with the first event; an event that could not be written whole raises
-    RunFailed, and is cut off again, then or before the next event.
+    `events` holds what was there when it was opened. A file that does not exist yet is made with the first event; an
+    event that could not be written whole raises RunFailed, and is cut off again, then or before the next event.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, plan: str) -> None:
         self.path = path
+        self.plan = plan
         self._events: tuple[RunEvent, ...] = ()
         self._end = 0
         # Of a file that stands there already, nobody knows whether whoever made it lived to sync its folder.
@@ -48,14 +50,16 @@ class RunJournal:
     def read_again(self) -> None:
         """Take into `events` what stands there now: another process may have written since."""
         with suppress(*_NOT_THERE):
-            self._events, self._end = _sound(_bytes(self.path), self.path)
+            events, self._end = _sound(_bytes(self.path), self.path)
+            self._events = _of(self.plan, events)
 
     def append(self, event: RunEvent, /) -> None:
         """Write one more event and wait until it is on disk."""
         try:
             make_folder(self.path.parent)
             # A surrogate that stands alone becomes its JSON escape.
-            self._append_line(event_text(event).encode(errors="backslashreplace") + b"\n")
+            line = event_text(replace(event, plan=self.plan))
+            self._append_line(line.encode(errors="backslashreplace") + b"\n")
             if not self._is_name_kept:
                 sync_folder(self.path.parent)
                 self._is_name_kept = True
@@ -91,20 +95,27 @@ class RunJournal:
         return known + sound
 
 
-def read_journal(path: str | Path) -> tuple[RunEvent, ...]:
-    """Return the events of a journal, oldest first; a last line that a crash cut short is left out."""
-    return _sound(_content(Path(path)), Path(path))[0]
+def read_journal(path: str | Path, plan: str | None = None) -> tuple[RunEvent, ...]:
+    """Return the events of a plan, or of all, oldest first; a last line that a crash cut short is left out."""
+    events = _sound(_content(Path(path)), Path(path))[0]
+    return events if plan is None else _of(plan, events)
+
+
+def _of(plan: str, events: Sequence[RunEvent]) -> tuple[RunEvent, ...]:
+    return tuple(event for event in events if event.plan == plan)
 
 
 def event_text(event: RunEvent) -> str:
     """Return the event's line, without its newline; `sum` is what a damaged line is known by."""
-    fields = {
+    fields: dict[str, Any] = {
         "time": event.time.isoformat(),
         "stage": event.stage,
         "step": event.step,
         "outcome": event.outcome.value,
         "detail": dict(event.detail),
     }
+    if event.plan is not None:
+        fields["plan"] = event.plan
     return canonical_json(fields | {"sum": _checksum(fields)})
 
 
@@ -186,6 +197,7 @@ def _event(line: bytes) -> RunEvent | None:
             str(fields["step"]),
             Outcome(fields["outcome"]),
             dict(fields["detail"]),
+            fields.get("plan"),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -21,13 +21,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """One line of the run journal: what happened when, in which stage (0: before the first)."""
+    """One line of the run journal: what happened when, in which stage (0: before the first), in a run of which plan.
+
+    `plan`: that plan's id, None while the event is not in a journal.
+    """
 
     time: datetime
     stage: int
     step: str
     outcome: Outcome
     detail: Mapping[str, object] = field(default_factory=dict)
+    plan: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, of_rollback, run_journal
+from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, run_journal
 from reconciler.workflow.sources import cluster_admin, declared
 from reconciler.workflow.supposed import refuse_supposed
 
@@ -162,13 +162,12 @@ class _Rollback:
         """Run a plan if it is wanted, and return whether it was."""
         if not self.hooks.is_confirmed(plan):
             return False
-        own = of_rollback(self.inputs)
-        keep_plan(own, plan)
+        keep_plan(self.inputs, plan)
         try:
             result = run_plan(
                 plan,
                 self.admin,
-                run_journal(own, plan),
+                run_journal(self.inputs, plan),
                 progress=self.hooks.progress,
                 should_stop=self.hooks.should_stop,
                 windows=self.desired.cluster.windows if self.desired else (),
@@ -187,11 +186,10 @@ def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
 
 def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:
     """Return the latest rollback of that plan which this machine knows to have begun, not ended, and still fits."""
-    own = of_rollback(inputs)
-    for plan in kept_plans(own, undone.cluster_name, holding=undone.id):
+    for plan in kept_plans(inputs, undone.cluster_name, holding=undone.id):
         if plan.source.rolls_back != undone.id or plan.violations:
             continue
-        outcomes = [event.outcome for event in run_journal(own, plan).events if event.step == "run"]
+        outcomes = [event.outcome for event in run_journal(inputs, plan).events if event.step == "run"]
         if outcomes[-1:] == [Outcome.DONE]:
             return None
         try:

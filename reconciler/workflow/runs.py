@@ -1,10 +1,14 @@
-"""A run's own files: its journal, and beside it the plan that it runs, so that `status` and `cancel` can find it."""
+"""A run's own files: its journal, and beside it the plan that it runs, so that `status` and `cancel` can find it.
 
+`runs/CLUSTER/PLAN-ID.jsonl` and `PLAN-ID.plan.json`. With `--journal NAME.jsonl` one journal holds all plans' runs, of
+whatever cluster, and each plan is kept as `NAME.CLUSTER.PLAN-ID.plan.json`.
+"""
+
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.plan_file import read_plan, write_plan
@@ -20,21 +24,20 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:
     """Return the journal of that plan's runs."""
-    return RunJournal(_journal_path(inputs, plan))
+    return RunJournal(_journal_path(inputs, plan), plan.id)
 
 
 def keep_plan(inputs: Inputs, plan: Plan) -> None:
     """Write the plan beside its journal."""
-    write_plan(plan, _plan_beside(_journal_path(inputs, plan)))
+    journal = _journal_path(inputs, plan)
+    before = _before_id(journal, plan.cluster_name) if inputs.journal else ""
+    write_plan(plan, journal.with_name(f"{before}{plan.id}{_PLAN_SUFFIX}"))
 
 
 def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
     """Return the plan of the run that was last heard of on that cluster, None where none is known here."""
-    if inputs.journal:
-        path = _plan_beside(Path(inputs.journal))
-        return read_plan(path) if path.exists() else None
-    found = sorted(_runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}"), key=_last_heard_of)
-    return read_plan(found[-1]) if found else None
+    found = _latest_first(inputs, cluster)
+    return read_plan(found[0].path) if found else None
 
 
 def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
@@ -42,35 +45,51 @@ def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
 
     What is kept is an aid: a file that is damaged is passed over.
     """
-    known = _runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}")
-    found = [_plan_beside(Path(inputs.journal))] if inputs.journal else known
-    holders = [path for path in found if path.exists() and holding.encode() in path.read_bytes()]
-    read = {path: plan for path in sorted(holders) if (plan := _sound(read_plan, path)) is not None}
-    for path in sorted(read, key=lambda path: _sound(_last_heard_of, path) or (_LONG_AGO, ""), reverse=True):
-        yield read[path]
-
-
-def _sound(read: Callable[[Path], T], path: Path) -> T | None:
-    """Return what is read of that file, None where it is damaged."""
-    try:
-        return read(path)
-    except InvalidInput:
-        return None
-
-
-def of_rollback(inputs: Inputs) -> Inputs:
-    """Return where a rollback of a run is told: beside that run's own journal, where one is named."""
-    if not inputs.journal:
-        return inputs
-    return replace(inputs, journal=f"{inputs.journal.removesuffix('.jsonl')}.rollback.jsonl")
+    holders = [one for one in _kept_files(inputs, cluster) if holding.encode() in one.path.read_bytes()]
+    read = {one: plan for one in holders if (plan := _sound(lambda one: read_plan(one.path), one)) is not None}
+    for one in sorted(read, key=lambda one: (_sound(_last_heard_of, one) or _LONG_AGO, one.path.name), reverse=True):
+        yield read[one]
 
 
 def kept_runs(inputs: Inputs, cluster: str) -> tuple[tuple[Path, RunJournal], ...]:
     """Return the file of each plan that was run on that cluster from here, and its journal; the latest first."""
-    known = _runs_folder(cluster).glob(f"*{_PLAN_SUFFIX}")
-    found = [_plan_beside(Path(inputs.journal))] if inputs.journal else known
-    latest_first = sorted(found, key=_last_heard_of, reverse=True)
-    return tuple((path, RunJournal(_journal_beside(path))) for path in latest_first if path.exists())
+    return tuple((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))
+
+
+class _KeptFile(NamedTuple):
+    """Where a plan is kept, its id as the name has it, and the journal that tells of its runs."""
+
+    path: Path
+    plan_id: str
+    journal: Path
+
+
+def _kept_files(inputs: Inputs, cluster: str) -> tuple[_KeptFile, ...]:
+    named = Path(inputs.journal) if inputs.journal else None
+    folder, before = (named.parent, _before_id(named, cluster)) if named else (_runs_folder(cluster), "")
+    name = re.compile(rf"{re.escape(before)}([^.]+){re.escape(_PLAN_SUFFIX)}")
+    matches = (name.fullmatch(path.name) for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}")))
+    return tuple(
+        _KeptFile(folder / match[0], match[1], named or folder / f"{match[1]}.jsonl") for match in matches if match
+    )
+
+
+def _latest_first(inputs: Inputs, cluster: str) -> list[_KeptFile]:
+    files = _kept_files(inputs, cluster)
+    return sorted(files, key=lambda one: (_last_heard_of(one), one.path.name), reverse=True)
+
+
+def _last_heard_of(kept: _KeptFile) -> datetime:
+    events = read_journal(kept.journal, kept.plan_id) if kept.journal.exists() else ()
+    return events[-1].time if events else _LONG_AGO
+
+
+def _sound(read: Callable[[_KeptFile], T], kept: _KeptFile) -> T | None:
+    """Return what is read of that file, None where it is damaged."""
+    try:
+        return read(kept)
+    except InvalidInput:
+        return None
 
 
 def _journal_path(inputs: Inputs, plan: Plan) -> Path:
@@ -81,15 +100,5 @@ def _runs_folder(cluster: str) -> Path:
     return journal_path(Path(), cluster, "any").parent
 
 
-def _plan_beside(journal: Path) -> Path:
-    return journal.with_name(journal.name.removesuffix(".jsonl") + _PLAN_SUFFIX)
-
-
-def _journal_beside(plan_path: Path) -> Path:
-    return plan_path.with_name(plan_path.name.removesuffix(_PLAN_SUFFIX) + ".jsonl")
-
-
-def _last_heard_of(plan_path: Path) -> tuple[datetime, str]:
-    journal = _journal_beside(plan_path)
-    events = read_journal(journal) if journal.exists() else ()
-    return (events[-1].time if events else _LONG_AGO, plan_path.name)
+def _before_id(journal: Path, cluster: str) -> str:
+    return f"{journal.name.removesuffix('.jsonl')}.{cluster}."

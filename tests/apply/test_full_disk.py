@@ -116,7 +116,8 @@ def calls_of_a_run(folder: Path) -> int:
     disk = FullDisk(0, 0, is_for_good=False)
     before = cluster()
     with full(disk):
-        run_plan(whole_plan(before), admin_of(before), RunJournal(folder / "whole" / "j.jsonl"))
+        plan = whole_plan(before)
+        run_plan(plan, admin_of(before), RunJournal(folder / "whole" / "j.jsonl", plan.id))
     return disk.calls
 
 
@@ -127,13 +128,13 @@ def stopped_and_gone_on(folder: Path, at: int, code: int, *, is_for_good: bool) 
     admin, where = watched.admin, f"{errno.errorcode[code]} at {at}"
     path = folder / f"{at}-{code}-{is_for_good}" / "j.jsonl"
     with full(disk), pytest.raises(RunFailed, match="the run journal cannot be written") as error:
-        run_plan(plan, admin, RunJournal(path))
+        run_plan(plan, admin, RunJournal(path, plan.id))
     assert error.value.code == "KR721"
     assert disk.has_failed, where
     assert watched.forward == [], where
     assert in_flight(admin.cluster) == [], where
     assert throttles(admin.cluster) == throttles(before), where
-    run_plan(plan, admin, RunJournal(path) if at % 2 else MemoryJournal())
+    run_plan(plan, admin, RunJournal(path, plan.id) if at % 2 else MemoryJournal())
     assert shortcomings(plan, before, admin.cluster) == [], where
 
 

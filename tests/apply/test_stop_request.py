@@ -125,9 +125,9 @@ def test_in_a_file_too_and_the_cancel_reads_what_the_run_has_written_last(tmp_pa
     before, plan = cluster(), whole_plan(cluster())
     first, second = two_processes(LockFile(tmp_path / "snapshot.json"))
     at = PASSED.index("reassign.recorded") + 1
-    run = Elsewhere(plan, first, RunJournal(tmp_path / "run.jsonl"), at)
+    run = Elsewhere(plan, first, RunJournal(tmp_path / "run.jsonl", plan.id), at)
     with run.standing():
-        journal = RunJournal(tmp_path / "run.jsonl")
+        journal = RunJournal(tmp_path / "run.jsonl", plan.id)
         known = len(journal.events)
         cancel_run(plan, second, journal, notify=run.go_on_when_told)
     assert isinstance(run.error, StoppedEarly)

@@ -111,7 +111,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
     survives(lambda: read_plan(path))
     survives(lambda: read_properties(path, {}))
     survives(lambda: read_journal(path))
-    survives(lambda: RunJournal(path))
+    survives(lambda: RunJournal(path, "9b21e07c"))
 
 
 @pytest.mark.parametrize("seed", range(12))

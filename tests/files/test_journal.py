@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from reconciler.files.journal import RunJournal, event_text, journal_path, read_
 from reconciler.model.problem import InvalidInput
 from reconciler.model.run import Outcome, RunEvent, RunFailed
 
+PLAN, OTHER = "9b21e07c", "0badcafe"
+
 
 def event(number: int) -> RunEvent:
     time = datetime(2026, 11, 21, 14, 2, number, tzinfo=UTC)
     detail = {"throttles": {"1": {"a": "}"}}, "n": number, "text": 'ä "}\n{'}
-    return RunEvent(time, number, f"step {number}", list(Outcome)[number % 4], detail)
+    return RunEvent(time, number, f"step {number}", list(Outcome)[number % 4], detail, PLAN)
 
 
 EVENTS = tuple(event(number) for number in range(3))
@@ -26,10 +29,10 @@ WHOLE = b"".join(LINES)
 def test_events_read_back_in_order_after_reopening(tmp_path: Path) -> None:
     path = journal_path(tmp_path, "prod-eu", "9b21e07c")
     assert path == tmp_path / "runs" / "prod-eu" / "9b21e07c.jsonl"
-    assert RunJournal(path).events == ()
+    assert RunJournal(path, PLAN).events == ()
     assert not path.exists()
     for number, each in enumerate(EVENTS):
-        journal = RunJournal(path)
+        journal = RunJournal(path, PLAN)
         assert journal.events == EVENTS[:number]
         journal.append(each)
     assert read_journal(path) == EVENTS
@@ -37,9 +40,22 @@ def test_events_read_back_in_order_after_reopening(tmp_path: Path) -> None:
 
 
 def test_a_line_holds_time_stage_step_and_outcome() -> None:
-    assert event_text(RunEvent(datetime(2026, 1, 2, tzinfo=UTC), 1, "x", Outcome.DONE)).startswith(
-        '{"detail":{},"outcome":"done","stage":1,"step":"x","sum":"'
+    assert event_text(RunEvent(datetime(2026, 1, 2, tzinfo=UTC), 1, "x", Outcome.DONE, plan=PLAN)).startswith(
+        '{"detail":{},"outcome":"done","plan":"9b21e07c","stage":1,"step":"x","sum":"'
     )
+
+
+def test_a_plan_finds_its_own_events_among_those_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    one, two = RunJournal(path, PLAN), RunJournal(path, OTHER)
+    for number in range(3):
+        one.append(event(number))
+        two.append(event(number + 3))
+    assert RunJournal(path, PLAN).events == EVENTS
+    others = tuple(replace(event(number), plan=OTHER) for number in range(3, 6))
+    assert RunJournal(path, OTHER).events == read_journal(path, OTHER) == others
+    assert RunJournal(path, "00000000").events == ()
+    assert sorted(read_journal(path), key=lambda each: each.stage) == [*EVENTS, *others]
 
 
 @pytest.mark.parametrize("length", range(len(WHOLE) + 1))
@@ -48,7 +64,7 @@ def test_a_tail_torn_at_any_byte_is_left_out_and_written_over(tmp_path: Path, le
     path.write_bytes(WHOLE[:length])
     whole = WHOLE[:length].count(b"\n")
     assert read_journal(path) == EVENTS[:whole]
-    journal = RunJournal(path)
+    journal = RunJournal(path, PLAN)
     journal.append(event(7))
     journal.append(event(8))
     assert read_journal(path) == (*EVENTS[:whole], event(7), event(8))
@@ -58,7 +74,7 @@ def test_a_tail_torn_at_any_byte_is_left_out_and_written_over(tmp_path: Path, le
 def test_a_garbage_tail_is_left_out_and_written_over(tmp_path: Path, tail: bytes) -> None:
     path = tmp_path / "j.jsonl"
     path.write_bytes(WHOLE + tail)
-    RunJournal(path).append(event(7))
+    RunJournal(path, PLAN).append(event(7))
     assert read_journal(path) == (*EVENTS, event(7))
     assert path.read_bytes().startswith(WHOLE)
 
@@ -83,7 +99,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     path.write_bytes(LINES[0] + b"{}\n" + LINES[1])
     with pytest.raises(InvalidInput, match=r"j.jsonl:2:1: this line of the run journal is damaged"):
-        RunJournal(path)
+        RunJournal(path, PLAN)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
@@ -94,7 +110,7 @@ def test_a_full_disk_stops_the_run_and_leaves_whole_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, code: int, written: int, failing: str, is_cut: bool
 ) -> None:
     path = tmp_path / "j.jsonl"
-    journal = RunJournal(path)
+    journal = RunJournal(path, PLAN)
     journal.append(EVENTS[0])
 
     def fail(*_arguments: object) -> None:
@@ -124,13 +140,13 @@ def test_a_full_disk_stops_the_run_and_leaves_whole_lines(
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFailed, match="the run journal cannot be written"):
-        RunJournal(tmp_path / "file" / "j.jsonl").append(EVENTS[0])
+        RunJournal(tmp_path / "file" / "j.jsonl", PLAN).append(EVENTS[0])
     with pytest.raises(InvalidInput, match="the run journal cannot be read: Is a directory"):
-        RunJournal(tmp_path)
+        RunJournal(tmp_path, PLAN)
 
 
 def test_a_journal_that_vanished_begins_anew(tmp_path: Path) -> None:
-    journal = RunJournal(tmp_path / "j.jsonl")
+    journal = RunJournal(tmp_path / "j.jsonl", PLAN)
     journal.append(EVENTS[0])
     (tmp_path / "j.jsonl").unlink()
     journal.append(EVENTS[1])
@@ -139,7 +155,7 @@ def test_a_journal_that_vanished_begins_anew(tmp_path: Path) -> None:
 
 def test_lines_that_another_program_added_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
-    one, two = RunJournal(path), RunJournal(path)
+    one, two = RunJournal(path, PLAN), RunJournal(path, PLAN)
     one.append(EVENTS[0])
     two.append(EVENTS[1])
     one.append(EVENTS[2])
@@ -148,6 +164,6 @@ def test_lines_that_another_program_added_are_kept(tmp_path: Path) -> None:
 
 def test_a_text_that_is_no_unicode_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
-    odd = RunEvent(EVENTS[0].time, 1, "x", Outcome.FAILED, {"error": "\udcff"})
-    RunJournal(path).append(odd)
+    odd = RunEvent(EVENTS[0].time, 1, "x", Outcome.FAILED, {"error": "\udcff"}, PLAN)
+    RunJournal(path, PLAN).append(odd)
     assert read_journal(path) == (odd,)

@@ -32,13 +32,16 @@ RATES = [
     [broker, f"{side}.replication.throttled.rate", None] for broker in (1, 2, 3, 4) for side in ("leader", "follower")
 ]
 LISTS = [["orders", "leader.replication.throttled.replicas", "0:1,2:3", "0:1,0:2,0:3,1:1,1:2,1:3"]]
+PLAN = "9b21e07c"
 
 
 def event(number: int) -> RunEvent:
     time = datetime(2026, 11, 21, 14, 2, number, tzinfo=UTC)
     steps = (("run", Outcome.STARTED), ("throttle", Outcome.STARTED), ("reassign", Outcome.DONE), ("run", Outcome.DONE))
     step, outcome = steps[number % len(steps)]
-    return RunEvent(time, number, step, outcome, {"rates": RATES[: 2 + number], "lists": LISTS} if number % 2 else {})
+    return RunEvent(
+        time, number, step, outcome, {"rates": RATES[: 2 + number], "lists": LISTS} if number % 2 else {}, PLAN
+    )
 
 
 EVENTS = tuple(event(number) for number in range(12))
@@ -87,7 +90,7 @@ def keeps_what_was_told(first: int) -> Callable[[Path, State], str | None]:
     """Return the check of a journal that held the first events before: none that was told is lost, none made up."""
 
     def is_wrong(root: Path, state: State) -> str | None:
-        journal = RunJournal(root / WHERE)
+        journal = RunJournal(root / WHERE, PLAN)
         found, least = journal.events, first + state.told
         if found not in (EVENTS[:least], EVENTS[: least + 1]):
             return f"{least} events were kept, {len(found)} are read"
@@ -102,7 +105,7 @@ def journal_written(
     root: Path, events: tuple[RunEvent, ...], before: Files | None = None, plant: Plant = lambda _patch: None
 ) -> Disk:
     """Append these events, with a fault or without, and return what was done to files."""
-    journal = RunJournal(root / WHERE)
+    journal = RunJournal(root / WHERE, PLAN)
     with recorded(root, before) as disk, pytest.MonkeyPatch.context() as patch:
         plant(patch)
         for each in events:

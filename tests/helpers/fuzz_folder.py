@@ -211,8 +211,8 @@ def write_good(folder: Path) -> None:
     for name in ("cluster.yaml", "topics.yaml", "snapshot.json"):
         (cluster / name).write_text(files[name], "utf-8")
     beside = replace(sample_plan(), cluster_name="c", cluster_id=SNAPSHOT["clusterId"])
-    (folder / "fuzzed.plan.json").write_text(plan_text(beside), "utf-8")
-    journal = RunJournal(good / "run.jsonl")
+    (folder / f"fuzzed.c.{beside.id}.plan.json").write_text(plan_text(beside), "utf-8")
+    journal = RunJournal(good / "run.jsonl", beside.id)
     for event in events():
         journal.append(event)
 

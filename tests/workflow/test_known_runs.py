@@ -38,19 +38,19 @@ def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> Kept:
 
     with planted(kill), pytest.raises(Killed):
         run_plan(plan, admin, journal)
-    return Kept(plan, RunJournal(journal.path))
+    return Kept(plan, RunJournal(journal.path, plan.id))
 
 
 def two_crashes(admin: SimulatedAdmin, folder: Path) -> Sequence[Kept]:
     """Return two crashed runs, the latest first, which throttle the same brokers by other rates."""
     before = admin.cluster
     first = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], before, id="00000001")
-    earlier = crashed(first, admin, RunJournal(folder / "1.jsonl"))
+    earlier = crashed(first, admin, RunJournal(folder / "1.jsonl", first.id))
     admin.clock.sleep(1000)
     second = plan_of(
         [ReassignStage(1, (move("orders-1", "2,3,1", "2,4,1"),), 30_000_000)], admin.cluster, id="00000002"
     )
-    latest = crashed(second, admin, RunJournal(folder / "2.jsonl"))
+    latest = crashed(second, admin, RunJournal(folder / "2.jsonl", second.id))
     return latest, earlier
 
 
@@ -108,7 +108,7 @@ def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypa
     assert read.plan.stages == plan.stages
     text = journal.path.read_text("utf-8")
     stopped = next(event for event in kept.journal.events if event.step == "run")
-    RunJournal(journal.path).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
+    RunJournal(journal.path, plan.id).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
     elsewhere = SimulatedAdmin(replace(admin.cluster, cluster_id="another"))
     (told,) = [line for line in pay_debts(inputs, "small", elsewhere) if "another" in line]
     assert "the plan is for cluster simulated, but another answers" in told

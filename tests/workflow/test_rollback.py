@@ -286,8 +286,9 @@ def test_a_named_journal_keeps_the_rollback_beside_it(admin: SimulatedAdmin) -> 
     keep_plan(inputs, plan)
     run_plan(plan, admin, run_journal(inputs, plan))
     verb.roll_back(inputs, plan)
-    assert read_plan("here.plan.json") == plan
-    assert read_plan("here.rollback.plan.json").source.rolls_back == plan.id
+    assert read_plan(f"here.small.{plan.id}.plan.json") == plan
+    (rollback,) = set(Path().glob("here.*.plan.json")) - {Path(f"here.small.{plan.id}.plan.json")}
+    assert read_plan(rollback).source.rolls_back == plan.id
     assert not Path("runs").exists()
 
 
