@@ -157,25 +157,24 @@ def _rebalance(
     is_kept = is_cooperative(assignor)
     subscribers = [_subscriber(member, held[member.identity], is_only_subscribed=is_kept) for member in members]
     try:
-        given = assignor.assign(subscribers, topics)
+        # A copy: what a class of a user's own does to it must not reach the assignors that are asked after it.
+        given = assignor.assign(subscribers, dict(topics))
         return checked(given, members, topics, assignor.name)
     except ReconcilerError:
         raise
-    except Exception as error:  # what a user's own class raises can be anything; it is theirs to read
+    except (Exception, SystemExit) as error:  # what a user's own class raises can be anything; it is theirs to read
         told = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise AssignorFailed(f"assignor {assignor.name} failed: {told}") from error
 
 
 def _subscriber(member: Member, held: _Held, *, is_only_subscribed: bool) -> Subscriber:
-    """Return the member as its assignor sees it.
+    """Return the member as its assignor sees it, `owned` being a copy that the assignor may write into.
 
     A cooperative member lets go what it no longer subscribes to before it joins (KIP-429); a sticky one sends its last
     assignment as it was.
     """
-    owned = held.owned
-    if is_only_subscribed:
-        subscribed = frozenset(member.subscription)
-        owned = {topic: partitions for topic, partitions in owned.items() if topic in subscribed}
+    kept = frozenset(member.subscription) if is_only_subscribed else held.owned.keys()
+    owned = {topic: partitions for topic, partitions in held.owned.items() if topic in kept}
     return Subscriber(member.member_id, member.subscription, member.instance_id, member.rack, owned, held.generation)
 
 
@@ -211,6 +210,9 @@ class _HandedOut:
     def _checked(self, member_id: str, topic: str, partitions: Sequence[int]) -> tuple[int, ...]:
         count = self.topics[topic].partitions if topic in self.topics else 0
         for partition in partitions:
+            if type(partition) is not int:
+                what = f"{partition!r}, a {type(partition).__name__}, as a partition of {topic}"
+                raise AssignorFailed(f"{self.gives} {member_id} {what}: it must be an int")
             if not 0 <= partition < count:
                 raise AssignorFailed(f"{self.gives} {topic}-{partition} to {member_id}: there is no such partition")
             other = self.taken.setdefault((topic, partition), member_id)

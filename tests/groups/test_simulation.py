@@ -167,11 +167,48 @@ def test_topics_of_a_step_hold_from_then_on() -> None:
         ({"a": {"t": (0, 0)}}, "gives a a partition of t twice"),
         (None, "failed: TypeError"),
         ({"a": [0]}, "failed: TypeError"),
+        ({"a": {"t": (True,)}}, "gives a True, a bool, as a partition of t: it must be an int"),
+        ({"a": {"t": (1.0,)}}, "gives a 1.0, a float, as a partition of t: it must be an int"),
+        ({"a": {"t": ("0",)}}, "gives a '0', a str, as a partition of t: it must be an int"),
     ],
 )
 def test_a_users_assignor_is_checked(answer: Assignment, fault: str) -> None:
     with pytest.raises(AssignorFailed, match=f"assignor fixed {fault}"):
         simulate(Scenario(topics(t=2, u=1), (Step(members("a", "b")),)), Fixed([answer]))
+
+
+class Vandal:
+    """Empties and overwrites all that it is handed."""
+
+    name = "vandal"
+
+    def assign(self, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
+        for member in members:
+            assert isinstance(member.owned, dict)
+            member.owned["t"] = (0,)
+        assert isinstance(members, list)
+        assert isinstance(topics, dict)
+        members.clear()
+        topics.clear()
+        return {}
+
+
+def test_a_users_assignor_cannot_change_what_others_see() -> None:
+    owned = {"t": (1,)}
+    scenario = Scenario(topics(t=2), (Step((Member("a", ("t",), owned=owned), *members("b"))), Step(members("a", "b"))))
+    for outcome in simulate(scenario, Vandal()):
+        assert outcome.assignment == {"a": {}, "b": {}}
+    assert (owned, scenario.topics) == ({"t": (1,)}, topics(t=2))
+    assert simulate(scenario, FirstTakesAll())[1].assignment == {"a": {"t": (0, 1)}, "b": {}}
+
+
+def test_a_users_assignor_cannot_end_the_program() -> None:
+    class Leaves(FirstTakesAll):
+        def assign(self, members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:
+            raise SystemExit(len(members) + len(topics))
+
+    with pytest.raises(AssignorFailed, match="assignor first failed: SystemExit: 2"):
+        simulate(Scenario(topics(t=1), (Step(members("a")),)), Leaves())
 
 
 def test_what_an_assignor_returns_is_put_in_order() -> None:
