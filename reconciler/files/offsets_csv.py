@@ -19,14 +19,14 @@ MAX_BYTES = 64 << 20
 _LARGEST = (1 << 63) - 1
 _LARGEST_PARTITION = (1 << 31) - 1
 _SHOWN = 60
-_FORMULA = frozenset("=+-@\t\r")
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _KAFKA_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 Offsets = Mapping[TopicPartition, int]
 
 
-def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict[TopicPartition, int]]:
-    """Return the offsets of each group in the file; rows without a group are those of the only group that is asked for.
+def read_offsets(source: str | Path, only: str | None) -> dict[str, dict[TopicPartition, int]]:
+    """Return the offsets of each group in the file; rows without a group are those of the only group that was named.
 
     Raises InvalidInput that names every wrong line.
     """
@@ -38,7 +38,6 @@ def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict
         before = content[: error.start].decode("utf-8-sig", "replace")
         message = f"{name}:{line_and_column(before, len(before))}: the CSV of offsets is not UTF-8 there"
         raise InvalidInput([Problem(UNREADABLE, message)]) from None
-    only = group_ids[0] if len(group_ids) == 1 else None
     found: dict[str, dict[TopicPartition, int]] = {}
     problems: list[Problem] = []
     rows = csv.reader(io.StringIO(text, newline=""))
@@ -57,20 +56,24 @@ def read_offsets(source: str | Path, group_ids: Sequence[str]) -> dict[str, dict
     return found
 
 
-def write_offsets(path: str | Path, groups: Mapping[str, Offsets]) -> None:
+def write_offsets(path: str | Path, groups: Mapping[str, Offsets], *, has_groups: bool) -> None:
     """Write the file that `read_offsets`, and Kafka's own tool, read."""
-    write_atomically(Path(path), offsets_text(groups).encode(), "CSV of offsets", NOT_WRITTEN)
+    write_atomically(Path(path), offsets_text(groups, has_groups=has_groups).encode(), "CSV of offsets", NOT_WRITTEN)
 
 
-def offsets_text(groups: Mapping[str, Offsets]) -> str:
-    """Return the CSV: of one group topic,partition,offset; of several with the group first; sorted."""
+def offsets_text(groups: Mapping[str, Offsets], *, has_groups: bool) -> str:
+    """Return the CSV, sorted: topic,partition,offset, or with the group first.
+
+    Kafka's own tool writes and wants the group unless exactly one was named, however many there are.
+    """
     text = io.StringIO()
     names = [group_id + key.topic for group_id, offsets in groups.items() for key in offsets]
-    # Of itself the writer quotes a carriage return only where lines end in one.
-    is_quoted = any("\r" in name for name in names)
+    # Of itself the writer quotes a carriage return only where lines end in one; bare, what looks like a byte order
+    # mark would be taken for one at the file's beginning.
+    is_quoted = any("\r" in name or name[:1] == "\ufeff" for name in names)
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL)
     for group_id, offsets in sorted(groups.items()):
-        writer.writerows(_rows(offsets.items()) if len(groups) == 1 else _rows(offsets.items(), group_id))
+        writer.writerows(_rows(offsets.items(), group_id) if has_groups else _rows(offsets.items()))
     return text.getvalue()
 
 
@@ -81,24 +84,25 @@ def _rows(offsets: Iterable[tuple[TopicPartition, int]], *before: str) -> list[t
 
 def _inert(name: str) -> str:
     """Return the name so that no spreadsheet takes it for a formula; `read_offsets` takes it back."""
-    return f"'{name}" if name[:1] in _FORMULA and not _KAFKA_NAME.fullmatch(name) else name
+    return f"'{name}" if _FORMULA.match(name) and not _KAFKA_NAME.fullmatch(name) else name
 
 
 def _meant(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only: str | None) -> str | None:
     """Add the row; return what is wrong with it."""
     if len(row) == WITHOUT_GROUP:
         if only is None:
-            return "topic,partition,offset is of one group: for several, each line begins with the group"
+            return "topic,partition,offset is of one group: name that one, or begin each line with its group"
         row = (only, *row)
     if len(row) != WITH_GROUP:
         return f"a line is topic,partition,offset or group,topic,partition,offset; this one has {len(row)} fields"
-    group_id, topic, partition, offset = (_meant(cell.strip()) for cell in row)
+    # Kafka takes any text as a group id, with spaces at its ends too.
+    group_id, topic, partition, offset = _meant(row[0]), *(_meant(cell.strip()) for cell in row[1:])
     number, position = _integer(partition), _integer(offset)
-    if not group_id or not topic or number is None or not 0 <= number <= _LARGEST_PARTITION:
+    if not topic or number is None or not 0 <= number <= _LARGEST_PARTITION:
         return f"{_cut(topic)},{_cut(partition)} is no topic and partition"
     if position is None or abs(position) > _LARGEST:
         return f"{_cut(offset)} is no offset: write a whole number"

@@ -195,7 +195,7 @@ def _exists(key: TopicPartition, topics: Mapping[str, Topic]) -> bool:
 def _unknown(asked: Iterable[TopicScope], topics: Mapping[str, Topic]) -> Iterator[Problem]:
     for each in asked:
         if each.topic not in topics:
-            yield Problem(NO_SUCH_PARTITION, f"there is no topic {each.topic}: check its name with --topic")
+            yield Problem(NO_SUCH_PARTITION, f"there is no topic {each.topic}: check its name")
             continue
         count = len(topics[each.topic].partitions)
         for number in each.partitions or ():

@@ -26,6 +26,8 @@ OTHER_KIND = "KR914"
 NEW_GROUP = "KR915"
 NOT_IN_FILE = "KR916"
 NOTHING_TO_RESET = "KR917"
+LEFT_OUT = "KR919"
+MOST_NAMED = 5
 TRIES = 3
 PAUSE_SECONDS = 1.0
 # After these the write may have happened: the group is looked at before anything is repeated.
@@ -61,12 +63,16 @@ class ResetRequest:
 
 @dataclass(frozen=True, slots=True)
 class ResetOutcome:
-    """Each group's reset, planned or done; `active` says of groups with members why nothing may be written."""
+    """Each group's reset, planned or done; `active` says of groups with members why nothing may be written.
+
+    `is_one_named` says that the reset was asked of one group, by its name.
+    """
 
     groups: tuple[GroupReset, ...]
     warnings: tuple[Problem, ...] = ()
     active: tuple[str, ...] = ()
     is_done: bool = False
+    is_one_named: bool = False
 
     @property
     def is_partial(self) -> bool:
@@ -110,14 +116,14 @@ def export_offsets(outcome: ResetOutcome, path: str) -> None:
     """Write the new offsets as CSV."""
     from reconciler.files.offsets_csv import write_offsets
 
-    write_offsets(path, _by_group(outcome))
+    write_offsets(path, _by_group(outcome), has_groups=not outcome.is_one_named)
 
 
 def offsets_csv(outcome: ResetOutcome) -> str:
     """Return the new offsets as CSV."""
     from reconciler.files.offsets_csv import offsets_text
 
-    return offsets_text(_by_group(outcome))
+    return offsets_text(_by_group(outcome), has_groups=not outcome.is_one_named)
 
 
 def plan_reset(admin: Admin, request: ResetRequest) -> ResetOutcome:
@@ -127,8 +133,8 @@ def plan_reset(admin: Admin, request: ResetRequest) -> ResetOutcome:
     if not group_ids:
         raise InvalidInput([Problem(NOTHING_TO_RESET, "there is no group to reset")])
     _refuse_other_kinds([known[group_id] for group_id in group_ids if group_id in known])
-    targets = _targets(admin, request, group_ids)
     found = _Found()
+    targets = _targets(admin, request, group_ids, found.warnings)
     for group_id in group_ids:
         group = known.get(group_id)
         if group is None:
@@ -138,7 +144,12 @@ def plan_reset(admin: Admin, request: ResetRequest) -> ResetOutcome:
         _plan(admin, group or Group(group_id), targets[group_id], request.scopes, found)
     if not any(each.changes for each in found.groups):
         raise InvalidInput([Problem(NOTHING_TO_RESET, "no group has committed anything: name topics with --topic")])
-    return ResetOutcome(tuple(found.groups), tuple(dict.fromkeys(found.warnings)), tuple(found.active))
+    return ResetOutcome(
+        tuple(found.groups),
+        tuple(dict.fromkeys(found.warnings)),
+        tuple(found.active),
+        is_one_named=_is_one_named(request),
+    )
 
 
 def commit(admin: Admin, planned: GroupReset) -> GroupReset:
@@ -212,25 +223,46 @@ def _known(offsets: Mapping[TopicPartition, int | None]) -> dict[TopicPartition,
     return {key: offset for key, offset in offsets.items() if offset is not None}
 
 
-def _targets(admin: Admin, request: ResetRequest, group_ids: Sequence[str]) -> dict[str, Target]:
+def _targets(
+    admin: Admin, request: ResetRequest, group_ids: Sequence[str], warnings: list[Problem]
+) -> dict[str, Target]:
     match request.target:
         case timedelta() as back:
             since = admin.clock.now() - datetime.fromtimestamp(0, UTC) - back
             return dict.fromkeys(group_ids, ToTime(since // timedelta(milliseconds=1)))
         case FromFile(path):
-            return _from_file(path, group_ids)
+            return _from_file(path, request, group_ids, warnings)
         case target:
             return dict.fromkeys(group_ids, target)
 
 
-def _from_file(path: str, group_ids: Sequence[str]) -> dict[str, Target]:
+def _from_file(
+    path: str, request: ResetRequest, group_ids: Sequence[str], warnings: list[Problem]
+) -> dict[str, Target]:
     from reconciler.files.offsets_csv import read_offsets
 
-    offsets = read_offsets(path, group_ids)
+    offsets = read_offsets(path, group_ids[0] if _is_one_named(request) else None)
     missing = [group_id for group_id in group_ids if group_id not in offsets]
     if missing:
         raise InvalidInput([Problem(NOT_IN_FILE, f"{path} holds no offsets of group {each}") for each in missing])
+    others = sorted(offsets.keys() - set(group_ids))
+    if request.is_all_groups and others:
+        warnings.append(_left_out(path, others))
     return {group_id: ToOffsets(offsets[group_id]) for group_id in group_ids}
+
+
+def _left_out(path: str, group_ids: Sequence[str]) -> Problem:
+    named = ", ".join(group_ids[:MOST_NAMED])
+    more = f" and {len(group_ids) - MOST_NAMED} more" if len(group_ids) > MOST_NAMED else ""
+    message = (
+        f"{path} holds offsets of group {named}{more}: left out, because --all-groups means those that have committed "
+        "some; name it with --group to begin it with these"
+    )
+    return Problem(LEFT_OUT, message, severity=Severity.WARNING)
+
+
+def _is_one_named(request: ResetRequest) -> bool:
+    return not request.is_all_groups and len(request.group_ids) == 1
 
 
 def _scopes_of(offsets: Mapping[TopicPartition, int]) -> tuple[TopicScope, ...]:

@@ -234,6 +234,34 @@ def test_several_groups_share_a_csv(reconciler: Program, cluster: str, tmp_path:
     assert (missing.code, "a.csv holds no offsets of group modern (KR916)" in missing.err) == (1, True)
 
 
+def test_all_groups_make_the_round_trip_however_many_there_are(
+    reconciler: Program, cluster: str, tmp_path: Path
+) -> None:
+    simulated = tmp_path / "desired-state" / "s" / "simulated.json"
+    snapshot = json.loads(simulated.read_text())
+    alone, other = snapshot["groups"][0], snapshot["groups"][0] | {"groupId": " '=spaced "}
+    simulated.write_text(json.dumps(snapshot | {"groups": [alone]}))
+    everyone = ("groups", "reset-offsets", "--all-groups", cluster)
+    assert reconciler(*everyone, "--all-topics", "--to-current", "--export=a.csv").code == 0
+    assert (tmp_path / "a.csv").read_text() == "audit,orders,0,1000\n"  # as Kafka's tool, unless one is named
+    simulated.write_text(json.dumps(snapshot | {"groups": [alone, other]}))
+    assert reconciler(*everyone, "--all-topics", "--to-current", "--export=b.csv").code == 0
+    assert reconciler(*everyone, "--from-file=b.csv").code == 0
+    simulated.write_text(json.dumps(snapshot | {"groups": [alone]}))
+    ended = reconciler(*everyone, "--from-file=b.csv")
+    assert ended.code == 0
+    assert "b.csv holds offsets of group  '=spaced : left out, because --all-groups means" in ended.err
+    assert "(KR919)" in ended.err
+    named = reconciler("groups", "reset-offsets", "audit", "--from-file=b.csv", cluster)
+    assert (named.code, "KR919" in named.err) == (0, False)
+
+
+def test_a_topic_of_a_file_that_is_not_there_is_named(reconciler: Program, cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("gone,0,5\n")
+    ended = reconciler("groups", "reset-offsets", "audit", "--from-file=a.csv", cluster)
+    assert (ended.code, "there is no topic gone: check its name (KR908)" in ended.err) == (1, True)
+
+
 def test_a_group_with_members_is_shown_and_refused(reconciler: Program, cluster: str) -> None:
     for execute in ((), ("--execute",)):
         ended = reconciler(

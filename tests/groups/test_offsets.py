@@ -121,7 +121,7 @@ def test_every_topic_and_partition_that_does_not_exist_is_told_at_once() -> None
     with pytest.raises(InvalidInput) as told:
         scope(GROUP, [TopicScope("nope"), TopicScope("orders", (0, 3, 9))], TOPICS)
     assert [problem.message for problem in told.value.problems] == [
-        "there is no topic nope: check its name with --topic",
+        "there is no topic nope: check its name",
         "topic orders has no partition 3: they are numbered 0 to 2",
         "topic orders has no partition 9: they are numbered 0 to 2",
     ]
