@@ -30,13 +30,15 @@ class GroupState:
     """One group as it is.
 
     `offsets_partition` is the partition of `__consumer_offsets` whose leader coordinates it, None where that topic is
-    not there or not shown; `coordinator_after` the broker that coordinates it once a plan has run, None where that is
-    the same one. `labels` maps a member id to the text by which people know it.
+    not there or not shown; `offsets_leader` is who leads that, None for nobody. It may differ from the coordinator for a
+    moment, or in a snapshot that was not taken at once. `coordinator_after` is the broker that coordinates the group
+    once a plan has run, None where that is the same one. `labels` maps a member id to the text by which people know it.
     """
 
     group: Group
     lags: tuple[PartitionLag, ...] = ()
     offsets_partition: int | None = None
+    offsets_leader: int | None = None
     coordinator_host: str | None = None
     coordinator_after: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -83,8 +83,14 @@ def _coordinator_line(seen: GroupState) -> str:
     if seen.coordinator_host:
         line += f" ({visible(seen.coordinator_host)})"
     if seen.offsets_partition is not None:
-        line += f", leader of __consumer_offsets-{seen.offsets_partition}"
+        line += _its_partition(broker, seen.offsets_leader, f"__consumer_offsets-{seen.offsets_partition}")
     return line if seen.coordinator_after is None else f"{line}; broker {seen.coordinator_after} once the plan has run"
+
+
+def _its_partition(coordinator: int | None, leader: int | None, partition: str) -> str:
+    if leader is None:
+        return f"; {partition} has no leader"
+    return f", leader of {partition}" if leader == coordinator else f"; {partition} is led by broker {leader}"
 
 
 def _members(seen: GroupState) -> Table:

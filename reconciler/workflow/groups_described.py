@@ -160,11 +160,13 @@ def _state(group: Group, observed: Cluster, after: Mapping[str, int | None]) -> 
     if group.coordinator is None and place is not None:
         group = replace(group, coordinator=place.broker)
     broker = observed.brokers.get(group.coordinator) if group.coordinator is not None else None
+    next_one = after.get(group.group_id)
     return GroupState(
         group,
         partition_lags(group, ends),
         place.partition if place is not None else None,
+        place.broker if place is not None else None,
         f"{broker.host}:{broker.port}" if broker is not None and broker.host is not None else None,
-        after.get(group.group_id),
+        next_one if next_one != group.coordinator else None,
         labels(group, [Member(each.member_id, (), each.instance_id) for each in group.members]),
     )

@@ -98,6 +98,25 @@ def test_describe_shows_members_coordinator_and_lag(reconciler: Program, state: 
     )
 
 
+@pytest.mark.parametrize(
+    ("coordinator", "leader", "told"),
+    [
+        (2, 2, "  coordinator: broker 2 (k2:9092), leader of __consumer_offsets-1\n"),
+        (None, 2, "  coordinator: broker 2 (k2:9092), leader of __consumer_offsets-1\n"),
+        (None, None, "  no coordinator; __consumer_offsets-1 has no leader\n"),
+        (1, None, "  coordinator: broker 1 (k1:9092); __consumer_offsets-1 has no leader\n"),
+        (77, 2, "  coordinator: broker 77; __consumer_offsets-1 is led by broker 2\n"),
+    ],
+)
+def test_a_coordinator_is_called_leader_only_where_it_leads(
+    reconciler: Program, tmp_path: Path, coordinator: int | None, leader: int | None, told: str
+) -> None:
+    offsets = {"name": "__consumer_offsets", "partitions": [partition(0, 1), partition(1, 2) | {"leader": leader}]}
+    group = {"groupId": "billing", "state": "Stable", "coordinator": coordinator}
+    (tmp_path / "s.json").write_text(json.dumps({**SNAPSHOT, "topics": [offsets], "groups": [group]}))
+    assert told in reconciler("groups", "describe", "--state=s.json").out
+
+
 def test_a_simulated_cluster_shows_what_its_snapshot_does(reconciler: Program, cluster: str, state: str) -> None:
     for verb in ("list", "describe", "lag"):
         assert reconciler("groups", verb, cluster).out == reconciler("groups", verb, state).out
@@ -139,6 +158,10 @@ def test_the_plan_tells_who_will_coordinate(reconciler: Program, cluster: str, t
     assert "`groups describe --plan PLAN` names them (KR920)" in shown
     described = reconciler("groups", "describe", "billing", cluster, "--plan", "plan.json").out
     assert "leader of __consumer_offsets-1; broker 1 once the plan has run" in described
+    moved = SNAPSHOT | {"groups": [{"groupId": "billing", "state": "Stable", "coordinator": 1}]}
+    (tmp_path / "moved.json").write_text(json.dumps(moved))
+    already = reconciler("groups", "describe", "--state=moved.json", "--plan", "plan.json").out
+    assert "broker 1 (k1:9092); __consumer_offsets-1 is led by broker 2\n" in already
     other = {**SNAPSHOT, "clusterId": "another"}
     (tmp_path / "other.json").write_text(json.dumps(other))
     refused = reconciler("groups", "describe", "--state=other.json", "--plan", "plan.json")
