@@ -30,8 +30,8 @@ class GroupState:
     """One group as it is.
 
     `offsets_partition` is the partition of `__consumer_offsets` whose leader coordinates it, None where that topic is
-    not there or not shown; `offsets_leader` is who leads that, None for nobody. It may differ from the coordinator for a
-    moment, or in a snapshot that was not taken at once. `coordinator_after` is the broker that coordinates the group
+    not there or not shown; `offsets_leader` is who leads that, None for nobody. For a moment, or in
+    a snapshot that was not taken at once, the coordinator is another. `coordinator_after` is who coordinates the group
     once a plan has run, None where that is the same one. `labels` maps a member id to the text by which people know it.
     """
 
