@@ -1,6 +1,7 @@
-"""Which rule a partition breaks today, the most urgent one, in words and with the line that asks for it."""
+"""Which rules a partition breaks today, the most urgent first, in words and with the line that asks for each."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from reconciler.diff.rules import LEAVING, TopicRules, is_allowed
 from reconciler.model.change import BrokenRule
@@ -15,19 +16,35 @@ def broken_rule(
     desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
 ) -> BrokenRule | None:
     """Return the most urgent rule that the partition's target replicas break, None where all are kept."""
+    return next(broken_rules(desired, observed, rules, topic_partition, partition), None)
+
+
+def broken_rules(
+    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
+) -> Iterator[BrokenRule]:
+    """Yield each rule that the partition's target replicas break, the most urgent first.
+
+    Beside others a rule is told only if it would still be broken with those mended: a spread that is broken because a
+    broker is draining is no second difference.
+    """
     replicas = partition.target_replicas
     declared = rules.declared
     if declared is None:
-        return _draining(desired, topic_partition, replicas)
+        yield from _draining(desired, topic_partition, replicas)
+        return
     wanted = assigned(rules, topic_partition.partition)
     if wanted is None and _is_kept(rules, replicas):
-        return None
-    return (
-        _dead(observed, declared, topic_partition, replicas)
-        or _draining(desired, topic_partition, replicas)
-        or _assignment(wanted, declared, topic_partition, replicas)
-        or (None if wanted is not None else _rest(rules, declared, topic_partition, replicas))
-    )
+        return
+    dead = [replica for replica in replicas if not observed.is_alive(replica)]
+    living = tuple(replica for replica in replicas if replica not in dead)
+    yield from _dead(dead, declared, topic_partition)
+    yield from _draining(desired, topic_partition, living)
+    if wanted is not None:
+        yield from _assignment(wanted, declared, topic_partition, replicas)
+        return
+    staying = tuple(each for each in living if desired.cluster.broker(each).state not in LEAVING)
+    for reason, detail, at in _rest(rules, declared, replicas, staying):
+        yield BrokenRule(topic_partition, reason, detail, at)
 
 
 def assigned(rules: TopicRules, partition: int) -> tuple[int, ...] | None:
@@ -47,67 +64,53 @@ def _is_kept(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
     )
 
 
-def _dead(
-    observed: Cluster, declared: DesiredTopic, topic_partition: TopicPartition, replicas: tuple[int, ...]
-) -> BrokenRule | None:
-    dead = [replica for replica in replicas if not observed.is_alive(replica)]
-    if not dead:
-        return None
-    what = f"{_brokers(dead)} {'is' if len(dead) == 1 else 'are'} not alive"
-    return BrokenRule(topic_partition, Reason.DEAD_BROKER, what, declared.where(""))
+def _dead(dead: list[int], declared: DesiredTopic, topic_partition: TopicPartition) -> Iterator[BrokenRule]:
+    if dead:
+        what = f"{_brokers(dead)} {'is' if len(dead) == 1 else 'are'} not alive"
+        yield BrokenRule(topic_partition, Reason.DEAD_BROKER, what, declared.where(""))
 
 
-def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> BrokenRule | None:
+def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> Iterator[BrokenRule]:
     leaving = [replica for replica in replicas if desired.cluster.broker(replica).state in LEAVING]
-    if not leaving:
-        return None
-    first = desired.cluster.broker(leaving[0])
-    word = "draining" if first.state is BrokerState.DRAINING else "absent"
-    return BrokenRule(topic_partition, Reason.DRAINING, f"{_brokers(leaving)} declared {word}", first.at)
+    if leaving:
+        first = desired.cluster.broker(leaving[0])
+        word = "draining" if first.state is BrokerState.DRAINING else "absent"
+        yield BrokenRule(topic_partition, Reason.DRAINING, f"{_brokers(leaving)} declared {word}", first.at)
 
 
 def _assignment(
-    wanted: tuple[int, ...] | None,
+    wanted: tuple[int, ...],
     declared: DesiredTopic,
     topic_partition: TopicPartition,
     replicas: tuple[int, ...],
-) -> BrokenRule | None:
-    if wanted is None or wanted == replicas:
-        return None
-    detail = f"assignment {list(replicas)} -> {list(wanted)}"
-    return BrokenRule(topic_partition, Reason.ASSIGNMENT, detail, declared.where("placement.assignment"))
+) -> Iterator[BrokenRule]:
+    if wanted != replicas:
+        detail = f"assignment {list(replicas)} -> {list(wanted)}"
+        yield BrokenRule(topic_partition, Reason.ASSIGNMENT, detail, declared.where("placement.assignment"))
 
 
 def _rest(
-    rules: TopicRules, declared: DesiredTopic, topic_partition: TopicPartition, replicas: tuple[int, ...]
-) -> BrokenRule | None:
-    reason, detail, at = _rest_words(rules, declared, replicas)
-    return BrokenRule(topic_partition, reason, detail, at) if reason else None
-
-
-def _rest_words(
-    rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...]
-) -> tuple[Reason | None, str, Location | None]:
+    rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...], staying: tuple[int, ...]
+) -> Iterator[tuple[Reason, str, Location | None]]:
+    """Yield what is wrong with the number of replicas, with their brokers, racks and leader."""
     factor = rules.target_factor(replicas)
     if factor != len(replicas):
-        return (
-            Reason.REPLICATION_FACTOR,
-            f"replicationFactor {len(replicas)} -> {factor}",
-            declared.where("replicationFactor"),
-        )
-    barred = [replica for replica in replicas if replica not in rules.keepable]
+        words = f"replicationFactor {len(replicas)} -> {factor}"
+        yield Reason.REPLICATION_FACTOR, words, declared.where("replicationFactor")
+    barred = [replica for replica in staying if replica not in rules.keepable]
     if barred:
         path = "placement.brokers" if _is_barred_by_name(declared, rules, barred[0]) else "placement.racks.only"
-        return Reason.ELIGIBILITY, f"{_brokers(barred)} not allowed by {path}", declared.where(path)
-    if _is_spread_broken(rules, replicas):
+        yield Reason.ELIGIBILITY, f"{_brokers(barred)} not allowed by {path}", declared.where(path)
+    kept = tuple(replica for replica in staying if replica not in barred)
+    is_alone = kept == replicas and factor == len(replicas)
+    if _is_spread_broken(rules, replicas) and (is_alone or _is_crowded(rules, kept, factor, replicas)):
         held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
-        return Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
-    if _is_without_leader_rack(rules, replicas):
-        return Reason.RACKS, "no replica is in a leader rack", declared.where("placement.racks.leader")
-    if _is_leader_misplaced(rules, replicas):
+        yield Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
+    if _is_without_leader_rack(rules, replicas) and (is_alone or not _is_in_leader_rack(rules, declared, replicas)):
+        yield Reason.RACKS, "no replica is in a leader rack", declared.where("placement.racks.leader")
+    if _is_leader_misplaced(rules, replicas) and replicas[0] in kept:
         words = f"broker {replicas[0]} is not to be the preferred leader"
-        return Reason.LEADERS, words, declared.where("placement.racks.leader")
-    return None, "", None
+        yield Reason.LEADERS, words, declared.where("placement.racks.leader")
 
 
 def _is_barred_by_name(declared: DesiredTopic, rules: TopicRules, broker_id: int) -> bool:
@@ -125,6 +128,13 @@ def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
     return any(not low <= held[rack] <= high for rack, (low, high) in limits.items())
 
 
+def _is_crowded(rules: TopicRules, kept: tuple[int, ...], factor: int, replicas: tuple[int, ...]) -> bool:
+    """Whether a rack would hold too many of the replicas that stay, were there as many as there should be."""
+    held = Counter(rules.rack_of.get(replica, "") for replica in kept)
+    limits = rules.rack_limits(factor, replicas)
+    return any(held[rack] > high for rack, (_, high) in limits.items())
+
+
 def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
     """Whether another replica may lead and the first one may not; a frozen list yields to a broker in maintenance."""
     allowed = rules.leadable_at_need if rules.is_frozen else rules.leadable
@@ -134,6 +144,11 @@ def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
 def _is_without_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
     is_asked = rules.declared is not None and rules.declared.placement.racks_leader is not None
     return is_asked and rules.leadable_at_need.isdisjoint(replicas)
+
+
+def _is_in_leader_rack(rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...]) -> bool:
+    racks = declared.placement.racks_leader or frozenset()
+    return any(rules.rack_of.get(replica, "") in racks for replica in replicas)
 
 
 def _brokers(broker_ids: list[int]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from reconciler.diff.broken import broken_rule
+from reconciler.diff.broken import broken_rules
 from reconciler.diff.managed import is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import (
@@ -36,11 +36,13 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
         raise InvalidInput(errors)
     topic_changes = tuple(finding for finding in found if not isinstance(finding, Problem))
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
+    broken = list(_broken_rules(desired, observed, rules, doomed))
     return Changes(
         topic_changes=topic_changes,
-        broken_rules=tuple(_broken_rules(desired, observed, rules, doomed)),
+        broken_rules=tuple(found[0] for found in broken),
         elections=tuple(_elections(desired, observed, rules, doomed)),
         drift=tuple(problem for problem in problems if problem.severity is not Severity.ERROR),
+        also_broken=tuple(rule for found in broken for rule in found[1:]),
     )
 
 
@@ -152,12 +154,13 @@ def _config_changes(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChang
 
 def _broken_rules(
     desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
-) -> Iterator[BrokenRule]:
+) -> Iterator[tuple[BrokenRule, ...]]:
+    """Yield what each partition breaks, the most urgent first; nothing for a partition that keeps all its rules."""
     for topic_partition, partition in observed.partitions():
         if topic_partition.topic not in doomed:
-            broken = broken_rule(desired, observed, rules[topic_partition.topic], topic_partition, partition)
-            if broken is not None:
-                yield broken
+            found = (*broken_rules(desired, observed, rules[topic_partition.topic], topic_partition, partition),)
+            if found:
+                yield found
 
 
 def _elections(

@@ -79,10 +79,20 @@ class BrokenRule:
 class Changes:
     """All differences: what topics need, which partitions break which rule, which leaders to elect, what is drift.
 
-    `drift` holds what cannot be fixed, with the reason. Whether a balance is out of its target is the planner's word.
+    `broken_rules` holds the most urgent rule that each partition breaks, which gives its move a reason; `also_broken`
+    what it breaks beside that. `drift` holds what cannot be fixed, with the reason. Whether a balance is out of its
+    target is the planner's word.
     """
 
     topic_changes: tuple[TopicChange, ...] = ()
     broken_rules: tuple[BrokenRule, ...] = ()
     elections: tuple[Election, ...] = ()
     drift: tuple[Problem, ...] = ()
+    also_broken: tuple[BrokenRule, ...] = ()
+
+    @property
+    def every_broken_rule(self) -> tuple[BrokenRule, ...]:
+        """All broken rules by partition, each one's most urgent first."""
+        if not self.also_broken:
+            return self.broken_rules
+        return tuple(sorted((*self.broken_rules, *self.also_broken), key=lambda broken: broken.topic_partition))

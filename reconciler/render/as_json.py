@@ -42,7 +42,7 @@ def changes(found: Changes, fields: Sequence[Difference] = ()) -> str:
                     "detail": broken.detail,
                     "at": _place(broken.at),
                 }
-                for broken in found.broken_rules
+                for broken in found.every_broken_rule
             ],
             "elections": [
                 {

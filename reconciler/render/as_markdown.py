@@ -227,7 +227,8 @@ def _stages(reviewed: Plan) -> str:
 
 def _leaders(reviewed: Plan) -> str:
     summary = reviewed.summary
-    changing = f"{counted(summary.leader_changes, 'preferred leader')} change" if summary.leader_changes else ""
+    verb = "changes" if summary.leader_changes == 1 else "change"
+    changing = f"{counted(summary.leader_changes, 'preferred leader')} {verb}" if summary.leader_changes else ""
     elected = counted(summary.elections, "election") if summary.elections else ""
     return "; ".join(filter(None, (changing, elected))) or "as they are"
 

@@ -1,5 +1,6 @@
 """A plan folded into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -94,7 +95,7 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     told = {change.topic for change in whole}
     rows = [topic_row(change, arrow=arrow) for change in whole]
     rows += [_field_row(each, arrow) for each in fields if each.topic not in told]
-    rows += _broken_rows(found.broken_rules)
+    rows += _broken_rows(found.every_broken_rule)
     rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
@@ -158,20 +159,32 @@ def _paths(moves: Iterable[Move]) -> Iterator[_Path]:
 
 def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow: str) -> str:
     partitions = counted(len(paths), "partition")
+    leaving = f"{partitions} {'leaves' if len(paths) == 1 else 'leave'} {_left_brokers(paths, emptied)}"
     of_topics = f"{partitions} of {counted(len({path.topic_partition.topic for path in paths}), 'topic')}"
     before, after = _lengths(path.start for path in paths), _lengths(path.end for path in paths)
     phrases = {
         Reason.ASSIGNMENT: f"assignment: {partitions} not as written",
-        Reason.DRAINING: f"draining: {partitions} leave {_left_brokers(paths, emptied)}",
+        Reason.DRAINING: f"draining: {leaving}",
         Reason.REPLICATION_FACTOR: f"replicationFactor {before} {arrow} {after} ({partitions})",
         Reason.RACKS: f"racks: {partitions} spread against the rule",
         Reason.ELIGIBILITY: f"brokers: {partitions} where the rules allow none",
-        Reason.DEAD_BROKER: f"dead broker: {partitions} leave {_left_brokers(paths, emptied)}",
+        Reason.DEAD_BROKER: f"dead broker: {leaving}",
         Reason.BALANCE: f"balance: {of_topics}",
         Reason.LEADERS: f"preferred leaders: {of_topics}",
         Reason.NEW_PARTITION: f"new: {partitions}",
     }
-    return phrases[reason]
+    factors = "" if reason is Reason.REPLICATION_FACTOR else _factors(paths, arrow)
+    return f"{phrases[reason]}{factors}"
+
+
+def _factors(paths: Sequence[_Path], arrow: str) -> str:
+    """Return which replication factors change on the way, though it is not what the moves are told by."""
+    changing = Counter((len(path.start), len(path.end)) for path in paths if len(path.start) != len(path.end))
+    told = [
+        f"replicationFactor {old} {arrow} {new} ({counted(count, 'partition')})"
+        for (old, new), count in sorted(changing.items())
+    ]
+    return "".join(f"; {each}" for each in told)
 
 
 def _effect(paths: Sequence[_Path]) -> str:

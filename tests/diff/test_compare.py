@@ -129,6 +129,48 @@ def test_a_dead_broker_is_the_most_urgent_reason() -> None:
     assert [broken.reason for broken in found.broken_rules] == [Reason.DEAD_BROKER]
 
 
+def test_a_more_urgent_reason_hides_no_other_difference() -> None:
+    draining = DesiredCluster("c", brokers={1: DesiredBroker(1, BrokerState.DRAINING)})
+    topic = DesiredTopic(
+        "orders",
+        replication_factor=2,
+        placement=Placement(racks_spread=Spread.STRICT, brokers_except=frozenset({2}), racks_leader=frozenset({"a"})),
+    )
+    observed = small_cluster("orders-0: 2,5,1")
+    found = changes(topic, observed=observed, cluster=draining)
+    assert [broken.reason for broken in found.broken_rules] == [Reason.DRAINING]
+    told = [(broken.reason, broken.detail) for broken in found.every_broken_rule]
+    assert told == [
+        (Reason.DRAINING, "broker 1 declared draining"),
+        (Reason.REPLICATION_FACTOR, "replicationFactor 3 -> 2"),
+        (Reason.ELIGIBILITY, "broker 2 not allowed by placement.brokers"),
+    ]
+
+
+def test_racks_and_leader_are_told_beside_what_would_leave_them_broken() -> None:
+    draining = DesiredCluster("c", brokers={3: DesiredBroker(3, BrokerState.DRAINING)})
+    topic = DesiredTopic("orders", placement=Placement(racks_spread=Spread.STRICT, racks_leader=frozenset({"b"})))
+    observed = small_cluster("orders-0: 1,2,3,4")
+    found = changes(topic, observed=observed, cluster=draining)
+    assert [broken.reason for broken in found.every_broken_rule] == [Reason.DRAINING, Reason.LEADERS]
+    crowded = changes(topic, observed=small_cluster("orders-0: 2,3,5"), cluster=draining)
+    assert [broken.reason for broken in crowded.every_broken_rule] == [Reason.DRAINING, Reason.RACKS]
+
+
+def test_a_spread_that_draining_alone_breaks_is_no_second_difference() -> None:
+    draining = DesiredCluster("c", brokers={4: DesiredBroker(4, BrokerState.DRAINING)})
+    topic = DesiredTopic("orders", placement=Placement(racks_spread=Spread.STRICT))
+    found = changes(topic, observed=small_cluster("orders-0: 1,4,2"), cluster=draining)
+    assert [broken.reason for broken in found.every_broken_rule] == [Reason.DRAINING]
+
+
+def test_a_dead_broker_that_is_draining_is_told_once() -> None:
+    observed = small_cluster("orders-0: 1,2,3 isr 1,2", fenced=(3,))
+    draining = DesiredCluster("c", brokers={3: DesiredBroker(3, BrokerState.DRAINING)})
+    found = changes(DesiredTopic("orders", replication_factor=2), observed=observed, cluster=draining)
+    assert [broken.reason for broken in found.every_broken_rule] == [Reason.DEAD_BROKER, Reason.REPLICATION_FACTOR]
+
+
 def test_during_a_reassignment_the_target_is_compared() -> None:
     moving = replace(
         OBSERVED.topics["orders"].partitions[0],

@@ -120,6 +120,13 @@ def test_draining_names_the_brokers_that_end_empty() -> None:
     assert "2 partitions leave brokers 5, 6" in as_text.plan(_plan(*moves, balance_before=shares, balance_after=empty))
 
 
+def test_a_row_names_the_replication_factors_that_change_though_it_is_told_for_another_reason() -> None:
+    moves = (_move("a", (1, 2), (3, 2, 4), Reason.DRAINING, 5), _move("b", (1, 2), (3, 2), Reason.DRAINING, 5))
+    text = as_text.plan(_plan(*moves))
+    assert "draining: 2 partitions leave broker 1; replicationFactor 2 -> 3 (1 partition)  " in text
+    assert "draining: 1 partition leaves broker 1  " in as_text.plan(_plan(moves[1]))
+
+
 def test_chained_moves_of_a_partition_are_one_change() -> None:
     first = _move("t", (1, 2), (3, 2), Reason.RACKS, 5)
     second = _move("t", (3, 2), (3, 4), Reason.RACKS, 5)
@@ -160,6 +167,16 @@ def test_changes_show_broken_rules_leaders_and_what_cannot_be_fixed() -> None:
         "warning: broker 9 is not registered (KR211, demo/web.yaml:9)\n"
     )
     assert as_text.changes(Changes()) == "No changes.\n"
+
+
+def test_changes_show_all_that_a_partition_breaks_the_most_urgent_first() -> None:
+    found = Changes(
+        broken_rules=tuple(BrokenRule(TopicPartition("t", n), Reason.DRAINING, "broker 1 goes") for n in (0, 1)),
+        also_broken=(BrokenRule(TopicPartition("t", 0), Reason.REPLICATION_FACTOR, "replicationFactor 2 -> 3"),),
+    )
+    assert as_text.changes(found) == (
+        "  ~ t    draining: broker 1 goes (2 partitions)\n  ~ t-0  replicationFactor 2 -> 3\n"
+    )
 
 
 def test_a_result_names_what_is_owed_and_left() -> None:
