@@ -54,6 +54,11 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
         take_all_off(session)
         if not session.debts:
             session.messages.append("throttles that an earlier run of this plan had left were put back")
+    return foretold(session, observed, refusal)
+
+
+def foretold(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
+    """Return why a run does not begin, with what is left to do; nothing is changed."""
     state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
     return with_result(refusal, session.result(state, undone_moves(session.itinerary, observed)))
 

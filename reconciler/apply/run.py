@@ -7,15 +7,21 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.admin.port import Admin
-from reconciler.apply.checks import check_plan, check_requirements, check_still_valid, is_stage_done
+from reconciler.apply.checks import (
+    check_plan,
+    check_plan_is_for,
+    check_requirements,
+    check_still_valid,
+    is_stage_done,
+)
 from reconciler.apply.course import Itinerary, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
 from reconciler.apply.disks import Disks
 from reconciler.apply.dry import steps_to_do
 from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
-from reconciler.apply.journal import Journal
-from reconciler.apply.leave import abandon, leave, refuse
+from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.leave import abandon, foretold, leave, refuse, undone_moves
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
@@ -27,7 +33,7 @@ from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
-from reconciler.model.lock import purpose_of_run
+from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
@@ -62,6 +68,8 @@ def run_plan(
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
+    A dry run checks all that a run does before its first change, returns the steps that are left, and writes nothing.
+
     `should_stop` ends the run at once, in order, and so does a cancel of the plan, wherever it was started: moves in
     flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
     and StoppedEarly names what is left. After `deadline`, and outside `windows`, no further stage begins. With
@@ -72,17 +80,38 @@ def run_plan(
     else may be at work.
     """
     session = Session(admin, journal, itinerary(plan), notify, has_log_dirs)
+    gate = Gate(session, deadline, should_stop, windows)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
-        observed = _seen(session)
-        check_still_valid(session.itinerary, plan.stages, observed)
-        if _first_undone(session.itinerary, observed) < len(plan.stages):
-            check_rights(plan, admin)
-        session.messages.extend(steps_to_do(session.itinerary, observed))
-        return session.result(RunState.DONE)
+        return _checked(session, gate)
     with admin.lock(purpose_of_run(plan.id), waiting=notify) as session.lock:
         crash_point("lock.taken")
-        return _locked(session, Gate(session, deadline, should_stop, windows), progress)
+        return _locked(session, gate, progress)
+
+
+def _checked(session: Session, gate: Gate) -> RunResult:
+    """Return what a run would do now; raises what would forbid it, another run included, and writes nothing."""
+    holder = session.admin.lock_holder()
+    if holder is not None:
+        raise LockHeld(holder)
+    observed = _seen(session)
+    try:
+        _first(session, gate, observed)
+    except (StalePlan, Refused, StoppedEarly) as error:
+        raise foretold(session, observed, error) from error
+    session.messages.extend(steps_to_do(session.itinerary, observed))
+    return session.result(RunState.CHECKED, undone_moves(session.itinerary, observed))
+
+
+def still_fits(plan: Plan, admin: Admin) -> bool:
+    """Return whether all that a plan touches is as it saw it, or as it wants it: then it is not stale."""
+    session = Session(admin, MemoryJournal(), itinerary(plan))
+    try:
+        check_plan_is_for(plan, admin.cluster_id())
+        check_still_valid(session.itinerary, plan.stages, _seen(session))
+    except StalePlan:
+        return False
+    return True
 
 
 def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResult:
@@ -107,7 +136,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     """Return the index of the first stage to run; everything that may forbid it is checked."""
     stages = session.itinerary.plan.stages
     check_still_valid(session.itinerary, stages, observed)
-    first = _first_undone(session.itinerary, observed)
+    first = session.stages_done = _first_undone(session.itinerary, observed)
     if first < len(stages):
         check_rights(session.itinerary.plan, session.admin)
         check_requirements(session.itinerary, observed)
@@ -148,7 +177,6 @@ class _Run:
 
         `is_clear`: no move of the plan is in flight, so no throttle of an earlier run is needed.
         """
-        self.session.stages_done = self.first
         try:
             try:
                 return self._all_stages(is_clear=is_clear)

@@ -49,8 +49,9 @@ class RunProgress:
 
 
 class RunState(StrEnum):
-    """How a run ended."""
+    """How a run ended; CHECKED: it was a dry run, and nothing forbids it."""
 
+    CHECKED = "checked"
     DONE = "done"
     STOPPED = "stopped"
     CANCELLED = "cancelled"

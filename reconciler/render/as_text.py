@@ -32,6 +32,7 @@ NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
 _MOST_NAMED = 10
 _STATES = {
+    RunState.CHECKED: "Checked",
     RunState.DONE: "Done",
     RunState.STOPPED: "Stopped",
     RunState.CANCELLED: "Cancelled",

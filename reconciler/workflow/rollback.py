@@ -7,11 +7,11 @@ from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
-from reconciler.apply.run import run_plan
+from reconciler.apply.run import run_plan, still_fits
 from reconciler.files.plan_file import read_plan, with_id
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, ReconcilerError, Severity, StalePlan
+from reconciler.model.problem import Problem, ReconcilerError, Severity
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
@@ -122,7 +122,9 @@ class _Rollback:
         if begun is None:
             self._refind_lost_rollback()
         journal = run_journal(self.inputs, self.undone)
-        cancelled = cancel_run(self.undone, self.admin, journal, notify=self.hooks.notify)
+        cancelled = cancel_run(
+            self.undone, self.admin, journal, notify=self.hooks.notify, should_stop=self.hooks.should_stop
+        )
         self._stop_if_asked()
         made = _made(self.undone, self.admin, self.desired)
         is_declined = not made.plan.is_empty and not self._has_run(made.plan)
@@ -192,11 +194,7 @@ def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:
         outcomes = [event.outcome for event in run_journal(inputs, plan).events if event.step == "run"]
         if outcomes[-1:] == [Outcome.DONE]:
             return None
-        try:
-            run_plan(plan, admin, MemoryJournal(), is_dry_run=True)
-        except StalePlan:
-            return None
-        return plan
+        return plan if still_fits(plan, admin) else None
     return None
 
 

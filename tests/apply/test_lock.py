@@ -54,11 +54,14 @@ def test_whoever_comes_second_is_told_who_runs_and_changes_nothing() -> None:
     assert (second.writes, second.cluster, journal.appended) == (0, before, [])
 
 
-def test_looking_what_a_run_would_do_needs_no_lock() -> None:
+def test_looking_what_a_run_would_do_takes_no_lock_and_tells_who_has_it() -> None:
     locks, before = MemoryLocks(), cluster()
-    with SimulatedAdmin(before, locks=locks).lock("apply of plan 5ca1ab1e"):
-        told = run_plan(whole_plan(before), SimulatedAdmin(before, locks=locks), MemoryJournal(), is_dry_run=True)
-    assert told.messages
+    admin = SimulatedAdmin(before, locks=locks)
+    admin.fault = lambda name, _moment: pytest.fail("a dry run took the lock") if name == "lock" else None
+    another = SimulatedAdmin(before, locks=locks)
+    with another.lock("apply of plan 5ca1ab1e"), pytest.raises(LockHeld, match="apply of plan 5ca1ab1e"):
+        run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True)
+    assert run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True).messages
 
 
 def test_however_a_run_ends_the_lock_is_free() -> None:

@@ -49,10 +49,13 @@ def failed(plan: Plan, admin: SimulatedAdmin, **options: object) -> RunFailed:
 
 
 def refused(plan: Plan, admin: SimulatedAdmin, kind: type[ReconcilerError], **options: object) -> ReconcilerError:
-    """Run a plan that is refused before anything is changed, and return the error."""
+    """Run a plan that is refused before anything is changed, as its dry run is, and return the error."""
+    with pytest.raises(kind) as foretold:
+        run_plan(plan, admin, MemoryJournal(), is_dry_run=True, **options)  # type: ignore[arg-type]
     with pytest.raises(kind) as error:
         run_plan(plan, admin, MemoryJournal(), **options)  # type: ignore[arg-type]
     assert admin.writes == 0
+    assert (foretold.value.code, str(foretold.value)) == (error.value.code, str(error.value))
     return error.value
 
 
@@ -321,6 +324,19 @@ def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on() -> None:
     assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
 
 
+def test_a_run_that_goes_on_counts_the_stages_done_before_it() -> None:
+    before = cluster()
+    plan, admin = two_moves(before), admin_of(before)
+    with pytest.raises(StoppedEarly):
+        run_plan(plan, admin, MemoryJournal(), deadline=admin.clock.now() + timedelta(seconds=1))
+    admin.writes = 0
+    error = refused(plan, admin, StoppedEarly, deadline=admin.clock.now())
+    assert "stopped before stage 2 of 2: the time given is over" in str(error)
+    assert "left to do: 1 of 2 stages, moves of 1 partitions: payments-0" in str(error)
+    told = run_plan(plan, admin, MemoryJournal(), is_dry_run=True)
+    assert (told.state, told.stages_done, told.left) == (RunState.CHECKED, 1, (TopicPartition("payments", 0),))
+
+
 def test_when_its_window_ends_no_further_stage_begins() -> None:
     before = replace(cluster(), observed_at="2026-11-21T14:59:58Z")
     admin = admin_of(before)
@@ -562,6 +578,8 @@ def test_a_dry_run_says_each_step_and_does_none() -> None:
     admin = admin_of(before)
     result = run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True)
     assert admin.writes == 0
+    assert (result.state, result.stages_done, result.stages) == (RunState.CHECKED, 0, 6)
+    assert [str(key) for key in result.left][:3] == ["clicks-0", "clicks-1", "orders-0"]
     assert result.messages[0] == "stage 1: create topic audit, 2 partitions x 2 replicas"
     assert "stage 2: move orders-0 [1, 2, 3] -> [1, 2, 4], copies 100000000 bytes" in result.messages
     assert "stage 4: elect broker 4 as leader of payments-1" in result.messages

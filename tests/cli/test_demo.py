@@ -133,6 +133,8 @@ def test_a_dry_run_lists_the_steps_and_changes_nothing(reconciler: Program, demo
     assert ended.code == 0
     assert "move clicks-0 " in ended.out
     assert ended.err == "Dry run: nothing has been changed.\n"
+    told = json.loads(reconciler("apply", "plan.json", "--dry-run", "-o", "json").out)
+    assert (told["state"], told["stagesDone"], told["writes"]) == ("checked", 0, 0)
     assert (demo / "snapshot.json").read_bytes() == before
     assert not Path("runs").exists()
 
