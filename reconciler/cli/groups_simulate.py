@@ -1,7 +1,7 @@
 """`reconciler groups simulate`."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -12,6 +12,8 @@ from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
     from reconciler.workflow.groups_simulate import Question, Simulated
+
+Value = TypeVar("Value")
 
 EXAMPLES = """\b
 Examples:
@@ -74,10 +76,10 @@ def command(
     at = None if loads is None else LoadsFolder(loads, Statistic(statistic))
 
     change = GroupChange(
-        dict(_with_topics("--add-member", text, ":", is_needed=False) for text in add_member),
-        remove_member,
-        dict(_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe),
-        dict(_with_count(text) for text in partitions),
+        _each_once("--add-member", (_with_topics("--add-member", text, ":", is_needed=False) for text in add_member)),
+        tuple(_each_once("--remove-member", ((name, name) for name in remove_member))),
+        _each_once("--subscribe", (_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe)),
+        _each_once("--partitions", map(_with_count, partitions)),
     )
     _simulate_groups(asked, Question(group, change, assignor, at))
     return Exit.DONE
@@ -119,6 +121,15 @@ def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> No
 def _doubts(simulated: "Simulated") -> Iterator[str]:
     """Yield what the form of the JSON has no place for."""
     return (f"note: {simulated.title}: {doubt}" for doubt in simulated.doubts)
+
+
+def _each_once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in given:
+        if name in found:
+            raise click.UsageError(f"{option}: {name} stands there twice; give it once.")
+        found[name] = value
+    return found
 
 
 def _with_topics(option: str, text: str, sign: str, *, is_needed: bool) -> tuple[str, tuple[str, ...]]:

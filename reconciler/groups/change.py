@@ -1,6 +1,6 @@
 """What is to change about a group: members joining, leaving, subscribing anew, topics growing."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.groups.live import subscribed_topic
@@ -30,10 +30,10 @@ class GroupChange:
 def changed_members(group: Group, present: Sequence[Member], change: GroupChange) -> tuple[Member, ...]:
     """Return the members after the change, the new ones last; InvalidInput names every member that is not there."""
     problems: list[str] = []
-    leaving = {_named(group, name, "--remove-member", problems) for name in change.removed}
-    anew = {
-        _named(group, name, "--subscribe", problems): topics for name, topics in sorted(change.subscriptions.items())
-    }
+    leaving = {_named(group, name, "--remove-member", problems): name for name in change.removed}
+    reading = {name: _named(group, name, "--subscribe", problems) for name in sorted(change.subscriptions)}
+    problems += _contradictions(reading, leaving, {member.member_id for member in present})
+    anew = {member_id: change.subscriptions[name] for name, member_id in reading.items()}
     problems += [
         f"--add-member {name}: the group has a member of that name already"
         for name in change.added
@@ -85,6 +85,19 @@ def told(cluster: Cluster, change: GroupChange) -> Iterator[str]:
         yield f"{name} joins and reads {', '.join(topics)}" if topics else f"{name} joins"
     for name, topics in sorted(change.subscriptions.items()):
         yield f"{name} reads {', '.join(topics)}"
+
+
+def _contradictions(reading: Mapping[str, str], leaving: Mapping[str, str], there: Collection[str]) -> Iterator[str]:
+    """Yield each member that is to subscribe anew under two names, or to leave as well."""
+    first: dict[str, str] = {}
+    for name, member_id in reading.items():
+        if member_id not in there:
+            continue
+        if member_id in leaving:
+            yield f"--subscribe {name}: it leaves, by --remove-member {leaving[member_id]}; take one of the two"
+        other = first.setdefault(member_id, name)
+        if other != name:
+            yield f"--subscribe {name}: --subscribe {other} is the same member; give it once, with all its topics"
 
 
 def _named(group: Group, name: str, option: str, problems: list[str]) -> str:

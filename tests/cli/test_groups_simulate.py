@@ -273,6 +273,20 @@ def test_markdown_holds_the_same_tables(reconciler: Program, tmp_path: Path) -> 
         (("--partitions", "orders=9999999"), 64, "write it as TOPIC=N"),
         (("--subscribe", "app-1"), 64, "write it as MEMBER=TOPIC,TOPIC"),
         (("--add-member", ":orders"), 64, "write it as MEMBER:TOPIC,TOPIC"),
+        (("--partitions", "orders=18", "--partitions", "orders=19"), 64, "--partitions: orders stands there twice"),
+        (("--add-member", "n:orders", "--add-member", "n:prices"), 64, "--add-member: n stands there twice"),
+        (("--subscribe", "m=orders", "--subscribe", "m=prices"), 64, "--subscribe: m stands there twice"),
+        (("--remove-member", "m", "--remove-member", "m"), 64, "--remove-member: m stands there twice"),
+        (
+            ("--group", "audit", "--subscribe", "id-0=prices", "--remove-member", "audit-0"),
+            1,
+            "--subscribe id-0: it leaves, by --remove-member audit-0",
+        ),
+        (
+            ("--group", "audit", "--subscribe", "id-0=prices", "--subscribe", "audit-0=orders"),
+            1,
+            "--subscribe id-0: --subscribe audit-0 is the same member",
+        ),
         (("--scenario", "x.json"), 64, "--scenario holds its own members and topics"),
     ],
 )
