@@ -26,7 +26,10 @@ Examples:
   reconciler groups reset-offsets billing --from-file offsets.csv --execute
 
 """
-_ISO = re.compile(r"P(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?")
+_ISO = re.compile(
+    r"P(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:[.,](\d{0,9}))?S)?)?",
+    re.ASCII | re.IGNORECASE,
+)
 _SCOPE = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d{1,9}(?:,\d{1,9})*))?")
 
 
@@ -45,7 +48,7 @@ class _Moment(click.ParamType[datetime]):
 
 
 class _Back(click.ParamType[timedelta]):
-    """`90m`, `2d`, or as Kafka's tool has it: `PT1H30M`."""
+    """`90m`, `2d`, or as Kafka's tool has it, which is java.time.Duration.parse: `PT1H30M`, `pt0.5s`."""
 
     name = "duration"
 
@@ -53,12 +56,16 @@ class _Back(click.ParamType[timedelta]):
         """Return the length of time."""
         found = _ISO.fullmatch(str(value))
         if found is not None and any(found.groups()):
-            days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+            days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[:4])
+            micros = int(f"{found[5] or '':0<6.6}")
             try:
-                return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+                return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
             except OverflowError:
                 self.fail(f"{value!r} is longer than any log.", param, ctx)
-        return DURATION.convert(value, param, ctx)
+        try:
+            return DURATION.convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no length of time: write it as 90s, 30m, 4h, 2d, or as PT1H30M.", param, ctx)
 
 
 class _Scope(click.ParamType["TopicScope"]):

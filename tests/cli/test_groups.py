@@ -219,6 +219,8 @@ def test_a_commit_behind_the_end_promises_no_records_that_are_not_there(
         (["--to-datetime", "2026-11-21T14:00:01Z"], 1200),
         (["--by-duration", "90m"], 0),
         (["--by-duration", "P1DT2H"], 0),
+        (["--by-duration", "pt1h"], 0),
+        (["--by-duration", "PT7200.5S"], 0),
         (["--by-duration", "999999999d"], 0),
         # One millisecond before 1970 is -1, which is LATEST to Kafka.
         (["--to-datetime", "1969-12-31T23:59:59.999Z"], 0),
@@ -348,7 +350,11 @@ def test_what_kafka_refuses_stands_beside_what_it_took_and_ends_with_1(
         (["g", "--topic", "t", "--to-offset", "x"], "'x' is not a valid integer"),
         (["g", "--topic", "t", "--to-datetime", "noon"], "'noon' is no time: write it as 2026-11-20T08:00:00Z"),
         (["g", "--topic", "t", "--by-duration", "90"], "'90' is no length of time"),
-        (["g", "--topic", "t", "--by-duration", "PT"], "'PT' is no length of time"),
+        (
+            ["g", "--topic", "t", "--by-duration", "PT"],
+            "'PT' is no length of time: write it as 90s, 30m, 4h, 2d, or as",
+        ),
+        (["g", "--topic", "t", "--by-duration", "PT٣S"], "is no length of time"),
         (["g", "--topic", "t", "--by-duration", "P1DT"], "'P1DT' is no length of time"),
         (["g", "--topic", "t", "--by-duration", "P999999999DT99H"], "is longer than any log"),
         (["g", "--topic", "t", "--to-latest", "--export", "-", "-o", "json"], "export to a file"),
