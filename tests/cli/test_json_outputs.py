@@ -15,10 +15,13 @@ from jsonschema import Draft7Validator
 from reconciler.files.schema_check import schema_folder
 from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.render.as_load_report import load_report_json
+from reconciler.workflow.groups_simulate import run_scenarios, scenarios_json
 
+STEP: dict[str, Any] = {"assignment": {"m": {"t": [0]}}, "stats": {"max": 1, "min": 1, "pair_score": 0}}
 DEMO = ("--cluster", "demo")
 ADVISE = ("--topic", "orders.events", "--target", "100MiB/s", "--producer", "10MiB/s", "--consumer", "20MiB/s")
 RESET = ("groups", "reset-offsets", "billing", "--topic", "orders.events", "--to-earliest")
+SCENARIOS = Path(__file__).parents[1] / "groups" / "assignors.json"
 CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("validate", ("validate",), 0),
     ("snapshot", ("snapshot",), 0),
@@ -36,6 +39,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("groups-describe", ("groups", "describe"), 0),
     ("groups-lag", ("groups", "lag"), 0),
     ("groups-simulate", ("groups", "simulate", "--group", "web-analytics", "--partitions", "pageviews=18"), 0),
+    ("groups-simulate-scenario", ("groups", "simulate", "--scenario", str(SCENARIOS), "--assignor", "sticky"), 0),
     ("groups-advise", ("groups", "advise", *ADVISE, "--headroom", "30%"), 0),
     ("groups-advise", ("groups", "advise", *ADVISE[2:]), 0),
     ("groups-reset-offsets", (*RESET,), 3),
@@ -102,6 +106,40 @@ def test_a_report_of_loads_is_what_its_schema_says() -> None:
     )
     report = LoadReport(60, (ClusterSamples(None), full), ("a file was left out",))
     check("loads", load_report_json(report))
+
+
+def test_what_scenarios_come_to_is_what_its_schema_says(tmp_path: Path) -> None:
+    """One scenario, a list, and a list under one key, with all that the visible cases expect of Kafka's own classes."""
+    cases = json.loads(SCENARIOS.read_text("utf-8"))["scenarios"][:2]
+    expected = [{"id": case["id"]} | case["expected"] for case in cases]
+    printed = []
+    for number, form in enumerate((cases[0], cases, {"scenarios": cases})):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps(form))
+        printed.append(scenarios_json(run_scenarios(str(file))))
+        check("groups-simulate-scenario", printed[-1])
+    assert [json.loads(text) for text in printed] == [cases[0]["expected"], expected, {"scenarios": expected}]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        [],
+        {"range": []},
+        [{"range": [STEP]}],
+        {"range": [STEP | {"rounds": []}]},
+        {"range": [{"stats": STEP["stats"]}]},
+        {"range": [STEP | {"assignment": {"m": {"t": ["0"]}}}]},
+        {"range": [STEP | {"stats": {"max": 1}}]},
+        {"range": [STEP | {"more": 1}]},
+        {"scenarios": []},
+    ],
+)
+def test_no_other_form_passes_for_what_scenarios_come_to(wrong: object) -> None:
+    schema = json.loads((schema_folder() / "groups-simulate-scenario.json").read_text("utf-8"))
+    assert Draft7Validator(schema).is_valid({"range": [STEP]})
+    assert not Draft7Validator(schema).is_valid(wrong)
 
 
 def test_every_verb_with_json_is_checked_here_or_elsewhere() -> None:
