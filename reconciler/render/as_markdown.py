@@ -33,7 +33,7 @@ from reconciler.render.labels import IRREVERSIBLE, is_irreversible, labels, loss
 from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
 from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
-from reconciler.render.rows import Row, difference_rows, plan_rows
+from reconciler.render.rows import DELETES_DATA, Row, difference_rows, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
 from reconciler.render.units import counted, number, percent, rate, size
 
@@ -75,7 +75,7 @@ def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, 
     count = counted(len(rows), "difference") if rows else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
     blocks += _problems(by_weight(found.drift), limit // _SHARE_OF_PROBLEMS)
-    blocks += _table(rows, limit // 2)
+    blocks += _table(rows, limit // 2, has_data=False)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -155,26 +155,40 @@ def _words(message: str) -> str:
     return sentence(clipped(" ".join(ARROW if word == "->" else word for word in message.split())))
 
 
-def _table(rows: Sequence[Row], room: int) -> list[str]:
-    """Return the changes: the first stand open, more are folded, and what does not fit is counted."""
-    shown, left = lines_fitting([_row_line(each) for each in rows], room)
+def _table(rows: Sequence[Row], room: int, *, has_data: bool = True) -> list[str]:
+    """Return the changes: the first stand open, more are folded, and what does not fit is counted.
+
+    `has_data` false: what the changes take is not known, as nothing was planned.
+    """
+    shown, left = lines_fitting([_row_line(each, has_data=has_data) for each in rows], room)
     if not rows:
         return []
     if left:
-        data = size(sum(each.bytes for each in rows[len(shown) :]))
-        shown.append(row(["…", f"and {counted(left, 'more change')}", data, ""]))
-    heads = ("", "Change", "Data", "Kind")
+        data = [_data(rows[len(shown) :])] if has_data else []
+        shown.append(row(["…", f"and {counted(left, 'more change')}", *data, ""]))
+    heads, right = (("", "Change", "Data", "Kind"), (2,)) if has_data else (("", "Change", "Kind"), ())
     more = shown[_OPEN_ROWS:]
-    folded = [fold(counted(len(rows) - _OPEN_ROWS, "more change"), [table(heads, more, right=(2,))])] if more else []
-    return [table(heads, shown[:_OPEN_ROWS], right=(2,)), *folded]
+    folded = [fold(counted(len(rows) - _OPEN_ROWS, "more change"), [table(heads, more, right=right)])] if more else []
+    return [table(heads, shown[:_OPEN_ROWS], right=right), *folded]
 
 
-def _row_line(each: Row) -> str:
+def _row_line(each: Row, *, has_data: bool) -> str:
     subject = f"{code_span(clipped(each.subject))} " if each.subject else ""
     where = f" · {code_span(clipped(place(each.at)))}" if place(each.at) else ""
     kind = f"**{each.kind}**" if each.kind == IRREVERSIBLE else each.kind
     what = f"{subject}{sentence(clipped(each.what))}{where}"
-    return row([each.sign, what, figure(size(each.bytes)) if each.bytes else "0", kind])
+    return row([each.sign, what, *([_data([each])] if has_data else []), kind])
+
+
+def _data(rows: Sequence[Row]) -> str:
+    """Return what these changes copy, and whether they delete data."""
+    total = sum(each.bytes for each in rows)
+    copied = figure(size(total)) if total else "0"
+    if not all(each.is_size_known for each in rows):
+        copied = f"at least {copied}" if total else "unknown"
+    if all(each.effect != DELETES_DATA for each in rows):
+        return copied
+    return DELETES_DATA if copied == "0" else f"{copied}, {DELETES_DATA}"
 
 
 def _facts(reviewed: Plan) -> list[str]:

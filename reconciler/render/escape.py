@@ -11,6 +11,7 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _SENSITIVE = re.compile(r"password|secret|token|key|jaas|credential", re.IGNORECASE)
 # A word made of these alone is only text in Markdown. A colon may only end it: `http://` links, `:x:` is a picture.
 _PLAIN_WORD = re.compile(r"[(\"']*[\w.,;%/+='()\"→·-]*:?")
+_EDGES = re.compile(r"([(\"']*)(.*?)([)\"',.;]*:?)")
 # The first character of a workflow command, in its present form and in its older one.
 _COMMAND = re.compile(r"(?:(?<=\A)|(?<=[ \t])):(?=:[A-Za-z])|#(?=#\[)")
 # As the first word of a line it would begin a list, or make a heading of the line before.
@@ -37,8 +38,11 @@ def code_span(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a sentence for Markdown: plain words stay as they are, every other one becomes a code span."""
-    return " ".join(word if _is_plain(word) else code_span(word) for word in text.split())
+    """Return a sentence for Markdown: plain words stay as they are, every other one becomes a code span.
+
+    The sentence's own brackets, quotes, commas and stops around such a word stay outside its span.
+    """
+    return " ".join(word if _is_plain(word) else _spanned(word) for word in text.split())
 
 
 def bullets(texts: Iterable[str]) -> str:
@@ -53,6 +57,14 @@ def config_value(key: str, value: str | None) -> str:
     if _SENSITIVE.search(key):
         return MASK
     return visible(value) or EMPTY
+
+
+def _spanned(word: str) -> str:
+    found = _EDGES.fullmatch(word)
+    before, core, after = found.groups() if found else ("", word, "")
+    if not core or ":" in core or core.count("(") > core.count(")"):
+        before, core, after = "", word, ""
+    return f"{before}{code_span(core)}{after}"
 
 
 def _begun(line: str) -> str:

@@ -1,7 +1,7 @@
 """A plan folded into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.change import (
@@ -20,16 +20,20 @@ from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import config_value, visible
-from reconciler.render.labels import IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA, is_irreversible
+from reconciler.render.labels import IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA, is_irreversible, lossy_configs
 from reconciler.render.units import counted, size
 
+DELETES_DATA = "deletes data"
 _CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One change. `subject`: a topic, or empty for the whole cluster; `effect`: what it takes; `kind`: its nature."""
+    """One change. `subject`: a topic, or empty for the whole cluster; `effect`: what it takes; `kind`: its nature.
+
+    `bytes` is what is copied, at least where `is_size_known` is false.
+    """
 
     sign: str
     subject: str
@@ -38,6 +42,7 @@ class Row:
     kind: str
     bytes: int = 0
     at: Location | None = None
+    is_size_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             kind = IRREVERSIBLE if is_irreversible(change) else "config"
             return Row("~", change.topic, _config_changes(change, arrow), "no data", kind, at=change.at)
         case DeleteTopic():
-            return Row("-", change.topic, "delete with all its data", "deletes data", IRREVERSIBLE, at=change.at)
+            return Row("-", change.topic, "delete with all its data", DELETES_DATA, IRREVERSIBLE, at=change.at)
 
 
 def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:
@@ -94,8 +99,9 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]
     told = {change.topic for change in whole}
     rows = [topic_row(change, arrow=arrow) for change in whole]
-    rows += [_field_row(each, arrow) for each in fields if each.topic not in told]
-    rows += _broken_rows(found.every_broken_rule)
+    final = set(_irreversible_fields(found.topic_changes))
+    rows += [_field_row(each, arrow, final) for each in fields if each.topic not in told]
+    rows += _broken_rows(found.every_broken_rule, arrow)
     rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
@@ -103,25 +109,34 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     return tuple(rows)
 
 
-def _broken_rows(broken: Iterable[BrokenRule]) -> Iterator[Row]:
+def _irreversible_fields(changes: Iterable[TopicChange]) -> Iterator[tuple[str, str]]:
+    """Yield each topic's fields of which the old value does not bring back what was there."""
+    for change in changes:
+        if isinstance(change, CreatePartitions):
+            yield change.topic, "partitions"
+        elif isinstance(change, AlterConfigs):
+            yield from ((change.topic, f"config.{key}") for key in lossy_configs(change))
+
+
+def _broken_rows(broken: Iterable[BrokenRule], arrow: str) -> Iterator[Row]:
     """Yield one row for all partitions of a topic that break a rule in the same way."""
     alike: dict[tuple[str, Reason, str, Location | None], list[BrokenRule]] = {}
     for one in broken:
         alike.setdefault((one.topic_partition.topic, one.reason, one.detail, one.at), []).append(one)
     for (topic, reason, detail, at), group in alike.items():
         subject = str(group[0].topic_partition) if len(group) == 1 else topic
-        words = detail if detail.startswith(reason) else f"{reason}: {detail}"
+        words = (detail if detail.startswith(reason) else f"{reason}: {detail}").replace(" -> ", f" {arrow} ")
         yield Row(
             "~", subject, words + (f" ({len(group)} partitions)" if len(group) > 1 else ""), "", "placement", at=at
         )
 
 
-def _field_row(difference: Difference, arrow: str) -> Row:
-    old, new = (config_value(difference.field, value) for value in (difference.old, difference.new))
+def _field_row(difference: Difference, arrow: str, final: Collection[tuple[str, str]]) -> Row:
+    topic, field = difference.topic, difference.field
+    old, new = (config_value(field, value) for value in (difference.old, difference.new))
     sign = "+" if difference.old is None else "-" if difference.new is None else "~"
-    return Row(
-        sign, difference.topic, f"{visible(difference.field)} {old} {arrow} {new}", "", "topic", at=difference.at
-    )
+    kind = IRREVERSIBLE if (topic, field) in final else "topic"
+    return Row(sign, topic, f"{visible(field)} {old} {arrow} {new}", "", kind, at=difference.at)
 
 
 def _group(move: Move) -> tuple[int, str, Location]:
@@ -139,7 +154,8 @@ def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_
     if is_rollback:
         what = f"back: {counted(len(paths), 'partition')} to where the plan found them"
     at = None if first.reason is Reason.DEAD_BROKER else first.at
-    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at)
+    is_known = all(path.is_size_known for path in paths)
+    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at, is_known)
 
 
 def _paths(moves: Iterable[Move]) -> Iterator[_Path]:

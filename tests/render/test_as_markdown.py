@@ -7,7 +7,7 @@ import pytest
 from helpers.sample_plan import sample_plan
 from markdown_it import MarkdownIt
 
-from reconciler.model.change import AlterConfigs, Changes, Difference
+from reconciler.model.change import AlterConfigs, BrokenRule, Changes, DeleteTopic, Difference
 from reconciler.model.grounds import BrokerGround, Grounds
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, Proof
@@ -15,7 +15,7 @@ from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
-from reconciler.render import as_markdown
+from reconciler.render import as_markdown, escape
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -261,7 +261,56 @@ def test_changes_are_one_table() -> None:
     found = Changes(topic_changes=sample_plan().topic_changes[1:2])
     text = as_markdown.changes(found, (Difference("orders", "partitions", "12", "18", None),), "demo")
     assert text.startswith("### reconciler diff · `demo` · 1 difference\n")
-    assert "| ~ | `orders` partitions 12 → 18 | 0 | topic |" in text
+    assert "|  | Change | Kind |\n" in text, "what a difference will copy is not known before a plan"
+    assert "| ~ | `orders` partitions 12 → 18 | **irreversible** |" in text
+
+
+def test_a_difference_is_irreversible_only_as_far_as_the_plan_says_so() -> None:
+    change = AlterConfigs("t", {"retention.ms": "1", "segment.ms": "5"}, (), {"retention.ms": "2", "segment.ms": "4"})
+    fields = [Difference("t", f"config.{key}", change.before[key], change.set[key], None) for key in sorted(change.set)]
+    text = as_markdown.changes(Changes(topic_changes=(change,)), fields, "demo")
+    assert "| ~ | `t` config.retention.ms 2 → 1 | **irreversible** |" in text
+    assert "| ~ | `t` config.segment.ms 4 → 5 | topic |" in text
+
+
+def test_what_a_partition_breaks_has_the_arrow_of_every_other_line() -> None:
+    broken = BrokenRule(TopicPartition("t", 0), Reason.REPLICATION_FACTOR, "replicationFactor 2 -> 3", None)
+    text = as_markdown.changes(Changes(broken_rules=(broken,)), (), "demo")
+    assert "| ~ | `t-0` replicationFactor 2 → 3 | placement |" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("51 GiB (54760833024 bytes) are too many", "51 GiB (`54760833024` bytes) are too many"),
+        ("topics (a_b, c_d): told.", "topics (`a_b`, `c_d`): told."),
+        ("no 'a_b' and f_x(1) at a_b/c:7.", "no '`a_b`' and `f_x(1)` at `a_b/c:7.`"),
+        (":tada: x_y:", "`:tada:` `x_y`:"),
+        ("(( <b>) @a) #1,", "(( `<b>`) `@a`) `#1`,"),
+    ],
+)
+def test_a_code_span_takes_none_of_the_sentence_around_it(words: str, shown: str) -> None:
+    assert escape.sentence(words) == shown
+
+
+def test_data_is_what_is_known_to_be_copied_or_deleted() -> None:
+    moves = (
+        Move(TopicPartition("a", 0), (1,), (2,), 5, Reason.RACKS),
+        Move(TopicPartition("a", 1), (1,), (2,), 0, Reason.RACKS, is_size_known=False),
+        Move(TopicPartition("b", 0), (1,), (2,), 0, Reason.RACKS, is_size_known=False),
+        Move(TopicPartition("c", 0), (1,), (2,), 7, Reason.RACKS),
+    )
+    plan = replace(
+        sample_plan(),
+        topic_changes=(DeleteTopic("old"),),
+        stages=(TopicsStage(1, (0,)), ReassignStage(2, moves)),
+        violations=(),
+    )
+    text = unbroken(as_markdown.plan(plan))
+    assert "| - | `old` delete with all its data | deletes data | **irreversible** |" in text
+    assert "| ~ | `a` racks: 2 partitions spread against the rule | at least 5 B | moves data |" in text
+    assert "| ~ | `b` racks: 1 partition spread against the rule | unknown | moves data |" in text
+    assert "| ~ | `c` racks: 1 partition spread against the rule | 7 B | moves data |" in text
 
 
 def test_secrets_are_hidden() -> None:
