@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.run import RunEvent
+from reconciler.model.run import RunEvent, RunFailed
 
 
 class Journal(Protocol):
@@ -66,5 +66,5 @@ class DispensableJournal:
             self._journal.append(event)
         except (OSError, ReconcilerError) as error:
             self._is_broken = True
-            code = f" ({error.code})" if isinstance(error, ReconcilerError) else ""
+            code = f" ({error.code})" if isinstance(error, RunFailed) else ""
             self._say(f"{error}. This goes on without it: what is to be put back, the cluster shows{code}")

@@ -31,6 +31,8 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
         session.debts = owed_by(session.throttles)
+    if session.is_journal_broken:
+        session.messages.append("then apply the same plan again: it goes on where the cluster stands")
     is_stopped = isinstance(error, StoppedEarly)
     outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
     with suppress(OSError, ReconcilerError):

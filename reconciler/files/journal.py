@@ -18,6 +18,9 @@ from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR721"
+_FIRST_BYTES = b'{"detail":'
+"""An event's line begins so: its keys are sorted."""
+_BLANK = b"\0\t\n\r "
 _NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
 
@@ -50,7 +53,7 @@ class RunJournal:
     def read_again(self) -> None:
         """Take into `events` what stands there now: another process may have written since."""
         with suppress(*_NOT_THERE):
-            events, self._end = _sound(_bytes(self.path), self.path)
+            events, self._end = _read(_bytes(self.path), self.path)
             self._events = _of(self.plan, events)
 
     def append(self, event: RunEvent, /) -> None:
@@ -66,7 +69,7 @@ class RunJournal:
         except OSError as error:
             raise RunFailed(
                 f"{self.path}: the run journal cannot be written: {error.strerror or error}. Make room, or name "
-                "another place with --journal, and apply the same plan again: it goes on where the cluster stands",
+                "another place with --journal",
                 code=NOT_WRITTEN,
             ) from None
 
@@ -89,7 +92,7 @@ class RunJournal:
             return size
         known = self._end if self._end < size else 0
         file.seek(known)
-        _, sound = _sound(file.readall(), self.path)
+        _, sound = (_sound if known else _read)(file.readall(), self.path)
         if known + sound < size:
             file.truncate(known + sound)
         return known + sound
@@ -97,7 +100,7 @@ class RunJournal:
 
 def read_journal(path: str | Path, plan: str | None = None) -> tuple[RunEvent, ...]:
     """Return the events of a plan, or of all, oldest first; a last line that a crash cut short is left out."""
-    events = _sound(_content(Path(path)), Path(path))[0]
+    events = _read(_content(Path(path)), Path(path))[0]
     return events if plan is None else _of(plan, events)
 
 
@@ -143,6 +146,26 @@ def _bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {reason}") from None
+
+
+def _read(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:
+    """Return the events of a whole file and where the last one ends; a file of something else is refused.
+
+    What was torn off is cut off, so nothing may be taken for that but what a crash can leave of a first event.
+    """
+    if not _may_be_torn(content) and all(line.event is None for line in _lines(content)):
+        raise invalid(
+            UNREADABLE,
+            f"{path}: no line of this file is an event of a run. If it is something else, name another file with "
+            "--journal; if it was a run journal, it is damaged. Move the file away and run again: what was done is "
+            "read from the cluster",
+        )
+    return _sound(content, path)
+
+
+def _may_be_torn(content: bytes) -> bool:
+    """Whether this may be part of an event's line, or the zeros of a file that was made longer and not written."""
+    return not content.strip(_BLANK) or content.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(content)
 
 
 def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:

@@ -52,6 +52,7 @@ def apply_plan(
     """
     desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
     is_simulated = desired is not None and desired.cluster.simulation is not None
+    journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
             for paid in pay_debts(inputs, plan.cluster_name, admin, except_plan=plan.id):
@@ -60,7 +61,7 @@ def apply_plan(
         ended = run_plan(
             plan,
             admin,
-            run_journal(inputs, plan),
+            journal,
             progress=progress,
             deadline=admin.clock.now() + max_duration if max_duration is not None else None,
             should_stop=should_stop,

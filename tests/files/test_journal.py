@@ -167,3 +167,28 @@ def test_a_text_that_is_no_unicode_is_kept(tmp_path: Path) -> None:
     odd = RunEvent(EVENTS[0].time, 1, "x", Outcome.FAILED, {"error": "\udcff"}, PLAN)
     RunJournal(path, PLAN).append(odd)
     assert read_journal(path) == (odd,)
+
+
+PLAN_FILE = b'{"formatVersion":"1.0","id":"9b21e07c"}'
+
+
+@pytest.mark.parametrize("content", [b"my notes", b"my notes\n", PLAN_FILE, PLAN_FILE + b"\n", b"{\n 1\n}\n", b"{}"])
+def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "j.jsonl"
+    journal = RunJournal(path, PLAN)
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"no line of this file is an event of a run.* Move the file away"):
+        journal.append(EVENTS[0])
+    with pytest.raises(InvalidInput, match="no line of this file"):
+        RunJournal(path, PLAN)
+    with pytest.raises(InvalidInput, match="no line of this file"):
+        read_journal(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 4096, LINES[0][:1], LINES[0][:40], LINES[0][:40] + b"\0\0"])
+def test_what_a_crash_may_leave_of_a_first_event_is_written_over(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_bytes(content)
+    RunJournal(path, PLAN).append(EVENTS[0])
+    assert path.read_bytes() == LINES[0]
