@@ -13,6 +13,8 @@ from reconciler.model.change import (
     Difference,
     TopicChange,
 )
+from reconciler.model.desired import BrokerState
+from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
@@ -48,6 +50,7 @@ _RACKS_SHOWN = 12
 _DISKS_SHOWN = 3
 _NAMED = 5
 _SHORT_COMMIT = 12
+_EMPTY = frozenset({BrokerState.DRAINING, BrokerState.ABSENT})
 
 
 def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
@@ -300,7 +303,10 @@ def _rack_line(each: RackFigures, *, has_disk: bool) -> str:
 
 
 def _balance(reviewed: Plan) -> list[str]:
-    """Return least and most per broker before and after, and how far the most stands above the mean."""
+    """Return least and most per broker before and after, and how far the most stands above the mean.
+
+    Both of these are for each unit of capacity, and without brokers that are to be empty: these have no fair share.
+    """
     sides = (reviewed.balance_before, reviewed.balance_after)
     if not all(sides):
         return []
@@ -312,12 +318,21 @@ def _balance(reviewed: Plan) -> list[str]:
         ("in", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
         ("out", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
     )
+    weights = [[_capacity(reviewed, broker_id) for broker_id in side] for side in sides]
     lines = []
-    for name, (old, new), shown in measures:
-        if old and new:
-            ranges = [_range(shown(min(side)), shown(max(side))) for side in (old, new)]
-            lines.append(row([f"{name} per broker", *ranges, changed(_over_mean(old), _over_mean(new))]))
-    return [table(("Balance", "Before", "After", "Most / mean"), lines, right=(1, 2, 3))]
+    for name, loads, shown in measures:
+        if all(loads):
+            ranges = [_range(shown(min(side)), shown(max(side))) for side in loads]
+            lines.append(row([f"{name} per broker", *ranges, changed(*map(_over_mean, loads, weights))]))
+    is_weighted = len({weight for side in weights for weight in side if weight}) > 1
+    heads = ("Balance", "Before", "After", "Most / mean, by capacity" if is_weighted else "Most / mean")
+    return [table(heads, lines, right=(1, 2, 3))]
+
+
+def _capacity(reviewed: Plan, broker_id: int) -> int:
+    """Return the weight of a broker's fair share; 0 for one that is to be empty."""
+    ground = reviewed.grounds.brokers.get(broker_id, BrokerGround())
+    return 0 if ground.state in _EMPTY else ground.capacity
 
 
 def _known(values: Iterable[int | None]) -> list[int]:
@@ -330,9 +345,12 @@ def _range(low: str, high: str) -> str:
     return figure(low if low == high else f"{low} to {high}")
 
 
-def _over_mean(values: Sequence[int]) -> str:
-    mean = sum(values) / len(values)
-    return f"{max(values) / mean:.3f}" if mean else "1.000"
+def _over_mean(loads: Sequence[int], capacities: Sequence[int]) -> str:
+    """Return the same figure as `model.evenness`; 1 where there is nothing to share."""
+    sharing = [(load, capacity) for load, capacity in zip(loads, capacities, strict=True) if capacity]
+    total, capacity = sum(load for load, _ in sharing), sum(weight for _, weight in sharing)
+    most = max((load / weight for load, weight in sharing), default=0)
+    return f"{most * capacity / total:.3f}" if total else "1.000"
 
 
 def _footer(reviewed: Plan) -> str:

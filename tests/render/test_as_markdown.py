@@ -8,6 +8,8 @@ from helpers.sample_plan import sample_plan
 from markdown_it import MarkdownIt
 
 from reconciler.model.change import AlterConfigs, BrokenRule, Changes, DeleteTopic, Difference
+from reconciler.model.desired import BrokerState
+from reconciler.model.evenness import evenness
 from reconciler.model.grounds import BrokerGround, Grounds
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, Proof
@@ -231,6 +233,27 @@ def test_racks_disks_and_balance_are_told_before_and_after() -> None:
     assert "partitions on fewer racks than they could be: 1 before, 2 at the worst moment, 0 after" in text
     assert "| replicas per broker | 118 to 126 | 123 to 131 | 1.033 → 1.031 |" in text
     assert "| **Most at once** | 12 replicas, 24.0 GiB, to broker 6 in stage 3 |" in text
+
+
+def test_the_most_is_over_the_mean_by_capacity_without_brokers_that_are_to_be_empty() -> None:
+    brokers = {
+        1: BrokerGround(),
+        2: BrokerGround(capacity=2),
+        3: BrokerGround(state=BrokerState.DRAINING),
+        4: BrokerGround(state=BrokerState.ABSENT),
+    }
+    before = {1: BrokerShare(9, 1), 2: BrokerShare(6, 4), 3: BrokerShare(15, 5), 4: BrokerShare(0, 0)}
+    after = {1: BrokerShare(10, 3), 2: BrokerShare(20, 7), 3: BrokerShare(0, 0), 4: BrokerShare(0, 0)}
+    plan = replace(
+        sample_plan(), grounds=Grounds(brokers=brokers), balance_before=before, balance_after=after, violations=()
+    )
+    text = unbroken(as_markdown.plan(plan))
+    assert "| Balance | Before | After | Most / mean, by capacity |" in text
+    assert "| replicas per broker | 0 to 15 | 0 to 20 | 1.800 → 1.000 |" in text
+    weights = {broker_id: ground.capacity for broker_id, ground in brokers.items() if broker_id <= 2}
+    expected = [evenness((side[key].leaders, weights[key]) for key in weights) for side in (before, after)]
+    told = " → ".join(f"{each.max_over_mean:.3f}" for each in expected if each)
+    assert f"| preferred leaders per broker | 0 to 5 | 0 to 7 | {told} |" in text
 
 
 def _on_racks() -> Plan:
