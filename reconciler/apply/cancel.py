@@ -82,7 +82,7 @@ class _Cancel:
         observed = session.look(session.itinerary.topics, with_configs_of=names)
         done = takewhile(lambda stage: is_stage_done(session.itinerary, stage, observed), plan.stages)
         session.stages_done = sum(1 for _ in done)
-        adopt_leftovers(session)
+        adopt_leftovers(session, observed)
         session.messages.extend(_foreign(session.itinerary, observed))
         session.tell("cancel", Outcome.STARTED, plan=plan.id)
         self.moves = _to_take_back(session.itinerary, observed)

@@ -117,6 +117,11 @@ class Itinerary:
         reassignment = observed.reassignments.get(topic_partition)
         return self.courses[topic_partition].position(observed.partition(topic_partition), reassignment)
 
+    def is_under_way(self, observed: Observed) -> bool:
+        """Whether a partition stands on its course, and not at its end."""
+        positions = [(course, self.position(key, observed)) for key, course in self.courses.items()]
+        return any(not at.is_off and at.reached < len(course.moves) for course, at in positions)
+
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""
         return self.courses[move.topic_partition].stages.index(stage.number)

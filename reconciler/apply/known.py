@@ -33,7 +33,9 @@ def known_run(
     topic_configs: Mapping[str, Configs],
 ) -> KnownRun:
     """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked."""
-    record = throttle_record(plan, events, broker_configs, topic_configs)
+    record = recorded_throttles(events)
+    if not has_ended_well(events):
+        record = with_leftovers(plan, events, broker_configs, topic_configs)
     began = [event for event in events if event.step in RUNS and event.outcome is Outcome.STARTED]
     return KnownRun(
         plan_id=plan.id,
@@ -45,30 +47,29 @@ def known_run(
     )
 
 
-def throttle_record(
+def with_leftovers(
     plan: Plan,
     events: Sequence[RunEvent],
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
 ) -> ThrottleRecord:
-    """Return what a plan's runs have on the cluster.
+    """Return what the journal says is on the cluster, and what a run that died elsewhere may have put there.
 
-    The journal is believed where it tells of a run that ended well. Where it does not, the run may have gone on and
-    died elsewhere since: what looks like ours is ours too, judged by what was there when this plan's runs, or else the
-    plan, first looked.
+    What looks like ours is ours, judged by what was there when this plan's runs, or else the plan, first looked.
     """
     record = recorded_throttles(events)
-    if has_ended_well(events):
-        return record
     found = leftovers(replace(plan, rollback=first_seen(events, plan.rollback)), broker_configs, topic_configs)
     missed = {key: entry for key, entry in found.lists.items() if key not in record.lists}
     return record.with_rates(found.rates).with_lists(missed)
 
 
 def has_ended_well(events: Sequence[RunEvent]) -> bool:
-    """Whether the last thing that the journal tells of runs is that one ended well."""
-    told = [event.outcome for event in events if event.step in RUNS]
-    return told[-1:] == [Outcome.DONE]
+    """Whether the last thing that the journal tells of runs is that one reached the plan's end.
+
+    After a cancel the plan may have been applied again elsewhere, and that run have died.
+    """
+    told = [(event.step, event.outcome) for event in events if event.step in RUNS]
+    return told[-1:] == [("run", Outcome.DONE)]
 
 
 def is_open(events: Sequence[RunEvent]) -> bool:

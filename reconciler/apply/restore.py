@@ -37,5 +37,6 @@ def restore_throttles(
 
 def _left(session: Session) -> tuple[Move, ...]:
     """Take the throttles that are left into the session, and return the moves that are in flight."""
-    adopt_leftovers(session)
-    return moves_under_way(session.itinerary, session.look(session.itinerary.topics))
+    observed = session.look(session.itinerary.topics)
+    adopt_leftovers(session, observed)
+    return moves_under_way(session.itinerary, observed)

@@ -117,7 +117,7 @@ def still_fits(plan: Plan, admin: Admin) -> bool:
 def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResult:
     """Run the plan; the cluster's lock is held."""
     observed = _seen(session)
-    adopt_leftovers(session)
+    adopt_leftovers(session, observed)
     try:
         first = _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly) as error:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from reconciler.admin.port import Answer, ConfigChange
 from reconciler.apply.crash import crash_point
-from reconciler.apply.known import has_ended_well, throttle_record
-from reconciler.apply.observed import replaced_topics
+from reconciler.apply.known import has_ended_well, with_leftovers
+from reconciler.apply.observed import Observed, replaced_topics
 from reconciler.apply.seen import seen_detail
 from reconciler.apply.session import (
     TRANSIENT,
@@ -45,16 +45,20 @@ _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 """An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 
 
-def adopt_leftovers(session: Session) -> None:
-    """Take into the session's record what an earlier run of this plan left on the cluster (`throttle_record`)."""
+def adopt_leftovers(session: Session, observed: Observed) -> None:
+    """Take into the session's record what an earlier run of this plan left on the cluster.
+
+    The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
+    else the plan may have been applied elsewhere since.
+    """
     plan, events = session.itinerary.plan, session.journal.events
     session.throttles = recorded_throttles(events)
-    if not has_ended_well(events):
+    if not has_ended_well(events) or session.itinerary.is_under_way(observed):
         brokers = sorted(throttled_brokers(plan))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
         broker_configs = session.admin.broker_configs(brokers) if brokers else {}
         topic_configs = _topic_configs(session, topics) if topics else {}
-        session.throttles = throttle_record(plan, events, broker_configs, topic_configs)
+        session.throttles = with_leftovers(plan, events, broker_configs, topic_configs)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
 

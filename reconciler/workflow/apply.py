@@ -55,7 +55,7 @@ def apply_plan(
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
-            for paid in pay_debts(inputs, plan.cluster_name, admin, except_plan=plan.id):
+            for paid in pay_debts(inputs, plan.cluster_name, admin, before=plan):
                 notify(f"debts of ended runs: {paid}")
             keep_plan(inputs, plan)
         ended = run_plan(

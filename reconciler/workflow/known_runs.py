@@ -8,6 +8,7 @@ from reconciler.apply.known import is_open, known_run
 from reconciler.apply.observed import replaced_topics
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.session import recorded_throttles
+from reconciler.apply.wording import named_some
 from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import read_plan
 from reconciler.model.cluster import Cluster
@@ -76,24 +77,25 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
         moving = sorted(str(key) for key, target in flights.items() if target in targets.get(key, ()))
         if moving:
             raise Refused(
-                f"{len(moving)} moves of plan {one.plan.id} are in flight ({moving[0]} is one): their throttles stay "
-                "on, and nothing was changed. Apply the plan again to finish it, or cancel to take it back: both put "
+                f"moves of plan {one.plan.id} are in flight: {named_some(moving)}; their throttles stay on, and "
+                "nothing was changed. Apply the plan again to finish it, or cancel to take it back: both put "
                 "throttles back themselves.",
                 code=ON_ITS_WAY,
             )
     return tuple(restore_throttles(one.plan, admin, one.journal) for one in kept)
 
 
-def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, except_plan: str | None = None) -> tuple[str, ...]:
+def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
     """Take off what ended runs owe, where their brokers are back, and return what was done in sentences.
 
-    Only what their journals name, and nothing while a run other than `except_plan` has not told its end. What fails is
-    told too, never raised: a debt must not keep anybody from looking, or from applying.
+    Only what their journals name. A run that has not told its end may be going on: nothing is paid then, but before a
+    run of the plan `before`, which needs the cluster for itself; its own debts it pays itself. What fails is told too,
+    never raised: a debt must not keep anybody from looking, or from applying.
     """
     try:
-        kept = [one for one in known_here(inputs, cluster) if one.plan.id != except_plan]
-        owing = [one for one in kept if one.owes and not one.is_open]
-        if not owing or any(one.is_open for one in kept):
+        kept = [one for one in known_here(inputs, cluster) if before is None or one.plan.id != before.id]
+        owing = [one for one in kept if one.owes]
+        if not owing or (before is None and _may_go_on(kept, admin)):
             return ()
         alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
         payable = [one for one in owing if _is_payable(one, alive)]
@@ -102,6 +104,12 @@ def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, except_plan: str | 
     except ReconcilerError as error:
         return (f"what ended runs may owe was not looked after: {error}",)
     return (*told, *(str(debt) for result in ended for debt in result.debts))
+
+
+def _may_go_on(kept: Sequence[Kept], admin: Admin) -> bool:
+    """Whether one of these runs may be going on, or has died and waits to be gone on with."""
+    is_any_open = any(one.is_open for one in kept)
+    return any(one.is_open and one.owes for one in kept) or (is_any_open and admin.lock_holder() is not None)
 
 
 def _is_payable(kept: Kept, alive: Sequence[int]) -> bool:

@@ -4,8 +4,7 @@
 whatever cluster, and each plan is kept as `NAME.CLUSTER.PLAN-ID.plan.json`.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -65,13 +64,17 @@ class _KeptFile(NamedTuple):
 
 
 def _kept_files(inputs: Inputs, cluster: str) -> tuple[_KeptFile, ...]:
-    named = Path(inputs.journal) if inputs.journal else None
-    folder, before = (named.parent, _before_id(named, cluster)) if named else (_runs_folder(cluster), "")
-    name = re.compile(rf"{re.escape(before)}([^.]+){re.escape(_PLAN_SUFFIX)}")
-    matches = (name.fullmatch(path.name) for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}")))
-    return tuple(
-        _KeptFile(folder / match[0], match[1], named or folder / f"{match[1]}.jsonl") for match in matches if match
-    )
+    if not inputs.journal:
+        stems = _stems(_runs_folder(cluster))
+        return tuple(_KeptFile(path, stem, path.with_name(f"{stem}.jsonl")) for path, stem in stems.items())
+    journal = Path(inputs.journal)
+    before, own = _before_id(journal, cluster), _stem(journal)
+    stems = {path: stem for path, stem in _stems(journal.parent).items() if stem == own or stem.startswith(before)}
+    return tuple(_KeptFile(path, stem.removeprefix(before), journal) for path, stem in stems.items())
+
+
+def _stems(folder: Path) -> Mapping[Path, str]:
+    return {path: path.name.removesuffix(_PLAN_SUFFIX) for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}"))}
 
 
 def _latest_first(inputs: Inputs, cluster: str) -> list[_KeptFile]:
@@ -101,4 +104,8 @@ def _runs_folder(cluster: str) -> Path:
 
 
 def _before_id(journal: Path, cluster: str) -> str:
-    return f"{journal.name.removesuffix('.jsonl')}.{cluster}."
+    return f"{_stem(journal)}.{cluster}."
+
+
+def _stem(journal: Path) -> str:
+    return journal.name.removesuffix(".jsonl")

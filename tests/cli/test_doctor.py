@@ -18,12 +18,14 @@ from jsonschema import Draft7Validator
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
+from reconciler.files.journal import RunJournal, read_journal
 from reconciler.files.lock_file import LockFile
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.lock import Holder
 from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.run import Outcome
 from reconciler.workflow.status import Watched
 
 SNAPSHOT = Path("desired-state/small/snapshot.json")
@@ -281,15 +283,20 @@ def test_another_plans_apply_pays_it_too(crashed: Program) -> None:
     assert "debts of ended runs: broker 4: follower.replication.throttled.rate 52428800 -> not set" in ended.err
 
 
-def test_a_debt_waits_while_another_run_has_not_told_its_end(crashed: Program) -> None:
+@pytest.mark.parametrize(("steps", "is_paid"), [(("run", "throttle"), False), (("run",), True)])
+def test_a_debt_waits_for_a_run_that_died_under_throttles_and_for_no_other(
+    crashed: Program, steps: tuple[str, ...], *, is_paid: bool
+) -> None:
     left = owe(crashed)
     changed(lambda cluster: returned(cluster, 4))
     (journal,) = Path("runs/small").glob("*.jsonl")
-    other = journal.with_name("0badcafe.jsonl")
-    other.write_text(next(line for line in journal.read_text("utf-8").splitlines() if '"run"' in line) + "\n", "utf-8")
     shutil.copy(journal.with_name(journal.name.replace(".jsonl", ".plan.json")), "runs/small/0badcafe.plan.json")
-    assert (crashed("status").code, throttles()) == (0, left)
-    other.unlink()
+    other = RunJournal(journal.with_name("0badcafe.jsonl"), "0badcafe")
+    for step in steps:
+        events = read_journal(journal)
+        other.append(next(each for each in events if (each.step, each.outcome) == (step, Outcome.STARTED)))
+    assert (crashed("status").code, throttles()) == (0, OPERATORS if is_paid else left)
+    other.path.unlink()
     Path("runs/small/0badcafe.plan.json").unlink()
     assert (crashed("doctor", "--fix", "throttles", "--yes").code, throttles()) == (0, OPERATORS)
 

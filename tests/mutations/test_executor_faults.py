@@ -186,7 +186,7 @@ FAULTS = [
     Fault(
         "throttles that a crash left stay",
         "throttling.adopt_leftovers",
-        "if not has_ended_well(events):",
+        "if not has_ended_well(events) or session.itinerary.is_under_way(observed):",
         "if False:",
         "seed 18",
     ),

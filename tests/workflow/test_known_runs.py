@@ -8,17 +8,21 @@ import pytest
 from helpers.small_runs import admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.known import known_run
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
+from reconciler.files.plan_file import with_id
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.known_runs import Kept, known_here, pay_debts, take_off
-from reconciler.workflow.runs import keep_plan, run_journal
+from reconciler.workflow.runs import keep_plan, latest_plan, run_journal
 
 
 def throttles(found: Cluster) -> object:
@@ -29,14 +33,15 @@ def throttles(found: Cluster) -> object:
     return brokers, topics
 
 
+def die_when_recorded(point: str) -> None:
+    if point == "reassign.recorded":
+        raise Killed
+
+
 def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> Kept:
     """Let a run of that plan die while it copies, and its moves end after it."""
 
-    def kill(name: str) -> None:
-        if name == "reassign.recorded":
-            raise Killed
-
-    with planted(kill), pytest.raises(Killed):
+    with planted(die_when_recorded), pytest.raises(Killed):
         run_plan(plan, admin, journal)
     return Kept(plan, RunJournal(journal.path, plan.id))
 
@@ -68,7 +73,7 @@ def test_nothing_is_taken_off_while_moves_of_one_of_them_are_in_flight(tmp_path:
     admin = admin_of(cluster())
     kept = two_crashes(admin, tmp_path)
     on, writes = throttles(admin.cluster), admin.writes
-    with pytest.raises(Refused, match="1 moves of plan 00000002 are in flight") as refused:
+    with pytest.raises(Refused, match="moves of plan 00000002 are in flight: orders-1;") as refused:
         take_off(kept, admin)
     assert (refused.value.code, throttles(admin.cluster), admin.writes) == ("KR455", on, writes)
 
@@ -113,8 +118,66 @@ def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypa
     (told,) = [line for line in pay_debts(inputs, "small", elsewhere) if "another" in line]
     assert "the plan is for cluster simulated, but another answers" in told
     assert elsewhere.writes == 0
-    assert pay_debts(inputs, "small", admin, except_plan=read.plan.id) == ()
+    assert pay_debts(inputs, "small", admin, before=read.plan) == ()
     assert len(pay_debts(inputs, "small", admin)) > 0
     assert pay_debts(inputs, "small", admin) == ()
     assert journal.path.read_text("utf-8").startswith(text)
+    assert throttles(admin.cluster) == throttles(cluster())
+
+
+ONE = (ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000),)
+OTHER = (ReassignStage(1, (move("orders-1", "2,3,1", "2,4,1"),), 30_000_000),)
+
+
+def test_the_next_apply_takes_off_what_a_crashed_run_of_another_plan_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    admin, inputs = admin_of(cluster()), Inputs()
+    left, following = with_id(plan_of(ONE, admin.cluster)), with_id(plan_of(OTHER, admin.cluster))
+    keep_plan(inputs, left)
+    crashed(left, admin, run_journal(inputs, left))
+    writes = admin.writes
+    (told,) = pay_debts(inputs, "small", admin, before=following)
+    assert f"moves of plan {left.id} are in flight: orders-0" in told
+    assert (pay_debts(inputs, "small", admin), pay_debts(inputs, "small", admin, before=left)) == ((), ())
+    assert admin.writes == writes
+    admin.clock.sleep(1000)
+    assert len(pay_debts(inputs, "small", admin, before=following)) > 0
+    assert throttles(admin.cluster) == throttles(cluster())
+
+
+def test_runs_of_two_clusters_in_one_journal_know_nothing_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    inputs, here, there = Inputs(journal="all.jsonl"), admin_of(cluster()), admin_of(cluster())
+    crashing = with_id(plan_of(ONE, here.cluster))
+    following = with_id(replace(plan_of(OTHER, there.cluster), cluster_name="other"))
+    for plan in (crashing, following):
+        keep_plan(inputs, plan)
+    crashed(crashing, here, run_journal(inputs, crashing))
+    run_plan(following, there, run_journal(inputs, following))
+    assert throttles(there.cluster) == throttles(cluster())
+    assert (latest_plan(inputs, "small"), latest_plan(inputs, "other")) == (crashing, following)
+    (known,) = known_here(inputs, "small")
+    assert (known.plan, known.is_open, known.owes) == (crashing, True, True)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_what_a_run_elsewhere_left_goes_though_the_journal_here_ended_well(tmp_path: Path, *, is_whole: bool) -> None:
+    admin = admin_of(cluster())
+    plan, path = plan_of(ONE, admin.cluster, id="00000001"), tmp_path / "j.jsonl"
+    if is_whole:
+        run_plan(plan, admin, RunJournal(path, plan.id))
+        admin.reassign({TopicPartition("orders", 0): (1, 2, 3)})
+        admin.clock.sleep(1000)
+    else:
+        crashed(plan, admin, RunJournal(path, plan.id))
+        cancel_run(plan, admin, RunJournal(path, plan.id))
+    assert throttles(admin.cluster) == throttles(cluster())
+    with planted(die_when_recorded), pytest.raises(Killed):
+        run_plan(plan, admin, MemoryJournal())
+    assert throttles(admin.cluster) != throttles(cluster())
+    run_plan(plan, admin, RunJournal(path, plan.id))
     assert throttles(admin.cluster) == throttles(cluster())
