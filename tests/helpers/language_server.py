@@ -48,6 +48,7 @@ class Editor:
         self._clock.start()
         self._asked = 0
         self._wrong: dict[str, list[dict[str, Any]]] = {}
+        self._versions: dict[str, int] = {}
         self._ask("initialize", {"processId": None, "rootUri": workspace.as_uri(), "capabilities": {}})
         self._tell("initialized", {})
         self._tell("workspace/didChangeConfiguration", {"settings": SETTINGS})
@@ -63,9 +64,13 @@ class Editor:
         self._server.communicate()
 
     def open(self, file: Path) -> None:
-        """Show a file to the server as it stands on disk."""
-        item = {"uri": file.as_uri(), "languageId": "yaml", "version": 1, "text": file.read_text("utf-8")}
-        self._wrong.pop(file.as_uri(), None)
+        """Show a file to the server as it stands on disk; what it was before is another version."""
+        uri = file.as_uri()
+        if uri in self._versions:
+            self._tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        version = self._versions[uri] = self._versions.get(uri, 0) + 1
+        item = {"uri": uri, "languageId": "yaml", "version": version, "text": file.read_text("utf-8")}
+        self._wrong.pop(uri, None)
         self._tell("textDocument/didOpen", {"textDocument": item})
 
     def completions(self, file: Path, line: int, column: int) -> dict[str, str]:

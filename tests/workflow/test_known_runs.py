@@ -179,5 +179,8 @@ def test_what_a_run_elsewhere_left_goes_though_the_journal_here_ended_well(tmp_p
     with planted(die_when_recorded), pytest.raises(Killed):
         run_plan(plan, admin, MemoryJournal())
     assert throttles(admin.cluster) != throttles(cluster())
+    if not is_whole:
+        brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
+        assert known_run(plan, RunJournal(path, plan.id).events, brokers, {}).throttles
     run_plan(plan, admin, RunJournal(path, plan.id))
     assert throttles(admin.cluster) == throttles(cluster())
