@@ -89,11 +89,12 @@ class WorkflowSteps:
         return self.folder / "artifacts"
 
     def run(self, workflow: str, job: str, matrix: Mapping[str, str], needs: Mapping[str, str] | None = None) -> Job:
-        """Run one job with one row of its matrix; `needs` maps the jobs before it to their results."""
+        """Run one job with one row of its matrix, on a fresh runner; `needs` tells the results of the jobs before."""
         text = (self.workspace / ".github" / "workflows" / workflow).read_text()
         declared = yaml.safe_load(text)["jobs"][job]
         temp = self.folder / "temp"
         temp.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temp / "plan", ignore_errors=True)
         context = {
             "matrix": matrix,
             "secrets": self.secrets,
@@ -102,8 +103,10 @@ class WorkflowSteps:
             **self.event,
         }
         run = _Run(self, temp, Job())
-        condition = declared.get("if")
-        if condition and not run.is_wanted(str(condition), context):
+        asked = str(declared.get("if", "success()"))
+        asks = any(f"{name}()" in asked for name in run.functions if name != "success")
+        is_after_all = all(result == "success" for result in (needs or {}).values())
+        if not (asks or is_after_all) or not run.is_wanted(asked, context):
             run.job.result = "skipped"
             return run.job
         run.steps(declared["steps"], context, self.workspace)
@@ -206,8 +209,13 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value or {}
 
 
+def _checkout(run: _Run, _: Mapping[str, str]) -> None:
+    """The workspace is there; what an earlier job left in it is not."""
+    shutil.rmtree(run.runner.workspace / "runs", ignore_errors=True)
+
+
 def _nothing(_: _Run, __: Mapping[str, str]) -> None:
-    """The workspace and Python are there."""
+    """Python is there."""
 
 
 def _upload(run: _Run, given: Mapping[str, str]) -> None:
@@ -221,8 +229,17 @@ def _upload(run: _Run, given: Mapping[str, str]) -> None:
 
 
 def _download(run: _Run, given: Mapping[str, str]) -> None:
-    for artifact in sorted(run.runner.artifacts.glob(given["pattern"])):
-        _copied(artifact, run.runner.workspace / given["path"] / artifact.name)
+    """Without `run-id` and `github-token` there are only the run's own artifacts; one that is named must be there."""
+    assert set(given) <= {"name", "pattern", "path"}
+    folder = run.runner.workspace / given["path"]
+    if "name" not in given:
+        for artifact in sorted(run.runner.artifacts.glob(given["pattern"])):
+            _copied(artifact, folder / artifact.name)
+    elif (run.runner.artifacts / given["name"]).is_dir():
+        _copied(run.runner.artifacts / given["name"], folder)
+    else:
+        run.job.result = "failure"
+        run.job.log += f"Artifact not found for name: {given['name']}\n"
 
 
 def _copied(path: Path, folder: Path) -> None:
@@ -234,7 +251,7 @@ def _copied(path: Path, folder: Path) -> None:
 
 
 KNOWN: Mapping[str, Callable[[_Run, Mapping[str, str]], None]] = {
-    "actions/checkout": _nothing,
+    "actions/checkout": _checkout,
     "actions/setup-python": _nothing,
     "actions/upload-artifact": _upload,
     "actions/download-artifact": _download,

@@ -1,20 +1,15 @@
 """The steps of the workflows and of the composite actions, run on this machine as they are written."""
 
-import http.server
-import io
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
-import threading
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
+from helpers.fake_artifacts import TOKEN, Artifacts, artifact, zipped
 from helpers.fake_github import FakeGitHub
 from helpers.workflow_steps import WorkflowSteps
 
@@ -22,98 +17,16 @@ pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = {"cluster": "demo"}
-TOKEN = "canary-5f1d"  # noqa: S105 - of no account
-EVENT: Mapping[str, object] = {
-    "github": {
-        "token": TOKEN,
-        "event_name": "pull_request",
-        "repository": "acme/kafka",
-        "event": {"repository": {"default_branch": "main"}, "pull_request": {"head": {"repo": {"full_name": "fork"}}}},
-    }
-}
+SNAPSHOT = "snapshot-demo"
+BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
 
 
-class Artifacts(http.server.BaseHTTPRequestHandler):
-    """GitHub's list of artifacts, and the store that it redirects to; the store must not be shown the token."""
-
-    listed: tuple[dict[str, object], ...] = ()
-    archive = b""
-    store = ""
-    failures = 0
-    shown: tuple[str, ...] = ()
-    port = 0
-
-    def do_GET(self) -> None:
-        authorization = self.headers.get("Authorization", "")
-        if self.path.startswith("/store/"):
-            type(self).shown += (authorization,)
-            is_failing = len(self.shown) <= self.failures
-            self._answer(503 if is_failing else 200, b"" if is_failing else self.archive)
-        elif authorization != f"Bearer {TOKEN}":
-            self._answer(401, b"{}")
-        elif self.path.endswith("/zip"):
-            self._answer(302, b"", location=f"{self.store or 'http://' + self.headers['Host']}/store{self.path}")
-        else:
-            self._answer(200, json.dumps({"artifacts": self.listed}).encode())
-
-    def _answer(self, code: int, body: bytes, location: str | None = None) -> None:
-        self.send_response(code)
-        if location:
-            self.send_header("Location", location)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-def artifact(number: int, *, repository: int = 1, branch: str = "main", expired: bool = False) -> dict[str, object]:
-    run = {"id": 70 + number, "repository_id": 1, "head_repository_id": repository, "head_branch": branch}
-    return {"id": number, "created_at": f"2026-11-{number:02}T00:00:00Z", "expired": expired, "workflow_run": run}
-
-
-def zipped(name: str, content: bytes) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
-        archive.writestr(name, content)
-    return held.getvalue()
-
-
-@pytest.fixture
-def github() -> Iterator[type[Artifacts]]:
-    """GitHub's API on loopback; `environment_of` says where."""
-
-    class Served(Artifacts):
-        """Those of one test."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
-    Served.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield Served
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def steps(tmp_path: Path, github: type[Artifacts]) -> WorkflowSteps:
-    """Return the workflows over a copy of the demo, with the reconciler installed as an earlier step would have."""
-    workspace = tmp_path / "kafka"
-    shutil.copytree(ROOT / ".github", workspace / ".github")
-    shutil.copytree(ROOT / "desired-state" / "demo", workspace / "desired-state" / "demo")
-    program = tmp_path / "temp" / "reconciler" / "bin" / "reconciler"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler "$@"\n')
-    program.chmod(0o755)
-    environment = {
-        "PYTHONPATH": str(ROOT),
-        "GITHUB_API_URL": f"http://127.0.0.1:{github.port}",
-        "GITHUB_REPOSITORY": "acme/kafka",
-        "GITHUB_EVENT_NAME": "pull_request",
-    }
-    return WorkflowSteps(workspace, tmp_path, EVENT, environment=environment)
+def on_a_snapshot(steps: WorkflowSteps) -> bytes:
+    """Have the demo planned on a snapshot, as a real cluster is, and return the archive of one."""
+    demo = steps.workspace / "desired-state" / "demo"
+    cluster = demo / "cluster.yaml"
+    cluster.write_text(cluster.read_text().replace("  simulation: snapshot.json", "  client: {bootstrap.servers: x:1}"))
+    return zipped({"snapshot.json": (demo / "snapshot.json").read_bytes()})
 
 
 def test_a_forks_pull_request_gets_its_plan_in_the_summary_and_as_an_artifact(steps: WorkflowSteps) -> None:
@@ -129,7 +42,7 @@ def test_a_pull_request_of_the_repository_gets_one_comment_and_labels(steps: Wor
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     own = {"pull_request": {"head": {"repo": {"full_name": "acme/kafka"}}}}
-    github = EVENT["github"]
+    github = steps.event["github"]
     assert isinstance(github, Mapping)
     steps.event = {"github": {**github, "event": own}}
     with FakeGitHub(TOKEN) as fake:
@@ -169,16 +82,14 @@ def test_a_plan_over_a_limit_is_shown_and_fails(steps: WorkflowSteps) -> None:
 def test_a_real_cluster_is_planned_on_the_newest_snapshot_that_the_default_branch_made(
     steps: WorkflowSteps, github: type[Artifacts]
 ) -> None:
-    demo = steps.workspace / "desired-state" / "demo"
-    cluster = demo / "cluster.yaml"
-    cluster.write_text(cluster.read_text().replace("  simulation: snapshot.json", "  client: {bootstrap.servers: x:1}"))
-    github.archive = zipped("snapshot.json", (demo / "snapshot.json").read_bytes())
+    github.archive = on_a_snapshot(steps)
     github.listed = (
-        artifact(1),
-        artifact(3),
-        artifact(5, repository=2),
-        artifact(6, branch="topic"),
-        artifact(7, expired=True),
+        artifact(1, SNAPSHOT),
+        artifact(3, SNAPSHOT),
+        artifact(4, "plan-demo"),
+        artifact(5, SNAPSHOT, repository=2),
+        artifact(6, SNAPSHOT, branch="topic"),
+        artifact(7, SNAPSHOT, expired=True),
     )
     job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "success", job.log
@@ -188,9 +99,8 @@ def test_a_real_cluster_is_planned_on_the_newest_snapshot_that_the_default_branc
 
 
 def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, github: type[Artifacts]) -> None:
-    cluster = steps.workspace / "desired-state" / "demo" / "cluster.yaml"
-    cluster.write_text(cluster.read_text().replace("  simulation: snapshot.json", "  client: {bootstrap.servers: x:1}"))
-    github.listed = (artifact(5, repository=2),)
+    on_a_snapshot(steps)
+    github.listed = (artifact(5, SNAPSHOT, repository=2),)
     job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "failure"
     assert "::error::no artifact snapshot-demo of branch main" in job.log
@@ -199,55 +109,23 @@ def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, githu
 def test_an_artifact_is_asked_for_again_where_its_store_fails_and_never_fetched_in_clear(
     steps: WorkflowSteps, github: type[Artifacts]
 ) -> None:
-    made = steps.run("apply.yml", "plan", DEMO)
-    assert made.result == "success", made.log
-    github.listed = (artifact(1),)
-    github.archive = zipped("plan.json", (steps.artifacts / "plan-demo" / "plan.json").read_bytes())
+    github.listed, github.archive = (artifact(1, SNAPSHOT),), on_a_snapshot(steps)
     github.failures = 1
-    assert steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"}).result == "success"
+    assert steps.run("plan.yml", "plan", DEMO).result == "success"
     assert github.shown == ("", "")
     github.store = "http://store.invalid"
-    job = steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"})
+    job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "failure"
-    assert "::error::the artifact plan-demo was not fetched: GET actions/artifacts/1/zip" in job.log
+    assert "::error::the artifact snapshot-demo was not fetched: GET actions/artifacts/1/zip" in job.log
     assert "leads to no https address" in job.log
 
 
 def test_what_is_no_archive_is_told_as_an_error(steps: WorkflowSteps, github: type[Artifacts]) -> None:
-    github.listed, github.archive = (artifact(1),), b"<html>"
-    job = steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"})
+    on_a_snapshot(steps)
+    github.listed, github.archive = (artifact(1, SNAPSHOT),), b"<html>"
+    job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "failure"
-    assert "::error::the artifact plan-demo was not fetched: File is not a zip file" in job.log
-
-
-def test_the_plan_of_record_is_made_once_applied_in_time_boxes_and_applied_again_without_a_change(
-    steps: WorkflowSteps, github: type[Artifacts]
-) -> None:
-    cluster = steps.workspace / "desired-state" / "demo" / "cluster.yaml"
-    cluster.write_text(cluster.read_text().replace("perBroker: 10 ", "perBroker: 1 "))
-    made = steps.run("apply.yml", "plan", DEMO)
-    assert made.result == "success", made.log
-    plan = (steps.artifacts / "plan-demo" / "plan.json").read_bytes()
-    github.listed, github.archive = (artifact(1),), zipped("plan.json", plan)
-    workflow = steps.workspace / ".github" / "workflows" / "apply.yml"
-    boxed = workflow.read_text()
-    workflow.write_text(boxed.replace("max-duration: 5h", "max-duration: 1s"))
-    first = steps.run("apply.yml", "apply", DEMO, needs={"plan": "success"})
-    assert first.result == "success", first.log
-    assert "the next run goes on with it" in first.log
-    assert "Plan applied: unfinished." in first.summary
-    workflow.write_text(boxed)
-    for _ in range(2):
-        night = steps.run("apply.yml", "apply", DEMO, needs={"plan": "skipped"})
-        assert night.result == "success", night.log
-        assert "Plan applied: done." in night.summary
-    assert (steps.artifacts / "journal-demo").is_dir()
-    after = steps.run("plan.yml", "plan", DEMO)
-    assert "no changes" in after.summary.lower()
-
-
-def test_a_plan_that_failed_is_not_applied(steps: WorkflowSteps) -> None:
-    assert steps.run("apply.yml", "apply", DEMO, needs={"plan": "failure"}).result == "skipped"
+    assert "::error::the artifact snapshot-demo was not fetched: File is not a zip file" in job.log
 
 
 def test_a_snapshot_is_kept_for_later_plans(steps: WorkflowSteps) -> None:
@@ -258,9 +136,62 @@ def test_a_snapshot_is_kept_for_later_plans(steps: WorkflowSteps) -> None:
     assert json.loads((steps.artifacts / "snapshot-demo" / "snapshot.json").read_text())["brokers"]
 
 
-def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ended", "told", "state", "code"),
+    [
+        (0, "Done.", "done", 0),
+        (
+            5,
+            "error: stopped before stage 3 of 5: the time given is over; run apply again to go on (KR711)",
+            "unfinished",
+            0,
+        ),
+        (
+            5,
+            "error: stopped before stage 3 of 5: the window is over (mon); run apply again inside one (KR712)",
+            "unfinished",
+            0,
+        ),
+        (3, "error: 2026-11-21 12:00 UTC is outside the windows (mon); run apply inside one (KR423)", "unfinished", 0),
+        (
+            5,
+            "error: stopped before the end of stage 2 of 5: `reconciler cancel` of eve on host asked for it (KR713)",
+            "",
+            5,
+        ),
+        (3, "error: the plan breaks what the desired state allows (KR411)", "", 3),
+        (4, "error: the cluster changed since the plan was made (KR502)", "", 4),
+        (1, "error: no answer (KR705)\nnot an error: (KR711)", "", 1),
+    ],
+)
+def test_only_a_run_whose_time_was_over_is_unfinished(
+    tmp_path: Path, ended: int, told: str, state: str, code: int
+) -> None:
+    program = tmp_path / "reconciler"
+    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{told}\nleft to do: 3 of 5 stages\nEND\nexit {ended}\n")
+    program.chmod(0o755)
+    files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    done = subprocess.run(
+        [*BASH, apply_script()],
+        env={**os.environ, **files, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": str(tmp_path / "plan.json")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    output = tmp_path / "GITHUB_OUTPUT"
+    assert (output.read_text() if output.exists() else "") == (f"state={state}\n" if state else "")
+    next_stage = tmp_path / "next-stage.txt"
+    assert (next_stage.read_text() if next_stage.exists() else "") == ("3\n" if "before stage 3" in told else "")
+
+
+def apply_script() -> str:
     action = yaml.safe_load((ROOT / ".github" / "actions" / "apply" / "action.yml").read_text())
     (script,) = [step["run"] for step in action["runs"]["steps"] if step.get("id") == "apply"]
+    return str(script)
+
+
+def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path) -> None:
     program = tmp_path / "reconciler"
     program.write_text(
         "#!/usr/bin/env python3\nimport signal, sys, time\n"
@@ -270,7 +201,7 @@ def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": "plan.json"}
     with subprocess.Popen(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        [*BASH, apply_script()],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,

@@ -76,12 +76,26 @@ def test_what_a_pull_request_starts_has_no_secret() -> None:
             assert "environment:" not in text
 
 
-def test_what_applies_waits_for_an_approval_and_for_the_run_before() -> None:
+def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())
     job = workflow["jobs"]["apply"]
-    assert job["environment"] == "kafka-apply"
-    assert job["concurrency"] == {"group": "apply-${{ matrix.cluster }}", "cancel-in-progress": False}
+    assert (job["environment"], job["needs"], job.get("if")) == ("kafka-apply", "plan", None)
+    assert job["permissions"] == {"contents": "read"}
+    (fetched,) = [step["with"] for step in job["steps"] if "download-artifact@" in step.get("uses", "")]
+    assert fetched == {"name": "plan-${{ matrix.cluster }}", "path": "${{ runner.temp }}/plan"}
+    assert not [step for step in job["steps"] if "run" in step]
+
+
+def test_nights_need_no_approval_and_throw_out_nothing_that_waits_for_one() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())
     assert "schedule" in workflow[True]
-    (step,) = [step for step in job["steps"] if step.get("uses") == "./.github/actions/apply"]
-    hours = int(step["with"]["max-duration"].removesuffix("h"))
-    assert hours * 60 < job["timeout-minutes"]
+    after_merge, night = (workflow["jobs"][name] for name in ("apply", "continue"))
+    assert (night["environment"], night["if"]) == ("kafka-continue", "github.event_name == 'schedule'")
+    groups = [job["concurrency"].pop("group") for job in (after_merge, night)]
+    assert groups == ["apply-${{ matrix.cluster }}", "continue-${{ matrix.cluster }}"]
+    for job in (after_merge, night):
+        assert job["concurrency"] == {"cancel-in-progress": False}
+        (step,) = [step for step in job["steps"] if step.get("uses") == "./.github/actions/apply"]
+        assert int(step["with"]["max-duration"].removesuffix("h")) * 60 < job["timeout-minutes"]
+        (left,) = [step for step in job["steps"] if step.get("if") == "steps.apply.outputs.state == 'unfinished'"]
+        assert left["with"]["name"] == "unfinished-plan-${{ matrix.cluster }}"

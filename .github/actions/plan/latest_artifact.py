@@ -27,16 +27,26 @@ def main(name: str, folder: Path, variables: Mapping[str, str]) -> int:
 
 
 def _fetched(github: GitHub, name: str, folder: Path, branch: str) -> int:
-    listed: Any = github.send("GET", f"actions/artifacts?name={quote(name)}&per_page=100").get("artifacts", [])
-    ours = [artifact for artifact in listed if _is_ours(artifact, branch)]
+    ours = of_branch(github, name, branch)
     if not ours:
         print(f"::error::no artifact {name} of branch {branch}: run the workflow that makes it, then this one again")
         return 1
     newest = max(ours, key=lambda artifact: (artifact["created_at"], artifact["id"]))
-    with zipfile.ZipFile(io.BytesIO(github.download(f"actions/artifacts/{newest['id']}/zip"))) as archive:
-        archive.extractall(folder)
+    unpack(github, newest, folder)
     print(f"{name}: made at {newest['created_at']} by run {newest['workflow_run']['id']}")
     return 0
+
+
+def of_branch(github: GitHub, name: str, branch: str) -> list[Mapping[str, Any]]:
+    """Return the artifacts of that name which runs on that branch of this very repository made."""
+    listed: Any = github.send("GET", f"actions/artifacts?name={quote(name)}&per_page=100").get("artifacts", [])
+    return [artifact for artifact in listed if _is_ours(artifact, branch)]
+
+
+def unpack(github: GitHub, artifact: Mapping[str, Any], folder: Path) -> None:
+    """Put what an artifact holds into the folder."""
+    with zipfile.ZipFile(io.BytesIO(github.download(f"actions/artifacts/{artifact['id']}/zip"))) as archive:
+        archive.extractall(folder)
 
 
 def _is_ours(artifact: Mapping[str, Any], branch: str) -> bool:

@@ -1,0 +1,258 @@
+"""What apply.yml applies: after a merge the plan of that very run, at night what was left unfinished, or nothing."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers.fake_artifacts import TOKEN, Artifacts, artifact, workflow_run, zipped
+from helpers.workflow_steps import Job, WorkflowSteps
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / ".github" / "actions" / "plan" / "unfinished_plan.py"
+DEMO = {"cluster": "demo"}
+NOTHING = "::notice::demo: nothing to go on with"
+
+
+@dataclass(slots=True)
+class Workflow:
+    """apply.yml, run after run; what a run left is found by the next one."""
+
+    steps: WorkflowSteps
+    github: type[Artifacts]
+    number: int = 0
+
+    @property
+    def plan(self) -> Path:
+        """The plan that this run is to apply."""
+        return self.steps.artifacts / "plan-demo" / "plan.json"
+
+    def begins(self, event: str) -> None:
+        """Keep what the run before left, and begin one for that event, which names no repository, as a schedule's."""
+        folders = sorted(self.steps.artifacts.iterdir()) if self.steps.artifacts.exists() else []
+        for folder in folders:
+            one = artifact(len(self.github.listed) + 1, folder.name, run=70 + self.number)
+            files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+            self.github.archives = {**self.github.archives, len(self.github.listed) + 1: zipped(files)}
+            self.github.listed += (one,)
+            shutil.rmtree(folder)
+        self.number += 1
+        self.github.runs = (workflow_run(self.number, event), *self.github.runs)
+        self.steps.environment = {**self.steps.environment, "GITHUB_RUN_ID": str(70 + self.number)}
+        self.steps.event = {"github": {"token": TOKEN, "event_name": event, "ref_name": "main", "event": {}}}
+
+    def merged(self) -> Job:
+        """Return the first half of a run for a merge."""
+        self.begins("push")
+        return self.steps.run("apply.yml", "plan", DEMO)
+
+    def approved(self, needs: str = "success") -> Job:
+        """Return its second half."""
+        return self.steps.run("apply.yml", "apply", DEMO, needs={"plan": needs})
+
+    def night(self) -> Job:
+        """Return a scheduled run."""
+        self.begins("schedule")
+        for job in ("plan", "apply"):
+            assert self.steps.run(
+                "apply.yml", job, DEMO, needs={} if job == "plan" else {"plan": "skipped"}
+            ).result == ("skipped")
+        return self.steps.run("apply.yml", "continue", DEMO)
+
+    def edited(self, name: str, old: str, new: str) -> None:
+        """Replace a text in a file of the workspace."""
+        path = self.steps.workspace / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    def boxed(self, time: str, before: str) -> None:
+        """Give each run that much time."""
+        self.edited(".github/workflows/apply.yml", f"max-duration: {before}", f"max-duration: {time}")
+
+    def reconciler(self, *arguments: str) -> None:
+        """Run a verb as an operator does on a machine of their own, with its own journals."""
+        done = subprocess.run(
+            [sys.executable, "-m", "reconciler", *arguments], cwd=self.steps.workspace, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def workflow(steps: WorkflowSteps, github: type[Artifacts]) -> Workflow:
+    """Return the workflow over a demo that takes several stages."""
+    made = Workflow(steps, github)
+    made.edited("desired-state/demo/cluster.yaml", "perBroker: 10 ", "perBroker: 1 ")
+    return made
+
+
+def id_of(plan: Path) -> str:
+    return str(json.loads(plan.read_text())["id"])
+
+
+def applied(workflow: Workflow) -> set[str]:
+    """Return the plans that a run has a journal of."""
+    return {path.stem for path in (workflow.steps.artifacts / "journal-demo").rglob("*.jsonl")}
+
+
+def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Workflow) -> None:
+    assert workflow.merged().result == "success"
+    approved = workflow.steps.folder / "approved"
+    shutil.copytree(workflow.steps.artifacts, approved)
+    workflow.edited("desired-state/demo/cluster.yaml", "throttle: 50MiB", "throttle: 60MiB")
+    assert workflow.merged().result == "success"
+    newer = id_of(workflow.plan)
+    workflow.begins("push")  # GitHub lists the newer one now; the approval is the first run's
+    shutil.copytree(approved, workflow.steps.artifacts, dirs_exist_ok=True)
+    read = id_of(workflow.plan)
+    job = workflow.approved()
+    assert job.result == "success", job.log
+    assert read != newer
+    assert applied(workflow) == {read}
+    assert workflow.github.asked == ()
+
+
+@pytest.mark.parametrize("result", ["failure", "skipped", "cancelled"])
+def test_a_run_without_a_plan_applies_nothing(workflow: Workflow, result: str) -> None:
+    assert workflow.approved(result).result == "skipped"
+    assert workflow.approved().result == "failure"
+    assert applied(workflow) == set()
+
+
+def test_an_unfinished_plan_is_gone_on_with_night_after_night_until_it_is_done(workflow: Workflow) -> None:
+    workflow.boxed("1s", before="5h")
+    workflow.merged()
+    plan = id_of(workflow.plan)
+    first = workflow.approved()
+    assert (first.result, "Plan applied: unfinished." in first.summary) == ("success", True), first.log
+    night = workflow.night()
+    assert (night.result, "Plan applied: unfinished." in night.summary) == ("success", True), night.log
+    assert applied(workflow) == {plan}
+    workflow.boxed("5h", before="1s")
+    night = workflow.night()
+    assert "going on with what run 2 (schedule) left" in night.log
+    assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
+    assert applied(workflow) == {plan}
+    for _ in range(2):
+        night = workflow.night()
+        assert (night.result, NOTHING in night.log) == ("success", True)
+        assert applied(workflow) == set()
+
+
+def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Workflow) -> None:
+    workflow.boxed("1s", before="5h")
+    workflow.merged()
+    workflow.approved()
+    workflow.edited("desired-state/demo/cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
+    refused = workflow.merged()
+    assert (refused.result, "::error::The plan is refused" in refused.log) == ("failure", True)
+    assert workflow.approved("failure").result == "skipped"
+    night = workflow.night()
+    assert (night.result, f"{NOTHING}; run 2 (push), the newest" in night.log) == ("success", True)
+    assert applied(workflow) == set()
+
+
+def test_what_was_rolled_back_is_not_done_again(workflow: Workflow) -> None:
+    workflow.boxed("1s", before="5h")
+    workflow.merged()
+    plan = workflow.steps.folder / "plan.json"
+    shutil.copy(workflow.plan, plan)
+    workflow.approved()
+    workflow.reconciler("cancel", "--rollback", str(plan), "--yes")
+    night = workflow.night()
+    assert (night.result, "::error::Somebody has taken back" in night.log) == ("failure", True), night.log
+    assert "stage 3: move clicks-0" in night.log
+    assert applied(workflow) == set()
+    assert NOTHING in workflow.night().log
+
+
+def test_a_plan_that_was_approved_outside_the_windows_is_begun_at_night(workflow: Workflow) -> None:
+    window = "  windows: [{days: [mon], from: '00:00', to: '00:01', timezone: UTC}]\n"
+    workflow.edited("desired-state/demo/cluster.yaml", "  simulation:", f"{window}  simulation:")
+    workflow.merged()
+    late = workflow.approved()
+    assert (late.result, "(KR423)" in late.log) == ("success", True), late.log
+    assert "Plan applied: unfinished." in late.summary
+    workflow.edited("desired-state/demo/cluster.yaml", window, "")
+    night = workflow.night()
+    assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
+
+
+@pytest.mark.parametrize(
+    ("runs", "found"),
+    [
+        ([], None),
+        (["push"], None),
+        (["push plan"], None),
+        (["push plan left"], 1),
+        (["push plan left", "schedule"], 1),  # that night had nothing to do: the run before was still on
+        (["push plan left", "schedule plan"], None),  # that night finished it, failed, or was cancelled
+        (["push plan left", "schedule plan left"], 2),
+        (["push plan left", "schedule plan left", "schedule"], 2),
+        (["push plan left", "push"], None),  # the newer one is refused, or failed
+        (["push plan left", "workflow_dispatch plan"], None),  # the newer one waits, was rejected, or is done
+        (["push plan left", "push plan left"], 2),
+        (["push plan left", "schedule plan left", "push"], None),  # a merge during the night
+    ],
+)
+def test_only_the_newest_plan_is_gone_on_with(
+    github: type[Artifacts], tmp_path: Path, runs: Sequence[str], found: int | None
+) -> None:
+    kept = {number: run.split() for number, run in enumerate(runs, 1)}
+    listed = [workflow_run(number, words[0]) for number, words in kept.items()]
+    github.runs = (*listed, workflow_run(8, "schedule"), workflow_run(9, "push", branch="topic"))
+    left = [number for number, words in kept.items() if "left" in words]
+    github.listed = (
+        *(artifact(number, "plan-demo") for number, words in kept.items() if "plan" in words),
+        *(artifact(10 + number, "unfinished-plan-demo", run=70 + number) for number in left),
+        artifact(20, "unfinished-plan-demo", run=78),  # its own, of an attempt before
+        artifact(21, "unfinished-plan-other", run=71),
+    )
+    github.archives = {10 + number: zipped({"plan.json": str(number).encode()}) for number in left}
+    assert outcome(github, tmp_path) == (found, 0)
+
+
+def test_a_fork_and_another_branch_leave_nothing(github: type[Artifacts], tmp_path: Path) -> None:
+    github.runs = (workflow_run(1, "push"), workflow_run(2, "push", repository=2))
+    github.listed = (
+        artifact(1, "unfinished-plan-demo", repository=2),
+        artifact(2, "unfinished-plan-demo", run=71, branch="topic"),
+        artifact(3, "unfinished-plan-demo", run=71, expired=True),
+        artifact(4, "unfinished-plan-demo", run=72),
+    )
+    assert outcome(github, tmp_path) == (None, 0)
+
+
+def test_an_unfinished_plan_that_cannot_be_fetched_is_an_error(github: type[Artifacts], tmp_path: Path) -> None:
+    github.runs, github.listed = (workflow_run(1, "push"),), (artifact(1, "unfinished-plan-demo"),)
+    github.archive = b"<html>"
+    assert outcome(github, tmp_path) == (None, 1)
+
+
+def outcome(github: type[Artifacts], folder: Path) -> tuple[int | None, int]:
+    """Return which run's plan the program put there, None for none, and its exit code."""
+    variables: Mapping[str, str] = {
+        "GITHUB_API_URL": f"http://127.0.0.1:{github.port}",
+        "GITHUB_REPOSITORY": "acme/kafka",
+        "GITHUB_RUN_ID": "78",
+        "GITHUB_TOKEN": TOKEN,
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "DEFAULT_BRANCH": "main",
+    }
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), "apply.yml", "demo", str(folder / "plan")],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert TOKEN not in ended.stdout + ended.stderr
+    plan = folder / "plan" / "plan.json"
+    told = (folder / "output").read_text() if ended.returncode == 0 else "::error::"
+    assert told == (f"found={'true' if plan.exists() else 'false'}\n" if ended.returncode == 0 else ended.stdout[:9])
+    return (int(plan.read_text()) if plan.exists() else None, ended.returncode)
