@@ -102,7 +102,7 @@ def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[
         (("--client",), "FILE", "Kafka client properties to reach the cluster with.", FILES),
         (("--bootstrap-server",), "HOST:PORT", "Brokers to reach the cluster at.", None),
         (("-o", "--output"), None, "Form of the output [default: text].", click.Choice(outputs)),
-        (("--journal",), "FILE", "The run journal [default: runs/CLUSTER/PLAN-ID.jsonl].", FILES),
+        (("--journal",), "FILE", "The run journal, for all plans [default: runs/CLUSTER/PLAN-ID.jsonl].", FILES),
         (("--color",), None, "When to colour [default: auto].", click.Choice(COLORS)),
     )
     for names, metavar, text, type_ in reversed(rows):
