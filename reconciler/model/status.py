@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.run import RunEvent
 from reconciler.model.topic_partition import TopicPartition
@@ -54,6 +55,12 @@ class Status:
         """
         is_over = self.is_lock_told or (self.last_event is not None and not self.is_open)
         return self.stage is None or (is_over and self.holder is None and not self.moves)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything shows a run of the plan: a journal here, a stage done, a move in flight, or the lock."""
+        is_running = self.holder is not None and self.holder.startswith(f"{purpose_of_run(self.plan_id or '')} ")
+        return bool(self.last_event or self.stages_done or self.moves) or is_running
 
     @property
     def copied_bytes(self) -> int:

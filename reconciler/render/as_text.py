@@ -172,6 +172,9 @@ def _run_line(seen: Status, cluster_name: str) -> str:
     run = f"{visible(cluster_name)}: run {seen.plan_id}"
     if seen.stage is None:
         return f"{run}, done: {counted(seen.stages, 'stage')}."
+    if not seen.has_begun:
+        unknown = "no run of it is known here, and nothing of it is done or in flight"
+        return f"{visible(cluster_name)}: plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
     parts = [f"{run}, stage {seen.stage}/{seen.stages}: {counted(len(seen.moves), 'move')} in flight"]
     if seen.total_bytes:
         parts.append(f"{size(seen.copied_bytes)} of {size(seen.total_bytes)} copied")

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
+from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.status import Watcher
 from reconciler.files.plan_file import read_plan
 from reconciler.model.plan import Plan
@@ -49,7 +50,10 @@ class Watched:
 
 @contextmanager
 def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
-    """Yield the run of that plan, or the latest one on the cluster, to be looked at as often as wanted."""
+    """Yield the run of that plan, or the latest one on the cluster, to be looked at as often as wanted.
+
+    Raises StalePlan where the plan named is for another cluster; one that was only found here is then passed over.
+    """
     plan = read_plan(plan_path) if plan_path else None
     is_nameless = plan is None and inputs.is_client_given and not inputs.cluster
     name = None if is_nameless else plan.cluster_name if plan else cluster_name(inputs)
@@ -62,8 +66,13 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
         def open_cluster() -> Admin:
             return opened.enter_context(cluster_admin(here, desired))
 
+        admin = open_cluster()
+        if plan is not None and plan_path is not None:
+            check_plan_is_for(plan, admin.cluster_id())
+        elif plan is not None and plan.cluster_id != admin.cluster_id():
+            plan = None
         # A simulated cluster is a file, which other processes write: it is read anew for each look.
-        yield Watched(name, inputs, plan, Watcher(plan, open_cluster()), open_cluster if is_file else None)
+        yield Watched(name, inputs, plan, Watcher(plan, admin), open_cluster if is_file else None)
 
 
 def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Seen:

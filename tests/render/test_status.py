@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from reconciler.model.move import Move, Reason
@@ -45,6 +46,24 @@ def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
     assert as_text.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
     done = Status(NOW, "51d0c2aa", None, 13, 13)
     assert as_text.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
+
+
+def test_a_plan_of_which_nothing_is_known_to_have_begun_is_no_run() -> None:
+    plan = Status(NOW, "51d0c2aa", 1, 13, 0)
+    assert as_text.status(plan, "prod").startswith(
+        "prod: plan 51d0c2aa, 13 stages: no run of it is known here, and nothing of it is done or in flight.\n"
+    )
+    someone = "apply of plan {} (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)"
+    shown = (
+        replace(plan, last_event=RunEvent(NOW, 0, "run", Outcome.STARTED)),
+        replace(plan, stages_done=1),
+        replace(plan, moves=UNDER_WAY.moves),
+        replace(plan, holder=someone.format("51d0c2aa")),
+    )
+    assert all("run 51d0c2aa, stage 1/13: " in as_text.status(one, "prod") for one in shown)
+    assert "plan 51d0c2aa, 13 stages: no run" in as_text.status(
+        replace(plan, holder=someone.format("5ca1ab1e")), "prod"
+    )
 
 
 def test_json_has_units_in_its_keys() -> None:
