@@ -122,7 +122,7 @@ def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observe
 def check_windows(windows: Sequence[Window], now: datetime) -> None:
     """Refuse to begin outside the windows."""
     if not is_open(windows, now):
-        text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run apply inside one"
+        text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run it inside one"
         raise Refused(text, code="KR423")
 
 

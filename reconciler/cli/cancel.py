@@ -24,7 +24,7 @@ Examples:
 """
 ROLLBACK_HELP = "Then undo finished stages too, as a plan of its own."
 OUT_HELP = "With --rollback: save that plan there, for show and apply, and change nothing."
-DRY_RUN_HELP = "With --rollback: show that plan, and change nothing."
+DRY_RUN_HELP = "With --rollback: show that plan, check whether it may run now, and change nothing."
 YES_HELP = "Do not ask before --rollback; needed where nobody can be asked."
 
 
@@ -53,7 +53,7 @@ def command(
         _refuse_misuse(asked, is_extra=bool(out or dry_run))
         return _cancel(asked, plan_path)
     if out is not None or dry_run:
-        return _show(asked, plan_path, out)
+        return _show(asked, plan_path, out, is_dry_run=dry_run)
     if asked.output == MARKDOWN:
         raise click.UsageError("-o markdown shows the plan of a rollback: it needs --dry-run or --out FILE.")
     if not yes and not is_interactive():
@@ -87,8 +87,8 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
     return stop.exit or Exit.DONE
 
 
-def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:
-    """Make the rollback's plan, show and save it."""
+def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: bool) -> int:
+    """Make the rollback's plan, show and save it; a dry run ends as the rollback would."""
     from reconciler.cli.progress import reading
     from reconciler.render import as_markdown, as_text
     from reconciler.workflow.plan import plan_json, save_plan
@@ -96,7 +96,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:
 
     undone = plan_to_undo(asked.inputs, plan_path)
     with reading() as progress:
-        shown = rollback_plan(asked.inputs, undone, progress)
+        shown = rollback_plan(asked.inputs, undone, progress, is_foretold=is_dry_run)
     plan = shown.plan
     if out is not None:
         save_plan(plan, out)
@@ -109,7 +109,14 @@ def _show(asked: Asked, plan_path: str | None, out: str | None) -> int:
     if shown.is_begun:
         tell(f"This rollback of plan {undone.id} was begun and stopped: cancel --rollback, or apply, goes on with it.")
     tell(f"{f'Saved to {out}' if out is not None else 'Dry run'}: nothing has been changed.")
-    return Exit.REFUSED if plan.violations else Exit.DONE
+    if shown.refusal is not None:
+        raise shown.refusal
+    if plan.violations:
+        return Exit.REFUSED
+    if is_dry_run and shown.left:
+        tell("The rollback would end with exit code 1: what the warnings name stays as it is.")
+        return Exit.ERROR
+    return Exit.DONE
 
 
 def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:

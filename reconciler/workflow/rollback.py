@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
+from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.files.plan_file import read_plan, with_id
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired, Window
+from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, ReconcilerError, Severity
+from reconciler.model.problem import MissingRight, Problem, ReconcilerError, Refused, Severity, StalePlan
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
@@ -65,23 +67,50 @@ def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A rollback's plan; `is_begun`: it ran before, and goes on where it stopped."""
+    """A rollback's plan; `is_begun`: it ran before, and goes on where it stopped.
+
+    `refusal`: what forbids to run it now. `left`: what it leaves as it is although it could be undone.
+    """
 
     plan: Plan
     is_begun: bool = False
+    refusal: ReconcilerError | None = None
+    left: tuple[Problem, ...] = ()
 
 
-def rollback_plan(inputs: Inputs, undone: Plan, reading: ProgressHook | None = None) -> Shown:
+def rollback_plan(
+    inputs: Inputs, undone: Plan, reading: ProgressHook | None = None, *, is_foretold: bool = False
+) -> Shown:
     """Return the plan that undoes another, or a rollback of it that was stopped; nothing is changed.
 
-    Moves in flight count as taken back, as a cancel does first; the plan warns of them.
+    Moves in flight count as taken back, as a cancel does first; the plan warns of them. `is_foretold`: what a run of it
+    checks first is checked, as far as moves in flight, which are not back, let it.
     """
     desired = _desired(inputs, undone)
     with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
         begun = _begun(inputs, undone, admin)
         if begun is not None:
-            return Shown(begun, is_begun=True)
-        return Shown(_made(undone, admin, desired, reading).plan)
+            shown = Shown(begun, is_begun=any(one.step == "run" for one in run_journal(inputs, begun).events))
+        else:
+            made = _made(undone, admin, desired, reading)
+            shown = Shown(made.plan, left=made.left)
+        return replace(shown, refusal=_refusal(shown.plan, undone, admin, desired)) if is_foretold else shown
+
+
+def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) -> ReconcilerError | None:
+    """Return what forbids to run a rollback's plan now; its violations, which it tells itself, are left out."""
+    if plan.is_empty or plan.violations:
+        return None
+    holder = admin.lock_holder()
+    is_running = holder is not None and holder.purpose == purpose_of_run(undone.id)
+    try:
+        if is_running or moves_in_flight(undone, admin):
+            check_windows(_windows(desired), admin.clock.now())
+        else:
+            run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True)
+    except (Refused, StalePlan, MissingRight) as error:
+        return error
+    return None
 
 
 def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBack:
@@ -127,7 +156,7 @@ class _Rollback:
         )
         self._stop_if_asked()
         made = _made(self.undone, self.admin, self.desired)
-        is_declined = not made.plan.is_empty and not self._has_run(made.plan)
+        is_declined = not made.plan.is_empty and not self._has_run(made.plan, cancelled.messages)
         ended = RolledBack(self.undone, cancelled, self.runs, is_declined, self._is_simulated)
         if made.left and not is_declined:
             raise RunFailed(_left_text(self.undone, made.left), code="KR717", result=_last_result(ended))
@@ -160,8 +189,8 @@ class _Rollback:
         traces = every_throttle_back(self.undone, self.desired or policy_of(self.undone))
         restore_throttles(traces, self.admin, MemoryJournal(), notify=self.hooks.notify)
 
-    def _has_run(self, plan: Plan) -> bool:
-        """Run a plan if it is wanted, and return whether it was."""
+    def _has_run(self, plan: Plan, told: tuple[str, ...] = ()) -> bool:
+        """Run a plan if it is wanted, and return whether it was; `told`: what the cancel before it did."""
         if not self.hooks.is_confirmed(plan):
             return False
         keep_plan(self.inputs, plan)
@@ -172,11 +201,12 @@ class _Rollback:
                 run_journal(self.inputs, plan),
                 progress=self.hooks.progress,
                 should_stop=self.hooks.should_stop,
-                windows=self.desired.cluster.windows if self.desired else (),
+                windows=_windows(self.desired),
                 notify=self.hooks.notify,
             )
         except ReconcilerError as error:
-            error.args = (f"{error}\n{_way_on(self.undone, plan)}",)
+            before = [f"before it, cancel: {text}" for text in told]
+            error.args = ("\n".join([str(error), *before, _way_on(self.undone, plan)]),)
             raise
         self.runs = (*self.runs, (plan, result))
         return True
@@ -184,6 +214,10 @@ class _Rollback:
 
 def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
     return None if inputs.is_client_given else declared(inputs, undone.cluster_name)
+
+
+def _windows(desired: Desired | None) -> tuple[Window, ...]:
+    return desired.cluster.windows if desired else ()
 
 
 def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:

@@ -14,8 +14,10 @@ from helpers.program import ROOT, Program, all_of, run_program
 from helpers.small_cluster import small_cluster
 
 from reconciler.apply.crash import Killed, planted
+from reconciler.files.lock_file import LockFile
 from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.model.lock import Holder
 
 CLUSTER = """
 apiVersion: reconciler/v1
@@ -271,3 +273,47 @@ def _at(point: str, act: Callable[[], None]) -> Callable[[str], None]:
 
 def _killed() -> None:
     raise Killed
+
+
+NEVER_NOW = "  windows: [{days: [mon], from: '01:00', to: '02:00', timezone: UTC}]\n  moves:"
+
+
+def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_foretold(
+    reconciler: Program, small: Path
+) -> None:
+    with planted(_at("poll", _killed)), pytest.raises(Killed):
+        reconciler("apply", "plan.json", "--yes")
+    yaml = small.parent / "cluster.yaml"
+    yaml.write_text(yaml.read_text().replace("  moves:", NEVER_NOW))
+    topics = read_snapshot(small).topics
+    saved = reconciler("cancel", "--rollback", "--out", "back.json")
+    assert (saved.code, saved.err) == (0, "Saved to back.json: nothing has been changed.\n")
+    foretold = reconciler("cancel", "--rollback", "--dry-run")
+    assert (foretold.code, "retention.ms 604800000 -> " in foretold.out) == (3, True)
+    assert read_snapshot(small).topics == topics
+    assert all_of(foretold.err, ["Dry run: nothing has been changed.", "outside the windows", "(KR423)"]) == []
+    ended = reconciler("cancel", "--rollback", "--yes")
+    assert ended.code == 3
+    parts = ["outside the windows (mon 01:00-02:00 UTC); run it inside one (KR423)", "before it, cancel: 2 moves taken"]
+    assert all_of(ended.err, [*parts, "cancel --rollback goes on with it"]) == []
+    assert "run apply" not in ended.err
+    assert "throttled" not in small.read_text("utf-8")
+    assert lists(small) == BEFORE
+    foretold = reconciler("cancel", "--rollback", "--dry-run")
+    assert (foretold.code, "was begun" in foretold.err) == (3, False)
+    yaml.write_text(yaml.read_text().replace(NEVER_NOW, "  moves:"))
+    assert reconciler("cancel", "--rollback", "--dry-run").code == 0
+    assert reconciler("cancel", "--rollback", "--yes").code == 0
+    assert read_snapshot(small).topics["orders"].configs == {}
+
+
+def test_a_dry_run_of_a_rollback_ends_as_that_would(reconciler: Program, applied: Path) -> None:
+    document = json.loads(applied.read_text("utf-8"))
+    partition = document["topics"][0]["partitions"][0]
+    partition["replicas"] = partition["isr"] = [1, 2, 6]
+    applied.write_text(json.dumps(document))
+    foretold = reconciler("cancel", "--rollback", "--dry-run")
+    assert (foretold.code, "would end with exit code 1" in foretold.err) == (1, True)
+    held = LockFile(applied).take(Holder("apply of plan 5ca1ab1e", "kim", "build-7", 1, "now"))
+    assert [reconciler("cancel", "--rollback", how).code for how in ("--dry-run", "--yes")] == [3, 3]
+    held.release()
