@@ -6,19 +6,38 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
 from reconciler.files.json_text import collector_paused
-from reconciler.files.schema_check import schema_problems
+from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
-from reconciler.files.topic_document import TopicClass, config_problems, merged, topic_class_from, topics_from
+from reconciler.files.topic_document import (
+    TopicClass,
+    config_problems,
+    merged,
+    topic_class_from,
+    topics_from,
+    without_class_of,
+)
+from reconciler.files.well_formed import Steps
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
+NAMELESS = "the topic"
 _LONGEST_NAME = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the files of a cluster declare, as far as it can be understood; how many topics they name; what is wrong."""
+
+    desired: Desired
+    topics: int
+    problems: tuple[Problem, ...] = ()
 
 
 def load_desired(root: Path, cluster: str) -> Desired:
@@ -26,6 +45,18 @@ def load_desired(root: Path, cluster: str) -> Desired:
 
     Client properties keep their `${env:}` and `${file:}` references: `resolve_client` reads them where they are used.
     Raises InvalidInput with every problem in every file, by place.
+    """
+    read = read_declared(root, cluster)
+    if read.problems:
+        raise InvalidInput(read.problems)
+    return read.desired
+
+
+def read_declared(root: Path, cluster: str) -> Declared:
+    """Return all that the files below `root/cluster` declare, beside every problem in every file, by place.
+
+    What has not its form is left out, and nothing is told that only follows from that. Raises InvalidInput where there
+    is nothing to read.
     """
     if cluster in {"", ".", ".."} or "/" in cluster or "\0" in cluster:
         raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
@@ -42,9 +73,8 @@ def load_desired(root: Path, cluster: str) -> Desired:
             digest.update(content)
             _read(content, _name(path, root), found)
         desired = _assembled(found, cluster, folder)
-    if found.problems:
-        raise InvalidInput(sorted(found.problems, key=_by_place))
-    return replace(desired, digest=f"sha256:{digest.hexdigest()}")
+    desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
+    return Declared(desired, found.topics, tuple(sorted(found.problems, key=_by_place)))
 
 
 def _files(
@@ -85,19 +115,29 @@ def _name(path: Path, root: Path) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """One document, the name of its file, and the paths of what was taken out of it because it has not its form."""
+
+    name: str
+    content: YamlMap
+    taken: frozenset[Steps] = frozenset()
+
+
 @dataclass(slots=True)
 class _Found:
-    """The documents of all files, each with its file's name, and the problems.
+    """The documents of all files, and the problems; `topics`: how many documents name a topic.
 
     `is_partial`: some document cannot be understood, so that what seems not declared may be.
     """
 
     problems: list[Problem] = field(default_factory=list)
-    documents: list[tuple[str, YamlMap]] = field(default_factory=list)
+    documents: list[_Document] = field(default_factory=list)
+    topics: int = 0
     is_partial: bool = False
 
-    def of_kind(self, kind: str) -> Iterator[tuple[str, YamlMap]]:
-        return ((name, document) for name, document in self.documents if document["kind"] == kind)
+    def of_kind(self, kind: str) -> Iterator[_Document]:
+        return (document for document in self.documents if document.content["kind"] == kind)
 
 
 def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
@@ -116,15 +156,24 @@ def _read(content: bytes, name: str, found: _Found) -> None:
         found.is_partial = True
         return
     for document in read.documents:
-        if document is None:
-            continue
-        wrong = list(schema_problems(document, name))
-        found.problems += wrong
-        if wrong:
-            found.is_partial |= not isinstance(document, YamlMap) or document.get("kind") != "Topic"
-            found.problems += config_problems(document, name) if isinstance(document, YamlMap) else []
-        else:
-            found.documents.append((name, document))
+        if document is not None:
+            _take(document, name, found)
+
+
+def _take(document: Any, name: str, found: _Found) -> None:
+    """Keep a document, or what has its form in it."""
+    is_topic = isinstance(document, YamlMap) and document.get("kind") == "Topic"
+    if is_topic:
+        metadata = document.get("metadata")
+        found.topics += not (isinstance(metadata, dict) and "names" in metadata)
+    form = checked_form(document, name)
+    found.problems += form.problems
+    is_named = form.is_usable and document["metadata"].get("name") != ""
+    if form.is_usable and (is_named or document["kind"] != "TopicClass"):
+        found.documents.append(_Document(name, document, form.taken))
+        return
+    found.is_partial |= not is_topic
+    found.problems += config_problems(document, name) if isinstance(document, YamlMap) else []
 
 
 def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
@@ -133,10 +182,13 @@ def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
     patterns_at: dict[str, Location | None] = {}
     topics: dict[str, DesiredTopic] = {}
     patterns: list[DesiredTopic] = []
-    for name, document in found.of_kind("Topic"):
-        for topic in topics_from(document, name, found.problems):
-            full = _with_class(topic, document, name, classes, found)
-            if "names" in document["metadata"]:
+    nameless: list[DesiredTopic] = []
+    for document in found.of_kind("Topic"):
+        for topic in topics_from(document.content, document.name, found.problems):
+            full = _with_class(topic, document, classes, found)
+            if not topic.name:
+                nameless.append(replace(full, name=NAMELESS))
+            elif "names" in document.content["metadata"]:
                 _refuse_repeated(topic, patterns_at, found.problems)
                 patterns.append(replace(full, replication_factor=None))
             elif topic.name in topics:
@@ -147,7 +199,7 @@ def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
             else:
                 topics[topic.name] = full
     desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns))
-    found.problems += semantic_problems(desired)
+    found.problems += semantic_problems(desired, nameless)
     return desired
 
 
@@ -157,12 +209,12 @@ def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
         if not found.problems:
             found.problems.append(Problem("KR111", f"{folder} declares no Cluster: write one in {folder}/cluster.yaml"))
         return DesiredCluster(cluster)
-    name, document = documents[0]
-    for other, extra in documents[1:]:
+    name, document = documents[0].name, documents[0].content
+    for other in documents[1:]:
         message = f"a second Cluster in this folder, the first is in {name}: keep one"
-        found.problems.append(Problem("KR111", message, Location(other, *extra.at)))
+        found.problems.append(Problem("KR111", message, Location(other.name, *other.content.at)))
     declared = cluster_from(document, name, found.problems)
-    if declared.name != cluster:
+    if declared.name and declared.name != cluster:
         metadata = document["metadata"]
         message = f"the Cluster is called {declared.name}, but its folder {cluster}: give both one name"
         found.problems.append(Problem("KR111", message, Location(name, *metadata.value_at["name"])))
@@ -171,8 +223,8 @@ def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
 
 def _classes(found: _Found) -> dict[str, TopicClass]:
     classes: dict[str, TopicClass] = {}
-    for name, document in found.of_kind("TopicClass"):
-        read = topic_class_from(document, name, found.problems)
+    for document in found.of_kind("TopicClass"):
+        read = topic_class_from(document.content, document.name, found.problems)
         if read.name in classes:
             message = f"TopicClass {read.name} is declared twice, first at {classes[read.name].at['']}"
             found.problems.append(Problem("KR110", message, read.at[""]))
@@ -182,22 +234,20 @@ def _classes(found: _Found) -> dict[str, TopicClass]:
 
 
 def _with_class(
-    topic: DesiredTopic,
-    document: YamlMap,
-    name: str,
-    classes: Mapping[str, TopicClass],
-    found: _Found,
+    topic: DesiredTopic, document: _Document, classes: Mapping[str, TopicClass], found: _Found
 ) -> DesiredTopic:
-    wanted = document["spec"].get("class")
+    """Return the topic over its class, without what a field that was taken out of either might have said instead."""
+    spec = document.content["spec"]
+    wanted = spec.get("class")
     if wanted is None:
         return topic
     if wanted in classes:
-        return merged(classes[wanted], topic)
+        return without_class_of(document.taken, topic, merged(classes[wanted], topic))
     if found.is_partial:
         return topic
     close = get_close_matches(wanted, list(classes), n=1) if len(wanted) < _LONGEST_NAME else []
     hint = f"did you mean {close[0]!r}?" if close else f"declared are: {', '.join(sorted(classes)) or 'none'}"
-    at = Location(name, *document["spec"].value_at["class"])
+    at = Location(document.name, *spec.value_at["class"])
     found.problems.append(Problem("KR112", f"there is no TopicClass {wanted[:_LONGEST_NAME]!r}; {hint}", at))
     return topic
 

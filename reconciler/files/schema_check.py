@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,13 @@ from jsonschema.validators import extend
 
 from reconciler.files.quick_check import Check, compiled
 from reconciler.files.strict_yaml import YamlFloat, YamlMap, key_shown, place_of
+from reconciler.files.well_formed import Steps, take_out
 from reconciler.model.problem import Location, Problem
 
 SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "Topic": "topic.json"}
 LONGEST_SHOWN = 60
+MAX_ROUNDS = 3
+UNNAMED = "unnamed"
 TYPE_NAMES = {
     "integer": "a whole number",
     "string": "a text",
@@ -43,20 +47,58 @@ WHY = {
 }
 
 
-def schema_problems(document: Any, name: str) -> Iterator[Problem]:
-    """Yield what is wrong with the form of one document."""
-    at = Location(name, *getattr(document, "at", (1, 1)))
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is wrong with the form of a document, and what had to be taken out of it to be rid of that.
+
+    `is_usable`: what is left has its schema's form, but for a name that was taken out and is empty now.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    taken: frozenset[Steps] = frozenset()
+    is_usable: bool = True
+
+
+def checked_form(document: Any, name: str) -> Form:
+    """Return what is wrong with the form of one document; all that is wrong is taken out of it."""
     if not isinstance(document, YamlMap):
-        yield Problem("KR102", "a document must be a mapping with apiVersion, kind, metadata and spec", at)
-        return
+        at = Location(name, *getattr(document, "at", (1, 1)))
+        message = "a document must be a mapping with apiVersion, kind, metadata and spec"
+        return Form((Problem("KR102", message, at),), is_usable=False)
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in SCHEMA_FILES:
-        yield from _unknown_kind(document, name)
-        return
+        return Form(tuple(_unknown_kind(document, name)), is_usable=False)
     if _quick_check(kind)(document):
-        return
-    for error in sorted(_validator(kind).iter_errors(document), key=lambda error: _sort_key(document, error)):
-        yield from _told(document, error, name)
+        return Form()
+    errors = sorted(_validator(kind).iter_errors(document), key=lambda error: _sort_key(document, error))
+    problems = tuple(problem for error in errors for problem in _told(document, error, name))
+    taken = take_out(document, errors)
+    for _ in range(MAX_ROUNDS):
+        if _is_whole(document, kind, taken):
+            return Form(problems, frozenset(taken))
+        # What is left may lack something that was taken out: then its holder goes too.
+        taken |= take_out(document, list(_validator(kind).iter_errors(document)))
+    return Form(problems, frozenset(taken), is_usable=False)
+
+
+def _is_whole(document: YamlMap, kind: str, taken: Collection[Steps]) -> bool:
+    """Whether the document has its schema's form, once what every document must hold is there again."""
+    document["apiVersion"] = API_VERSION
+    is_named = "metadata" in document and not any(
+        path[:1] == ("metadata",) and path[1:2] != ("labels",) for path in taken
+    )
+    metadata = document.setdefault("metadata", YamlMap(document.at))
+    document.value_at.setdefault("metadata", document.at)
+    if not isinstance(metadata, YamlMap) or "spec" not in document:
+        return False
+    if is_named and metadata.get("name") != "":
+        return _quick_check(kind)(document)
+    metadata.pop("names", None)
+    metadata["name"] = UNNAMED
+    is_whole = _quick_check(kind)(document)
+    metadata["name"] = ""
+    metadata.value_at.setdefault("name", metadata.at)
+    return is_whole
 
 
 def _unknown_kind(document: YamlMap, name: str) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """What each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,12 +16,14 @@ _KEY = re.compile("[a-zA-Z0-9._-]+")
 _WHOLE = re.compile("[1-9][0-9]{0,9}")
 
 
-def semantic_problems(desired: Desired) -> Iterator[Problem]:
-    """Yield everything that cannot be meant."""
+def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -> Iterator[Problem]:
+    """Yield everything that cannot be meant; `nameless`: topics whose name is wrong already."""
     yield from _cluster_problems(desired.cluster)
     yield from _colliding_names(desired)
-    for topic in [*desired.topics.values(), *desired.patterns]:
+    named = [*desired.topics.values(), *desired.patterns]
+    for topic in named:
         yield from _name_problems(topic)
+    for topic in [*named, *nameless]:
         yield from _config_problems(topic)
         yield from _placement_problems(topic)
         yield from _assignment_problems(topic)

@@ -1,12 +1,13 @@
 """Topic and TopicClass documents, their form already checked, as values; and one laid over the other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
 from reconciler.files.strict_yaml import YamlList, YamlMap
 from reconciler.files.units import config_text
+from reconciler.files.well_formed import Steps
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
@@ -90,6 +91,26 @@ def merged(below: TopicClass, topic: DesiredTopic) -> DesiredTopic:
         protect=topic.protect if "protect" in topic.at else below.protect,
         at={**topic.at, **at},
     )
+
+
+def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: DesiredTopic) -> DesiredTopic:
+    """Return the topic over its class, but with nothing of the class where the topic wrote something that is wrong.
+
+    `taken`: the paths of what was taken out of the topic's document. An unknown key may be any field misspelt.
+    """
+    fields = {path[1:] for path in taken if path[:1] == ("spec",)}
+    if ("",) in fields:
+        return topic
+    wrong = {field[0] for field in fields if field}
+    if "replicationFactor" in wrong:
+        over_class = replace(over_class, replication_factor=None)
+    if "protect" in wrong:
+        over_class = replace(over_class, protect=frozenset())
+    if "placement" in wrong:
+        over_class = replace(over_class, placement=topic.placement)
+    if "config" in wrong:
+        over_class = replace(over_class, config=topic.config)
+    return over_class
 
 
 def _spread_over(below: TopicClass, topic: DesiredTopic) -> Spread | None:

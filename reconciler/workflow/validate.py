@@ -1,18 +1,18 @@
 """`validate`: the files alone; no cluster is asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.files.load import read_declared
 from reconciler.files.policies import read_policies
 from reconciler.model.problem import InvalidInput, Location, Problem
 from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, cluster_name, cluster_names
-from reconciler.workflow.sources import desired_state
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What was read, and everything that is wrong with it."""
+    """What was read, and everything that is wrong with it; `topics`: how many are named, rightly written or not."""
 
     clusters: tuple[str, ...]
     topics: int
@@ -36,7 +36,9 @@ def validate_files(inputs: Inputs) -> Validated:
         # What is wrong with a whole folder is shown where its Cluster stands, or should.
         home = Location(f"{name}/{CLUSTER_FILE}", 1)
         try:
-            topics += len(desired_state(replace(inputs, cluster=name)).topics)
+            read = read_declared(Path(inputs.root), name)
+            topics += read.topics
+            found |= {problem: problem.at or home for problem in read.problems}
         except InvalidInput as error:
             found |= {problem: problem.at or home for problem in error.problems}
         try:

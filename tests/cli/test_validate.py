@@ -41,7 +41,7 @@ def test_sarif_names_files_from_the_repositorys_root(
 ) -> None:
     monkeypatch.chdir(folder.parents[1])
     ended = reconciler("validate", "-o", "sarif")
-    assert (ended.code, ended.err) == (1, "1 cluster, 0 topics: 1 problem.\n")
+    assert (ended.code, ended.err) == (1, "1 cluster, 1 topic: 1 problem.\n")
     (result,) = results(ended.out)
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "kafka/desired-state/prod/team%20a.yaml"
@@ -64,7 +64,7 @@ def test_a_link_is_named_by_what_it_leads_to_unless_that_is_elsewhere(
     (folder / "team a.yaml").rename(tmp_path / "shared.yaml")
     (folder / "inside.yaml").symlink_to(tmp_path / "shared.yaml")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "other.yaml"
-    elsewhere.write_text(BROKEN, "utf-8")
+    elsewhere.write_text(BROKEN.replace("orders", "clicks"), "utf-8")
     (folder / "outside.yaml").symlink_to(elsewhere)
     found = results(reconciler("-C", str(folder.parent), "validate", "-o", "sarif").out)
     uris = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in found]
@@ -108,7 +108,7 @@ def test_on_github_stderr_annotates_and_stdout_is_what_was_asked_for(
     assert (ended.code, ended.out) == (before.code, before.out)
     command, told = ended.err.splitlines()
     assert command.startswith("::error file=kafka/desired-state/prod/team a.yaml,line=4,col=8,title=KR103 ")
-    assert told == "1 cluster, 0 topics: 1 problem."
+    assert told == "1 cluster, 1 topic: 1 problem."
 
 
 def test_on_github_files_in_order_annotate_nothing(
