@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.diff.broken import broken_rules
-from reconciler.diff.managed import is_declared, is_ignored
+from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import (
     AlterConfigs,
@@ -25,9 +25,9 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
     """Return all differences, sorted by topic and partition; only what is written is compared.
 
     Raises InvalidInput where the desired state cannot be meant for this cluster: another cluster id, a new topic
-    without partitions or replication factor, growth of a protected topic.
+    without partitions or replication factor, growth of a protected topic, patterns that contradict each other.
     """
-    found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed)]
+    found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed), *ambiguous_patterns(desired, observed)]
     for name in sorted({*observed.topics, *desired.topics}):
         found += _topic_findings(desired, rules, observed.topics.get(name), name)
     problems = [finding for finding in found if isinstance(finding, Problem)]

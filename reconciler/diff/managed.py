@@ -1,11 +1,12 @@
 """Which topics the desired state speaks of: named ones, those a pattern covers, and, if asked, all others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredTopic
+from reconciler.model.problem import Problem
 
 
 def managed_topics(desired: Desired, observed: Cluster) -> Mapping[str, DesiredTopic]:
@@ -32,9 +33,51 @@ def is_ignored(desired: Desired, name: str) -> bool:
 
 
 def covering_pattern(desired: Desired, name: str) -> DesiredTopic | None:
-    """Return the document with the longest pattern that matches; the first in file order among equals."""
+    """Return the document with the longest pattern that matches; equals say the same, or `ambiguous_patterns` tells."""
     matching = [pattern for pattern in desired.patterns if fnmatchcase(name, pattern.name)]
     return max(matching, key=lambda pattern: len(pattern.name), default=None)
+
+
+def ambiguous_patterns(desired: Desired, observed: Cluster) -> Iterator[Problem]:
+    """Yield each two patterns, equally long and the longest, that say different things of one observed topic.
+
+    Which of them is meant would hang on the order of files, and there is none.
+    """
+    rivals = _rivals(desired.patterns)
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in observed.topics if rivals else ():
+        if name in desired.topics or is_ignored(desired, name):
+            continue
+        matching = [pattern for pattern in rivals if fnmatchcase(name, pattern.name)]
+        first = covering_pattern(desired, name) if len(matching) > 1 else None
+        for other in matching if first is not None else ():
+            if first is not None and len(other.name) == len(first.name) and _says(other) != _says(first):
+                found.setdefault((first.name, other.name), []).append(name)
+    patterns = {pattern.name: pattern for pattern in desired.patterns}
+    for (first_name, other_name), names in sorted(found.items()):
+        yield _ambiguity(patterns[first_name], patterns[other_name], sorted(names))
+
+
+def _rivals(patterns: Sequence[DesiredTopic]) -> Sequence[DesiredTopic]:
+    """Return the patterns that are as long as another one that says something else."""
+    alike: dict[int, list[DesiredTopic]] = {}
+    for pattern in patterns:
+        alike.setdefault(len(pattern.name), []).append(pattern)
+    groups = [group for group in alike.values() if any(_says(each) != _says(group[0]) for each in group)]
+    return [pattern for group in groups for pattern in group]
+
+
+def _says(pattern: DesiredTopic) -> tuple[object, ...]:
+    return pattern.config, pattern.placement, pattern.protect
+
+
+def _ambiguity(first: DesiredTopic, other: DesiredTopic, names: Sequence[str]) -> Problem:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    message = (
+        f"topic {names[0]}{more}: the patterns {first.name} ({first.where('')}) and {other.name} ({other.where('')}) "
+        "are equally long and say different things: name the topic, or lengthen the pattern that is meant"
+    )
+    return Problem("KR250", message, other.where(""))
 
 
 def is_declared(desired: Desired, name: str) -> bool:

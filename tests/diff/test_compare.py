@@ -21,7 +21,7 @@ from reconciler.model.desired import (
     TopicPolicy,
 )
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import InvalidInput
+from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
 
 OBSERVED = small_cluster("orders-0: 1,2,3", "orders-1: 2,3,1 leader 3", configs={"orders": {"retention.ms": "1"}})
@@ -75,6 +75,40 @@ def test_a_contradiction_is_an_error_with_its_code(topic: DesiredTopic, code: st
 def test_another_cluster_is_refused() -> None:
     with pytest.raises(InvalidInput, match="declares clusterId other, but the observed cluster is simulated"):
         changes(cluster=DesiredCluster("c", cluster_id="other"))
+
+
+def _with_patterns(*patterns: DesiredTopic, named: tuple[DesiredTopic, ...] = (), ignored: str = "__*") -> Changes:
+    cluster = DesiredCluster("c", topics=TopicPolicy(ignore=(ignored,)))
+    desired = Desired(cluster, {topic.name: topic for topic in named}, patterns)
+    return compare(desired, OBSERVED, topic_rules(desired, OBSERVED))
+
+
+def _pattern(name: str, line: int, **config: str) -> DesiredTopic:
+    return DesiredTopic(name, config=config, at={"": Location("c/t.yaml", line)})
+
+
+def test_equally_long_patterns_that_contradict_each_other_are_an_error_whatever_their_order() -> None:
+    one, other, third = _pattern("ord*", 1, x="1"), _pattern("*ers", 5, x="2"), _pattern("o*rs", 9, x="1")
+    with pytest.raises(InvalidInput) as caught:
+        _with_patterns(one, other)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.at) == ("KR250", Location("c/t.yaml", 5))
+    assert problem.message.startswith(
+        "topic orders: the patterns ord* (c/t.yaml:1) and *ers (c/t.yaml:5) are equally long and say different things"
+    )
+    for order in ((other, one), (third, other, one), (third, one, other)):
+        with pytest.raises(InvalidInput) as caught:
+            _with_patterns(*order)
+        assert {problem.code for problem in caught.value.problems} == {"KR250"}
+
+
+def test_patterns_do_not_contradict_each_other_where_something_decides_or_nothing_hangs_on_it() -> None:
+    one, other = _pattern("ord*", 1, x="1"), _pattern("*ers", 5, x="2")
+    assert _with_patterns(one, other, _pattern("order*", 9, x="3")).topic_changes
+    assert _with_patterns(one, _pattern("*ers", 5, x="1")).topic_changes
+    assert _with_patterns(one, _pattern("*xyz", 5, x="2")).topic_changes
+    assert not _with_patterns(one, other, named=(DesiredTopic("orders"),)).topic_changes
+    assert not _with_patterns(one, other, ignored="orders").topic_changes
 
 
 def test_an_absent_topic_goes_only_where_deletion_is_allowed() -> None:
