@@ -68,6 +68,8 @@ def _kept_files(inputs: Inputs, cluster: str) -> tuple[_KeptFile, ...]:
         stems = _stems(_runs_folder(cluster))
         return tuple(_KeptFile(path, stem, path.with_name(f"{stem}.jsonl")) for path, stem in stems.items())
     journal = Path(inputs.journal)
+    if not journal.exists():
+        return ()
     before, own = _before_id(journal, cluster), _stem(journal)
     stems = {path: stem for path, stem in _stems(journal.parent).items() if stem == own or stem.startswith(before)}
     return tuple(_KeptFile(path, stem.removeprefix(before), journal) for path, stem in stems.items())

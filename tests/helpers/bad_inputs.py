@@ -334,8 +334,9 @@ def property_rows() -> Iterator[tuple[str, bytes | Make, str]]:
 
 def journal_rows() -> Iterator[tuple[str, bytes | Make, str]]:
     unread = "{f}: the run journal cannot be read: "
-    yield "a line of something else", b"hello\n" * 2, "{f}:1:1: this line of the run journal is damaged"
-    yield "lists in lists", b"[" * 1_000_000 + b"\n{}\n", "{f}:1:1: this line of the run journal is damaged"
+    yield "lines of something else", b"hello\n" * 2, "{f}: no line of this file is an event of a run"
+    yield "lists in lists", b"[" * 1_000_000 + b"\n{}\n", "{f}: no line of this file is an event of a run"
+    yield "a damaged event", b'{"detail":{},"outcome":"done"}\n' * 2, "{f}:1:1: this line of the run journal is damaged"
     yield "terabytes of nothing", holes, f"{unread}it has more than"
     yield "a named pipe", fifo, f"{unread}it is a named pipe, not a file"
     yield "a device", zeros, f"{unread}it is a device, not a file"
