@@ -116,6 +116,7 @@ def _show(made: "Planned", asked: Asked) -> None:
     elif asked.output == MARKDOWN:
         write(as_markdown.plan(made.plan))
     elif made.plan.is_empty:
-        write(as_text.no_changes(made.plan, made.topics, made.partitions, root=root), asked.color)
+        matched = as_text.Matched(made.topics, made.partitions, made.undeclared)
+        write(as_text.no_changes(made.plan, matched, root=root), asked.color)
     else:
         write(as_text.plan(made.plan, root=root), asked.color)

@@ -102,11 +102,12 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
     policy = desired.cluster.topics
     if not policy.is_all_managed or topic.is_internal or is_ignored(desired, topic.name):
         return
+    at = policy.at.get("delete", policy.at.get("managed", desired.cluster.at))
     if policy.is_delete_allowed:
-        yield DeleteTopic(topic.name, topic.topic_id, desired.cluster.at)
+        yield DeleteTopic(topic.name, topic.topic_id, at)
     else:
         message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
-        yield _drift("KR245", message, desired.cluster.at)
+        yield _drift("KR245", message, at)
 
 
 def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from reconciler.files.properties import STRANGE, has_strange_reference
 from reconciler.files.strict_yaml import YamlMap, key_shown
@@ -68,7 +68,7 @@ def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> Desir
         client=_client(spec.get("client"), name, problems),
         simulation=spec.get("simulation"),
         brokers=_brokers(spec, name, problems),
-        topics=_topic_policy(spec.get("topics", {})),
+        topics=_topic_policy(written("topics")),
         balance=_balance(written("balance")),
         moves=_moves(written("moves")),
         limits=_limits(written("limits")),
@@ -106,11 +106,13 @@ def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, 
     return dict(sorted(brokers.items()))
 
 
-def _topic_policy(topics: Mapping[str, Any]) -> TopicPolicy:
+def _topic_policy(written: _Written) -> TopicPolicy:
+    topics = written.entries
     return TopicPolicy(
         is_all_managed=topics.get("managed") == "all",
         ignore=tuple(topics.get("ignore", TopicPolicy().ignore)),
         is_delete_allowed=topics.get("delete") == "allow",
+        at=written.places(),
     )
 
 

@@ -114,11 +114,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """Which topics are managed; `ignore` holds shell patterns of names."""
+    """Which topics are managed; `ignore` holds shell patterns of names; `at` maps a key in the file to its place."""
 
     is_all_managed: bool = False
     ignore: tuple[str, ...] = ("__*",)
     is_delete_allowed: bool = False
+    at: Mapping[str, Location] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from reconciler.model.change import Changes, Difference
 from reconciler.model.plan import Plan
@@ -51,9 +52,19 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def no_changes(reviewed: Plan, topics: int, partitions: int, *, root: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """How much is as it is declared, and how many topics are not declared."""
+
+    topics: int
+    partitions: int
+    undeclared: int = 0
+
+
+def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
     """Return that nothing is to be done, and how much was looked at."""
-    matched = f"{NO_CHANGES} {counted(topics, 'topic')}, {counted(partitions, 'partition')} match."
+    others = f"; {counted(found.undeclared, 'topic')} not declared" if found.undeclared else ""
+    matched = f"{NO_CHANGES} {counted(found.topics, 'topic')}, {counted(found.partitions, 'partition')} match{others}."
     head = _head(reviewed)
     return "\n".join([*head, matched, *findings(reviewed, root=root)]) + "\n"
 

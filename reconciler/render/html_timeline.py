@@ -1,15 +1,15 @@
 """The geometry of stages over time: each as wide as it takes and as high as it copies, so its area is its bytes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.move import Reason
+from reconciler.model.move import Move, Reason
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.render.facts import stage_title
 from reconciler.render.html_charts import Mark, axis_top
 from reconciler.render.plan_figures import StageFigures
-from reconciler.render.units import duration, rate
+from reconciler.render.units import duration, rate, size
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1920, 260, 128, 12, 44
 _PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - LEFT - 16, HEIGHT - TOP - BOTTOM
@@ -40,7 +40,7 @@ _KIND_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stage of moves, in the drawing's own units."""
+    """A stage of moves, or what it copies for one reason, in the drawing's own units."""
 
     x: float
     y: float
@@ -83,7 +83,7 @@ def timeline(stages: Sequence[StageFigures]) -> Timeline | None:
         return None
     top = axis_top(max(rates), _BINARY)
     scale = _PLOT_WIDTH / whole
-    blocks = tuple(_block(each, scale, top) for each in stages if each.seconds)
+    blocks = tuple(block for each in stages if each.seconds for block in _blocks(each, scale, top))
     moments = tuple(
         Moment(_x(each.start_seconds, scale), _instant(each), words_of(each)) for each in stages if not each.seconds
     )
@@ -106,26 +106,37 @@ def words_of(each: StageFigures) -> str:
     return f"stage {each.stage.number}: {stage_title(each.stage)}"
 
 
-def _block(each: StageFigures, scale: float, top: float) -> Block:
-    y = _y(each.bytes / each.seconds, top)
+def _blocks(each: StageFigures, scale: float, top: float) -> Iterator[Block]:
+    """Yield a stage's block, or one on the other where its bytes are for several reasons."""
+    parts = _parts(each)
     width = each.seconds * scale
-    return Block(
-        x=_x(each.start_seconds, scale),
-        y=y,
-        width=round(max(width - _GAP if width > _WIDE else width, 0.4), 2),
-        height=round(TOP + _PLOT_HEIGHT - y, 2),
-        kind=_kind(each),
-        words=words_of(each),
-    )
+    below = 0.0
+    for kind, part in parts:
+        floor, below = below, below + part
+        low, high = _y(floor / each.seconds, top), _y(below / each.seconds, top)
+        yield Block(
+            x=_x(each.start_seconds, scale),
+            y=high,
+            width=round(max(width - _GAP if width > _WIDE else width, 0.4), 2),
+            height=round(low - high, 2),
+            kind=kind,
+            words=f"{words_of(each)}; {KINDS[kind]} {size(part)}" if len(parts) > 1 else words_of(each),
+        )
 
 
-def _kind(each: StageFigures) -> str:
-    """Return what most of a stage's bytes, or else of its moves, are for."""
-    weights: Counter[str] = Counter()
-    if isinstance(each.stage, ReassignStage):
-        for move in each.stage.moves:
-            weights[_KIND_OF.get(move.reason, "repair")] += move.bytes + 1
-    return min(KINDS, key=lambda kind: (-weights[kind], list(KINDS).index(kind)))
+def _parts(each: StageFigures) -> list[tuple[str, int]]:
+    """Return the bytes of a stage by what they are for; where it copies none, what most of its moves are for."""
+    moves = each.stage.moves if isinstance(each.stage, ReassignStage) else ()
+    copied: Counter[str] = Counter()
+    for move in moves:
+        copied[_kind_of(move)] += move.bytes
+    parts = [(kind, copied[kind]) for kind in KINDS if copied[kind]]
+    counts = Counter(map(_kind_of, moves))
+    return parts or [(min(KINDS, key=lambda kind: (-counts[kind], list(KINDS).index(kind))), each.bytes)]
+
+
+def _kind_of(move: Move) -> str:
+    return _KIND_OF.get(move.reason, "repair")
 
 
 def _instant(each: StageFigures) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
+from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes
 from reconciler.model.cluster import Cluster
@@ -25,12 +26,17 @@ from reconciler.workflow.sources import desired_state, observed_state
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, how much was looked at for it, and how many policies were asked about it."""
+    """A plan, how much was looked at for it, and how many policies were asked about it.
+
+    `topics` and `partitions` are those that the desired state speaks of, `undeclared` the topics of which it says
+    nothing, without ignored ones; all of them as far as `--only` goes.
+    """
 
     plan: Plan
     topics: int
     partitions: int
     policies: int = 0
+    undeclared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +88,19 @@ def make_plan(
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=unread), desired, observed)
     plan = with_policies(plan, policies, desired, observed, loads.folder if loads is not None else None)
-    partitions = sum(len(topic.partitions) for topic in observed.topics.values())
-    return Planned(plan, len(observed.topics), partitions, len(policies))
+    return looked_at(plan, desired, observed, only, policies=len(policies))
+
+
+def looked_at(
+    plan: Plan, desired: Desired, observed: Cluster, only: Sequence[str] = (), *, policies: int = 0
+) -> Planned:
+    """Return the plan with what it was made from: topics that the desired state speaks of, as far as `only` goes."""
+    managed = managed_topics(desired, observed)
+    named = [name for name in observed.topics if not only or any(fnmatchcase(name, pattern) for pattern in only)]
+    matched = [observed.topics[name] for name in named if name in managed]
+    partitions = sum(len(topic.partitions) for topic in matched)
+    undeclared = sum(name not in managed and not is_ignored(desired, name) for name in named)
+    return Planned(plan, len(matched), partitions, policies, undeclared)
 
 
 def plan_of(

@@ -15,7 +15,7 @@ from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.plan import LoadsAt, Planned, Planner, planner_of
+from reconciler.workflow.plan import LoadsAt, Planned, Planner, looked_at, planner_of
 from reconciler.workflow.policies import policies_of, with_policies
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
@@ -73,8 +73,7 @@ def outcome_of(
         warnings=(*plan.warnings, *_left_empty(plan, at, supposed)),
         what_if=replace(what_if, after=_health_after(plan, at.observed)),
     )
-    partitions = sum(len(topic.partitions) for topic in at.observed.topics.values())
-    return Planned(with_id(plan), len(at.observed.topics), partitions)
+    return looked_at(with_id(plan), at.desired, at.observed, planner.only)
 
 
 def _refuse_meaningless(desired: Desired, supposed: Desired) -> None:

@@ -125,6 +125,16 @@ def test_an_undeclared_topic_is_drift_only_where_all_are_managed() -> None:
     ] == ["KR245"]
 
 
+def test_what_happens_to_an_undeclared_topic_has_the_line_that_says_so() -> None:
+    at = {key: Location("c/cluster.yaml", line) for line, key in ((7, "managed"), (8, "delete"))}
+    allowing = TopicPolicy(is_all_managed=True, is_delete_allowed=True, at=at)
+    (deletion,) = changes(cluster=DesiredCluster("c", topics=allowing)).topic_changes
+    assert deletion.at == at["delete"]
+    for places, expected in ((at, at["delete"]), ({"managed": at["managed"]}, at["managed"]), ({}, None)):
+        (problem,) = changes(cluster=DesiredCluster("c", topics=TopicPolicy(is_all_managed=True, at=places))).drift
+        assert problem.at == expected
+
+
 @pytest.mark.parametrize(
     ("topic", "cluster", "reason"),
     [

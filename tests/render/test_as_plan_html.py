@@ -130,6 +130,27 @@ def test_a_stage_is_drawn_when_it_runs_and_its_area_is_its_bytes() -> None:
     assert len({label.text for label in drawn.labels}) == len(drawn.labels)
 
 
+def test_a_stage_that_copies_for_several_reasons_shows_each_with_its_bytes() -> None:
+    reasons = (Reason.DRAINING, Reason.RACKS, Reason.DRAINING, Reason.REPLICATION_FACTOR, Reason.LEADERS)
+    moves = tuple(
+        Move(TopicPartition("t", number), (1,), (2,), size << 20, reason)
+        for number, (reason, size) in enumerate(zip(reasons, (300, 100, 100, 400, 0), strict=True))
+    )
+    plan = replace(sample_plan(), stages=(ReassignStage(1, moves, None, 9),), topic_changes=())
+    drawn = timeline(stages(plan))
+    assert drawn is not None
+    assert [(block.kind, block.words.partition("; ")[2]) for block in drawn.blocks] == [
+        ("repair", "repairs 100.0 MiB"),
+        ("drain", "draining 400.0 MiB"),
+        ("factor", "replication factor 400.0 MiB"),
+    ]
+    assert [kind for kind, _ in drawn.kinds] == ["repair", "drain", "factor"]
+    low, middle, high = drawn.blocks
+    assert middle.height == pytest.approx(high.height, abs=0.02) == pytest.approx(4 * low.height, abs=0.1)
+    assert low.y + low.height == pytest.approx(drawn.floor)
+    assert (middle.y + middle.height, high.y + high.height) == pytest.approx((low.y, middle.y))
+
+
 def test_without_any_time_there_is_no_timeline() -> None:
     assert timeline(stages(replace(sample_plan(), stages=sample_plan().stages[:1]))) is None
     assert timeline(()) is None

@@ -69,6 +69,13 @@ def test_the_fullest_disk_is_a_log_dir_where_these_are_known() -> None:
     assert "\x1b" not in as_text.plan(strange)
 
 
+def test_only_what_is_declared_is_said_to_match() -> None:
+    empty = _plan(stages=())
+    assert as_text.no_changes(empty, as_text.Matched(1, 3)) == "No changes. 1 topic, 3 partitions match.\n"
+    told = as_text.no_changes(empty, as_text.Matched(0, 0, 1))
+    assert told == "No changes. 0 topics, 0 partitions match; 1 topic not declared.\n"
+
+
 def test_a_plan_without_stages_says_no_changes() -> None:
     assert as_text.plan(replace(sample_plan(), stages=(), warnings=(), violations=())) == "No changes.\n"
 
