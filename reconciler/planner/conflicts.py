@@ -1,8 +1,9 @@
 """Why a partition cannot be placed: the smallest set of rules that cannot hold together, each with its line."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 from reconciler.diff.rules import NO_RACK, TopicRules
@@ -17,13 +18,39 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One rule in words; `bars` says which brokers it keeps out, the other two are demands on the whole set."""
+    """One rule in words; `bars` says which brokers it keeps out, the other two are demands on the whole set.
+
+    `state` is that of the brokers that are kept out for their state.
+    """
 
     words: str
     cure: str
     bars: Callable[[int], bool] = lambda _: False
     is_strict: bool = False
     leader_racks: frozenset[str] | None = None
+    state: "_State | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Brokers [ids, sorted] in one state, with the line of each where it was written, in words; `cure` takes a name."""
+
+    at: Mapping[int, Location | None]
+    word: str
+    cure: str
+
+    def rule(self, named: Collection[int], wanted: str = "one") -> _Rule:
+        """Return what is told of the named brokers, `wanted` of which have to be in another state."""
+        cure = self.cure.format(f"{wanted} of them" if len(named) > 1 else _listed(named))
+        return _Rule(
+            self._words({b: self.at[b] for b in sorted(named)}), cure, frozenset(named).__contains__, state=self
+        )
+
+    def _words(self, places: Mapping[int, Location | None]) -> str:
+        first, *others = dict.fromkeys(places.values())
+        if not others:
+            return f"{_listed(places)} {'is' if len(places) == 1 else 'are'} {self.word}{_at(first)}"
+        return f"brokers {', '.join(f'{broker_id}{_at(at)}' for broker_id, at in places.items())} are {self.word}"
 
 
 def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Problem]:
@@ -97,6 +124,7 @@ def _explained(desired: Desired, observed: Cluster, slot: Slot) -> tuple[str, Lo
         return f"assignment names {_listed(slot.fixed)}{_at(at)}, but {told}. Change one of them.", at
     causes = _smallest_conflict(observed, slot, rules)
     at = declared.where("replicationFactor") if declared else None
+    causes = _only_needed(observed, slot, causes)
     wanted = len(slot.fixed) + slot.need
     factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
@@ -111,6 +139,46 @@ def _smallest_conflict(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) ->
             if not _can_place(observed, slot, chosen):
                 return chosen
     return ()
+
+
+def _only_needed(observed: Cluster, slot: Slot, causes: Sequence[_Rule]) -> Sequence[_Rule]:
+    """Return the causes without the brokers that have no part in the conflict.
+
+    These are brokers that another cause bars as well, and racks whose brokers could be let in without any use.
+    """
+    kept = list(causes)
+    for place, cause in enumerate(causes):
+        if cause.state is None:
+            continue
+        others = [*kept[:place], *kept[place + 1 :]]
+        own = [b for b in cause.state.at if b not in slot.fixed and not any(other.bars(b) for other in others)]
+        by_rack: dict[str, list[int]] = {}
+        for broker_id in own:
+            by_rack.setdefault(observed.brokers[broker_id].rack or NO_RACK, []).append(broker_id)
+        conflicting = partial(_is_conflict, observed, slot, others, cause.state)
+        named = [b for rack, there in by_rack.items() if _is_needed(rack, by_rack, conflicting) for b in there]
+        named = named if conflicting(named) else own
+        firsts = (there[0] for there in by_rack.values())
+        is_one_enough = any(not conflicting([b for b in named if b != first]) for first in firsts)
+        kept[place] = cause.state.rule(named, "one" if is_one_enough else "more than one")
+    return kept
+
+
+def _is_conflict(
+    observed: Cluster, slot: Slot, others: Sequence[_Rule], state: _State, broker_ids: Collection[int]
+) -> bool:
+    rules = [*others, state.rule(broker_ids)] if broker_ids else others
+    return not _can_place(observed, slot, rules)
+
+
+def _is_needed(rack: str, by_rack: Mapping[str, Sequence[int]], conflicting: Callable[[Collection[int]], bool]) -> bool:
+    """Whether a rack's brokers have a part in the conflict: what stays of it without other racks, hangs on them."""
+    left = dict(by_rack)
+    for other in [*(each for each in by_rack if each != rack), rack]:
+        there = left.pop(other)
+        if not conflicting([b for each in left.values() for b in each]):
+            left[other] = there
+    return rack in left
 
 
 def _can_place(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) -> bool:
@@ -138,7 +206,8 @@ def _can_place(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) -> bool:
 
 def _wrong_fixed(slot: Slot, rules: Sequence[_Rule]) -> Sequence[_Rule]:
     """Return the rules that an explicit assignment breaks."""
-    wrong = [rule for rule in rules if any(rule.bars(replica) for replica in slot.fixed)]
+    barring = ((rule, [replica for replica in slot.fixed if rule.bars(replica)]) for rule in rules)
+    wrong = [rule.state.rule(barred) if rule.state else rule for rule, barred in barring if barred]
     if slot.rules.spread is Spread.STRICT and slot.rules.rack_excess(slot.fixed):
         wrong += [rule for rule in rules if rule.is_strict]
     leaders = next((rule for rule in rules if rule.leader_racks is not None), None)
@@ -157,18 +226,17 @@ def _rules(desired: Desired, observed: Cluster, slot: Slot) -> list[_Rule]:
 def _broker_rules(desired: Desired, observed: Cluster, slot: Slot) -> Iterator[_Rule]:
     registered = [*observed.brokers, *(replica for replica in slot.fixed if replica not in observed.brokers)]
     words = {
-        BrokerState.DRAINING: ("declared draining", "keep one of them active"),
-        BrokerState.ABSENT: ("declared absent", "declare one of them active"),
-        BrokerState.CORDONED: ("cordoned", "uncordon one of them"),
+        BrokerState.DRAINING: ("declared draining", "keep {} active"),
+        BrokerState.ABSENT: ("declared absent", "declare {} active"),
+        BrokerState.CORDONED: ("cordoned", "uncordon {}"),
     }
     for state, (word, cure) in words.items():
         found = [b for b in registered if desired.cluster.broker(b).state is state and not _stays(slot, b, state)]
         if found:
-            at = desired.cluster.broker(found[0]).at
-            yield _Rule(f"{_listed(found)} {_verb(found)} {word}{_at(at)}", cure, frozenset(found).__contains__)
+            yield _State({b: desired.cluster.broker(b).at for b in found}, word, cure).rule(found)
     dead = [broker_id for broker_id in registered if not observed.is_alive(broker_id)]
     if dead:
-        yield _Rule(f"{_listed(dead)} {_verb(dead)} not alive", "start one of them", frozenset(dead).__contains__)
+        yield _State(dict.fromkeys(dead), "not alive", "start {}").rule(dead)
 
 
 def _stays(slot: Slot, broker_id: int, state: BrokerState) -> bool:
@@ -204,13 +272,9 @@ def _at(place: Location | None) -> str:
     return f" ({place})" if place else ""
 
 
-def _listed(broker_ids: Sequence[int]) -> str:
+def _listed(broker_ids: Collection[int]) -> str:
     return f"broker{'s' if len(broker_ids) > 1 else ''} {_numbers(broker_ids)}"
 
 
 def _numbers(broker_ids: Iterable[int]) -> str:
     return ", ".join(str(broker_id) for broker_id in sorted(broker_ids))
-
-
-def _verb(broker_ids: Sequence[int]) -> str:
-    return "is" if len(broker_ids) == 1 else "are"

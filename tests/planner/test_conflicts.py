@@ -102,7 +102,7 @@ def test_a_rack_that_leaves_does_loosen_it() -> None:
 def test_a_cordoned_broker_takes_nothing_new() -> None:
     cordoned = {b: DesiredBroker(b, BrokerState.CORDONED, at=Location("cluster.yaml", b)) for b in (4, 5)}
     text = _refusal([1, 2, 3], _topic(factor=4), cordoned)
-    assert "brokers 4, 5 are cordoned" in text
+    assert "brokers 4 (cluster.yaml:4), 5 (cluster.yaml:5) are cordoned" in text
 
 
 def test_an_assignment_to_a_draining_broker() -> None:
@@ -177,3 +177,34 @@ def test_topics_that_the_same_lines_put_into_conflict_share_one_problem() -> Non
     assert {problem.at for problem in refusal.value.problems} == {PLACES["replicationFactor"]}
     assert told[0].endswith("or add brokers. The same holds for b, c.")
     assert "The same" not in told[1]
+
+
+def test_a_broker_that_another_rule_bars_already_is_not_named_and_the_cure_names_the_one_that_helps() -> None:
+    states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 4)}
+    placement = Placement(racks_only=frozenset({"a"}), racks_spread=Spread.IGNORE)
+    text = _refusal([1, 3], _topic(placement, factor=2), states)
+    assert "broker 2 is declared draining (cluster.yaml:12), racks.only names a" in text
+    assert "keep broker 2 active" in text
+    assert "broker 4" not in text
+    assert "cluster.yaml:14" not in text
+
+
+def test_every_broker_of_the_conflict_is_named_with_its_own_line_and_how_many_are_wanted() -> None:
+    states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 4, 5)}
+    text = _refusal([1, 3], _topic(factor=3), states)
+    assert "brokers 2 (cluster.yaml:12), 4 (cluster.yaml:14), 5 (cluster.yaml:15) are declared draining. " in text
+    assert "keep one of them active" in text
+    assert "keep more than one of them active" in _refusal([1, 3], _topic(factor=4), states)
+
+
+def test_a_rack_whose_brokers_do_not_matter_is_not_named() -> None:
+    strict = _topic(Placement(racks_spread=Spread.STRICT), factor=3)
+    text = _refusal([1, 3, 5], strict, dead=[2, 5])
+    assert "broker 5 is not alive" in text
+    assert "start broker 5" in text
+
+
+def test_of_an_assignment_only_the_brokers_that_it_names_are_told() -> None:
+    states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 5)}
+    text = _refusal([1, 3], _topic(Placement(assignment=((1, 5),)), factor=2), states)
+    assert "but broker 5 is declared draining (cluster.yaml:15). Change one of them." in text
