@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.desired import Balance, BalanceTarget, Off, Within
+from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
 from reconciler.planner.demand import Bench, Demand
 from reconciler.planner.evenness import band, eligible_brokers, imbalance
 from reconciler.planner.levels import Shares, evened
 from reconciler.planner.rows import Bools, Ints, Rows, classes, free_choices, kinds_of
+
+UNWRITTEN_SPREAD = (
+    "no topic writes placement.racks, but a partition that moves is not spread worse over the racks than now, and a new"
+    " one is spread over them; that forbids more"
+)
 
 
 def tightness_warnings(balance: Balance, demand: Demand, held: Bools, leader: Ints) -> Iterator[Problem]:
@@ -74,10 +79,16 @@ def _forbidding(demand: Demand, bench: Bench) -> str:
     shares = Shares(demand.base, bench.capacity)
     now = _unevenness(picked, shares)
     if _unevenness(without_racks, shares) < now:
-        return "placement.racks forbids more"
+        return "placement.racks forbids more" if _is_spread_asked_for(demand) else UNWRITTEN_SPREAD
     if _unevenness(without_brokers, shares) < now:
         return "placement.brokers, racks.only or a cordoned broker forbids more"
     return "replicas that may not move, or too few of them, forbid more"
+
+
+def _is_spread_asked_for(demand: Demand) -> bool:
+    """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
+    placements = (slot.rules.declared.placement for slot in demand.slots if slot.rules.declared is not None)
+    return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
 
 
 def _unevenness(rows: Rows, shares: Shares) -> int:

@@ -54,6 +54,15 @@ def test_the_rule_that_forbids_a_tighter_balance_is_named() -> None:
     assert problem.message == "replicas per broker end at 3 to 6: placement.racks forbids more"
 
 
+@pytest.mark.parametrize("placement", [Placement(), Placement(brokers_only=frozenset({1, 2, 3, 4}))])
+def test_no_rule_is_blamed_that_nobody_wrote(placement: Placement) -> None:
+    lines = [f"orders-{number}: 1,2,3 size 1" for number in range(6)]
+    observed = small_cluster(*lines, brokers=(1, 2, 3, 4))
+    (problem,) = warnings(observed, DesiredTopic("orders", placement=placement), Balance(replicas=Even()))
+    assert problem.code == "KR803"
+    assert problem.message.startswith("replicas per broker end at 3 to 6: no topic writes placement.racks, but ")
+
+
 def test_numbers_that_cannot_be_added_up_exactly_are_refused_in_a_sentence() -> None:
     observed = small_cluster("orders-0: 1,2,3 size 1", "orders-1: 1,2,3 size 1")
     primes = (999_983, 999_979, 999_961, 999_959, 999_953, 999_931)
