@@ -66,6 +66,13 @@ class Partition:
         return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
 
     @property
+    def lagging(self) -> frozenset[int]:
+        """The replicas out of sync; none where nobody is in sync, as nobody then has more than the others."""
+        if not self.isr or len(self.isr) == len(self.replicas):
+            return frozenset()
+        return frozenset(self.replicas).difference(self.isr)
+
+    @property
     def is_reassigning(self) -> bool:
         """Whether a reassignment is in flight."""
         return bool(self.adding_replicas or self.removing_replicas)

@@ -20,7 +20,7 @@ class Slot:
     """A partition to plan for: its rules, its present replicas (none for a new one) and the bytes of one copy.
 
     `fixed` holds replicas that are decided already: an explicit assignment, or those of a topic nobody declared.
-    `need` is how many more are to be found.
+    `need` is how many more are to be found. `lagging` holds the present replicas that are not in sync.
     """
 
     topic_partition: TopicPartition
@@ -29,6 +29,7 @@ class Slot:
     fixed: tuple[int, ...]
     need: int
     size: int | None
+    lagging: frozenset[int] = frozenset()
 
     @property
     def is_new(self) -> bool:
@@ -109,7 +110,7 @@ def slots_of(
             if slot is None:
                 still.append((key, replicas))
             else:
-                slots.append(slot)
+                slots.append(replace(slot, lagging=lagging) if (lagging := partition.lagging) else slot)
     slots += _new_slots(observed, rules, changes, only)
     return sorted(slots, key=lambda slot: slot.topic_partition), still
 

@@ -86,11 +86,14 @@ def _balanced(demand: Demand, asked: list[Asked]) -> tuple[Rows, Classes, list[P
 def _tie_breaks(demand: Demand, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
-    What is proved has a name.
+    Before leaders, the fewest replicas out of sync stay: a move ends only once all that stay are in sync. What is
+    proved has a name.
     """
     yield ("replicas", _copies(demand)) if demand.is_size_known else ("bytes", _bytes(demand))
     if not isinstance(balance.replicas, Even):
         yield "evenness", Shares(demand.base, demand.bench.capacity)
+    if any(slot.lagging for slot in demand.slots):
+        yield "", _lagging_kept(demand)
     yield "", _leaders_kept(demand)
     if demand.is_new.any():
         yield "", turns(demand.slots, demand.bench)
@@ -103,6 +106,15 @@ def _bytes(demand: Demand) -> HeldCost:
 
 def _copies(demand: Demand) -> HeldCost:
     return HeldCost((~demand.is_new).astype(np.int64), demand.replicas, np.zeros_like(demand.replicas))
+
+
+def _lagging_kept(demand: Demand) -> HeldCost:
+    """Return one for each present replica that is out of sync."""
+    at = np.zeros_like(demand.replicas)
+    for number, slot in enumerate(demand.slots):
+        if slot.lagging:
+            at[number, : len(slot.replicas)] = [replica in slot.lagging for replica in slot.replicas]
+    return HeldCost(np.zeros(len(at), dtype=np.int64), demand.replicas, at)
 
 
 def _leaders_kept(demand: Demand) -> HeldCost:

@@ -45,6 +45,7 @@ def warnings(
         _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
         *_doubtful_log_dirs(disk, limits),
         *_leaderless(moves, situation),
+        _lagging_kept(moves, situation),
     ]
     if limits.disk_use is None:
         found += list(_overfull(disk, sorted(destinations), observed, limits))
@@ -210,10 +211,34 @@ def _leaderless(moves: Sequence[Move], situation: Situation) -> Iterator[Problem
         yield _warning("KR817", message)
 
 
-def some(names: Sequence[str]) -> str:
+def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None:
+    """Return a warning for the moves that keep a replica out of sync where a living one in sync goes."""
+    told = []
+    for move in moves:
+        partition = situation.partition(move.topic_partition)
+        kept = sorted(partition.lagging.intersection(move.to_replicas))
+        gone = sorted(situation.alive.intersection(partition.isr).difference(move.to_replicas))
+        if kept and gone:
+            told.append(f"{move.topic_partition} keeps {_listed(kept)}, drops {_listed(gone)}")
+    if not told:
+        return None
+    count = "1 partition keeps a replica" if len(told) == 1 else f"{len(told)} partitions keep replicas"
+    message = (
+        f"{count} out of sync where one in sync goes ({some(told, '; ')}), as the rules, the fewest bytes or even"
+        " counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for it as long as"
+        " moves.timeout says; see to these brokers first, or plan again once they are in sync"
+    )
+    return _warning("KR829", message)
+
+
+def _listed(broker_ids: Iterable[int]) -> str:
+    return ", ".join(map(str, broker_ids))
+
+
+def some(names: Sequence[str], between: str = ", ") -> str:
     """Return the first few names, and how many more there are."""
-    more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f"{between}and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return between.join(names[:SHOWN]) + more
 
 
 def by_code(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -147,6 +147,18 @@ def test_a_preferred_leader_out_of_sync_is_told_and_not_elected() -> None:
     assert "t-0" in found.warnings[0].message
 
 
+def test_a_replica_out_of_sync_that_stays_while_one_in_sync_goes_is_told() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 isr 1", "t-1: 1,2", "t-2: 1,2 isr 2", "t-3: 1,2,3 isr 2,3", "t-4: 1,2 isr 1")
+    moves = [move(f"t-{number}: 1,2 -> 2") for number in range(3)]
+    moves += [move("t-3: 1,2,3 -> 1,2,4"), move("t-4: 1,2 -> 2,3")]
+    told = [problem.message for problem in staged(observed, moves).warnings if problem.code == "KR829"]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "3 partitions keep replicas out of sync where one in sync goes"
+        " (t-0 keeps 2, drops 1; t-3 keeps 1, drops 3; t-4 keeps 2, drops 1), as"
+    )
+
+
 def test_topics_are_made_first_and_deleted_last() -> None:
     observed = cluster(BROKERS, "a-0: 1,2 size 5", "b-0: 1,2")
     changes: list[TopicChange] = [
