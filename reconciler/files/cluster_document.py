@@ -100,8 +100,9 @@ def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, 
             Location(name, *entry.at),
         )
         if broker.id in brokers:
-            message = f"broker {broker.id} is declared twice, first at {brokers[broker.id].at}"
-            problems.append(Problem("KR110", message, broker.at))
+            first = brokers[broker.id].at
+            message = f"broker {broker.id} is declared twice, first at {first}"
+            problems.append(Problem("KR110", message, broker.at, beside=(first,) if first else ()))
         brokers[broker.id] = broker
     return dict(sorted(brokers.items()))
 

@@ -31,12 +31,16 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding with its stable code (`KR101`), a sentence that says what and what next, and where."""
+    """One finding with its stable code (`KR101`), a sentence that says what and what next, and where.
+
+    `beside`: other places that the sentence names, as `file:line`.
+    """
 
     code: str
     message: str
     at: Location | None = None
     severity: Severity = Severity.ERROR
+    beside: tuple[Location, ...] = ()
 
     def __str__(self) -> str:
         place = f"{self.at.file}:{self.at.line}:{self.at.column}: " if self.at else ""

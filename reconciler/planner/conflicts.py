@@ -63,7 +63,13 @@ def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slo
         words, at = _explained(desired, observed, slot)
         alike.setdefault((words, at), []).append(slot)
     for (words, at), found in alike.items():
-        yield Problem("KR301", f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}", at)
+        message = f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}"
+        declared = found[0].rules.declared
+        places = (
+            *(broker.at for broker in desired.cluster.brokers.values()),
+            *(declared.at.values() if declared else ()),
+        )
+        yield Problem("KR301", message, at, beside=_named(message, places))
 
 
 def unplaceable(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Slot]:
@@ -96,7 +102,7 @@ def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRul
                 f"{finding.topic_partition} may not move: protect names move{_at(protect)}, but {finding.detail}"
                 f"{_at(finding.at)}. Drop one of the two."
             )
-            yield Problem("KR302", message, protect)
+            yield Problem("KR302", message, protect, beside=_named(message, (protect, finding.at)))
 
 
 def _fits(desired: Desired, observed: Cluster, slot: Slot) -> bool:
@@ -266,6 +272,11 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
         where = _at(declared.where("placement.racks.leader"))
         words = f"racks.leader names {', '.join(sorted(placement.racks_leader))}{where}"
         yield _Rule(words, "name more leader racks", leader_racks=placement.racks_leader)
+
+
+def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:
+    """Return which of these places the message names, sorted."""
+    return tuple(sorted({place for place in places if place and f"({place})" in message}))
 
 
 def _at(place: Location | None) -> str:

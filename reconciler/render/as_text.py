@@ -1,5 +1,6 @@
 """Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -126,9 +127,17 @@ def problem_line(problem: Problem, *, root: str = "") -> str:
 
 
 def input_problem(problem: Problem, *, root: str = "") -> str:
-    """Return `file:line:column: message (KR101)`, the form that editors and compilers share."""
+    """Return `file:line:column: message (KR101)`, the form that editors and compilers share.
+
+    Every place is under that root, those that the message names as well.
+    """
     where = f"{place(problem.at, root)}:{problem.at.column}: " if problem.at else ""
-    return f"{visible(where)}{visible(problem.message)} ({problem.code})"
+    message = problem.message
+    if root and problem.beside:
+        shown = {str(at): place(at, root) for at in problem.beside}
+        named = "|".join(re.escape(text) for text in sorted(shown, reverse=True))
+        message = re.sub(rf"(?<![^\s(])(?:{named})(?![^\s).,;])", lambda found: shown[found[0]], message)
+    return f"{visible(where)}{visible(message)} ({problem.code})"
 
 
 def result(ended: RunResult, *, simulated_in: float | None = None) -> str:

@@ -208,3 +208,16 @@ def test_of_an_assignment_only_the_brokers_that_it_names_are_told() -> None:
     states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 5)}
     text = _refusal([1, 3], _topic(Placement(assignment=((1, 5),)), factor=2), states)
     assert "but broker 5 is declared draining (cluster.yaml:15). Change one of them." in text
+
+
+def test_the_places_that_the_sentence_names_stand_beside_it() -> None:
+    held = (1, 3)
+    observed = Cluster(
+        "c",
+        {b: Broker(b, rack) for b, rack in THREE_RACKS.items()},
+        {"orders": Topic("orders", (Partition(0, 1, held, held, sizes=(1, 1)),))},
+    )
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(Desired(DesiredCluster("c", brokers=DRAINING_FIVE), {"orders": _topic(factor=5)}), observed)
+    (problem,) = refusal.value.problems
+    assert problem.beside == (Location("cluster.yaml", 21), Location("topics.yaml", 9))

@@ -205,6 +205,16 @@ def test_an_input_problem_starts_with_its_place() -> None:
     assert as_text.input_problem(problem, root="state") == "state/demo/web.yaml:9:3: unknown key (KR101)"
 
 
+def test_every_place_that_an_input_problem_names_is_under_the_root() -> None:
+    at, beside = Location("demo/web.yaml", 9, 3), (Location("demo/cluster.yaml", 7), Location("demo/web.yaml", 9))
+    message = "factor is 2 (demo/web.yaml:9), broker 4 is draining (demo/cluster.yaml:7), not demo/cluster.yaml:70"
+    told = as_text.input_problem(Problem("KR301", message, at, beside=beside), root="../state")
+    assert told == (
+        "../state/demo/web.yaml:9:3: factor is 2 (../state/demo/web.yaml:9), broker 4 is draining"
+        " (../state/demo/cluster.yaml:7), not demo/cluster.yaml:70 (KR301)"
+    )
+
+
 def test_replicas_on_dead_brokers_are_one_line_whatever_documents_declare_their_topics() -> None:
     dead = [_move(name, (1, 2), (3, 2), Reason.DEAD_BROKER, GIB) for name in ("a", "b")]
     moves = [replace(move, at=Location("t.yaml", line)) for line, move in enumerate(dead, start=1)]
