@@ -85,6 +85,25 @@ class DiskUse:
                 short = max(short, dirs[broker_id].shortfall(step.load))
         return short
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether a step had to pass that did not fit."""
+        return self._yields > 0
+
+    def is_watched(self, step: Step) -> bool:
+        """Whether a destination of the step could be filled too far."""
+        return any(broker_id in self._ceiling or broker_id in self.dirs for broker_id in step.added)
+
+    def net(self, step: Step) -> int:
+        """Return how many bytes more the watched brokers hold once the step has ended; negative: so many less."""
+        taken = sum(step.load for broker_id in step.added if broker_id in self._ceiling or broker_id in self.dirs)
+        freed = (
+            self._freed(step, broker_id)
+            for broker_id in step.removed
+            if broker_id in self._ceiling or broker_id in self.dirs
+        )
+        return taken - sum(freed)
+
     def begin(self, step: Step) -> None:
         """Take the step's copies in."""
         for broker_id in step.added:

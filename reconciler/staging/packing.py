@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heapify, heappop, heappush
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
+from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Caps, Load, Weights, Work, caps
 
@@ -86,8 +87,25 @@ def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) ->
     is_small = sum(len(chain) for chain in chains) <= MOST_TRIED_AT_EVERY_PACE
     paces = PACES if is_small else (ORDINARY,)
     bytes_a_stage = SECONDS_A_STAGE * (policy.throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND)
-    tried = (_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces)
+    tried = [_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces]
+    if all(packed.disk.excess and packed.disk.is_forced for packed in tried):
+        tried += _in_safe_order(chains, policy, disk)
     return min(tried, key=lambda packed: packed.rating(bytes_a_stage))
+
+
+def _in_safe_order(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Iterator[Packed]:
+    """Yield the packing in an order that overfills no disk, if one is found."""
+    steps, following, firsts = _ranked(chains)
+    order = safe_order(steps, following, firsts, disk)
+    if order is not None:
+        after = disk.copy()
+        loads = list(loads_in_order(steps, following, order, policy, after))
+        stages = tuple(PackedStage(_sorted(steps[rank] for rank in load.placed), load.longest) for load in loads)
+        yield Packed(stages, after)
+
+
+def _sorted(steps: Iterable[Step]) -> tuple[Step, ...]:
+    return tuple(sorted(steps, key=lambda step: step.move.topic_partition))
 
 
 class _Packer:
@@ -143,7 +161,7 @@ class _Packer:
             if following is not None:
                 self._make_ready(following)
         longest, self._load = self._load.longest, Load()
-        return PackedStage(tuple(sorted(steps, key=lambda step: step.move.topic_partition)), longest)
+        return PackedStage(_sorted(steps), longest)
 
     def _make_ready(self, rank: int) -> None:
         step = self._steps[rank]

@@ -1,0 +1,116 @@
+"""An order of steps in which no disk is overfilled, by a search that counts bound: for where packing is stuck."""
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.desired import MovePolicy
+from reconciler.staging.disk import DiskUse
+from reconciler.staging.step import Step, Urgency
+from reconciler.staging.work import Load, Work, caps
+
+# Longer runs are not searched, and no search asks more often whether a step fits: less than a second on one core.
+MOST_STEPS, MOST_ASKED = 300, 100_000
+
+Rank = int
+Following = Sequence[Rank | None]
+"""The step after each in its partition's chain, by rank."""
+
+
+def safe_order(
+    steps: Sequence[Step], following: Following, firsts: Sequence[Rank], disk: DiskUse
+) -> tuple[Rank, ...] | None:
+    """Return all steps by rank, one after the other, so that each fits as it begins; None where no order was found.
+
+    Whatever fits at once fits one after the other, so a search over single steps misses nothing but what the count cuts
+    off; with several log dirs to a broker, where the order decides which dir a replica goes to, it may miss more.
+    """
+    return _Search(steps, following, disk).found(firsts) if 0 < len(steps) <= MOST_STEPS else None
+
+
+def loads_in_order(
+    steps: Sequence[Step], following: Following, order: Sequence[Rank], policy: MovePolicy, disk: DiskUse
+) -> Iterator[Load]:
+    """Yield what each stage takes on: the steps in that order, as many at once as limits and disks allow."""
+    limits = caps(Work(steps), policy.per_broker, 1)
+    load = Load()
+    waiting: set[Rank | None] = set()
+    for rank in order:
+        step = steps[rank]
+        is_alike = not load.placed or steps[load.placed[0]].is_handover == step.is_handover
+        is_room = len(load.placed) < policy.per_stage and load.has_room_for(step, limits)
+        if load.placed and not (is_alike and is_room and rank not in waiting and not disk.shortfall(step)):
+            disk.end([steps[placed] for placed in load.placed])
+            yield load
+            load, waiting = Load(), set()
+        load.place(rank, step)
+        disk.begin(step)
+        waiting.add(following[rank])
+    disk.end([steps[placed] for placed in load.placed])
+    yield load
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Steps that are done, as bits by rank, those that are ready, in the order in which they are tried, the disks."""
+
+    done: int
+    ready: tuple[Rank, ...]
+    disk: DiskUse
+
+
+class _Search:
+    """Depth first: the most urgent steps first, and of these what frees the most; what failed is not tried again."""
+
+    def __init__(self, steps: Sequence[Step], following: Following, disk: DiskUse) -> None:
+        self._steps = steps
+        self._following = following
+        self._disk = disk
+        handovers_first = steps[0].urgency >= Urgency.REPAIRED
+        self._key = [
+            (not (handovers_first and step.is_handover), step.urgency, disk.net(step), rank)
+            for rank, step in enumerate(steps)
+        ]
+        self._failed: set[int] = set()
+        self._left = MOST_ASKED
+
+    def found(self, firsts: Sequence[Rank]) -> tuple[Rank, ...] | None:
+        order: list[Rank] = []
+        state = _State(0, tuple(sorted(firsts, key=self._key.__getitem__)), self._disk)
+        path = [(state, self._choices(state))]
+        while state.ready:
+            rank = next(path[-1][1], None)
+            if rank is not None:
+                order.append(rank)
+                state = self._after(state, rank)
+                path.append((state, self._choices(state)))
+            elif order:
+                self._failed.add(state.done)
+                path.pop()
+                order.pop()
+                state = path[-1][0]
+            else:
+                return None
+        return tuple(order)
+
+    def _choices(self, state: _State) -> Iterator[Rank]:
+        """Yield the steps that fit, up to one that takes room from no other: what works without it works after it."""
+        for rank in state.ready:
+            self._left -= 1
+            if self._left < 0:
+                return
+            step = self._steps[rank]
+            if not state.disk.shortfall(step):
+                if state.done | 1 << rank not in self._failed:
+                    yield rank
+                if not state.disk.is_watched(step):
+                    return
+
+    def _after(self, state: _State, rank: Rank) -> _State:
+        step, following, disk = self._steps[rank], self._following[rank], state.disk.copy()
+        disk.begin(step)
+        disk.end([step])
+        ready = [other for other in state.ready if other != rank]
+        if following is not None:
+            insort(ready, following, key=self._key.__getitem__)
+        return _State(state.done | 1 << rank, tuple(ready), disk)
