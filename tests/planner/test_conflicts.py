@@ -189,6 +189,12 @@ def test_a_broker_that_another_rule_bars_already_is_not_named_and_the_cure_names
     assert "cluster.yaml:14" not in text
 
 
+def test_a_broker_barred_already_is_not_named_though_its_neighbour_in_the_rack_is() -> None:
+    states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (3, 4)}
+    text = _refusal([1, 3], _topic(Placement(brokers_only=frozenset({1, 3})), factor=2), states)
+    assert "broker 3 is declared draining (cluster.yaml:13), brokers.only names 1, 3" in text
+
+
 def test_every_broker_of_the_conflict_is_named_with_its_own_line_and_how_many_are_wanted() -> None:
     states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 4, 5)}
     text = _refusal([1, 3], _topic(factor=3), states)

@@ -47,6 +47,22 @@ TRAP_OF_TWO_REPLICAS = Case(
     sizes=[25, 25, 30, 5, 10],
     beside={1: 10, 2: 0, 3: 0},
 )
+BACK_AND_FORTH = Case(
+    before=[(2,), (3,), (2,), (1,), (3,), (3,)],
+    after=[(3,), (2,), (1,), (2,), (1,), (1,)],
+    sizes=[30, 30, 20, 30, 20, 15],
+    beside={1: 20, 2: 10, 3: 20},
+)
+BACK_AND_FORTH_OF_TWO_REPLICAS = Case(
+    before=[(2, 1), (2, 3), (1, 3), (3, 2), (1, 3)],
+    after=[(1, 3), (1, 2), (3, 2), (1, 2), (3, 2)],
+    sizes=[30, 30, 5, 10, 20],
+    beside={1: 0, 2: 0, 3: 0},
+)
+TRAP_BESIDE_ROOM = Case(
+    [*TRAP.before, (4, 5)], [*TRAP.after, (6, 7)], [*TRAP.sizes, 1], {**TRAP.beside, 4: 0, 5: 0, 6: 0, 7: 0}
+)
+CASES = [TRAP, TRAP_OF_TWO_REPLICAS, BACK_AND_FORTH, BACK_AND_FORTH_OF_TWO_REPLICAS, TRAP_BESIDE_ROOM]
 DEADLOCK = Case(before=[(1,), (2,)], after=[(2,), (1,)], sizes=[50, 40], beside={})
 
 
@@ -96,6 +112,7 @@ def overfilled(case: Case, found: Staging) -> list[str]:
         if not isinstance(stage, ReassignStage):
             continue
         held, taken = case.held(lists), Counter[int]()
+        assert len({one.topic_partition for one in stage.moves}) == len(stage.moves)
         for one in stage.moves:
             number = one.topic_partition.partition
             assert one.from_replicas == lists[number]
@@ -118,7 +135,7 @@ def drawn(seed: int) -> Case | None:
     return case if is_possible else None
 
 
-@pytest.mark.parametrize("case", [TRAP, TRAP_OF_TWO_REPLICAS])
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("per_broker", [1, 10])
 def test_an_order_that_greedy_packing_misses_is_found(
     case: Case, per_broker: int, monkeypatch: pytest.MonkeyPatch

@@ -148,9 +148,17 @@ def test_a_preferred_leader_out_of_sync_is_told_and_not_elected() -> None:
 
 
 def test_a_replica_out_of_sync_that_stays_while_one_in_sync_goes_is_told() -> None:
-    observed = cluster(BROKERS, "t-0: 1,2 isr 1", "t-1: 1,2", "t-2: 1,2 isr 2", "t-3: 1,2,3 isr 2,3", "t-4: 1,2 isr 1")
+    observed = cluster(
+        BROKERS,
+        "t-0: 1,2 isr 1",
+        "t-1: 1,2",
+        "t-2: 1,2 isr 2",
+        "t-3: 1,2,3 isr 2,3",
+        "t-4: 1,2 isr 1",
+        "t-5: 1,2 isr 1",
+    )
     moves = [move(f"t-{number}: 1,2 -> 2") for number in range(3)]
-    moves += [move("t-3: 1,2,3 -> 1,2,4"), move("t-4: 1,2 -> 2,3")]
+    moves += [move("t-3: 1,2,3 -> 1,2,4"), move("t-4: 1,2 -> 2,3"), move("t-5: 1,2 -> 1,2,3")]
     told = [problem.message for problem in staged(observed, moves).warnings if problem.code == "KR829"]
     assert len(told) == 1
     assert told[0].startswith(
