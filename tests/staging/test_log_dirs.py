@@ -2,6 +2,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from helpers.small_cluster import small_cluster
 from helpers.small_runs import admin_of
 from helpers.staging_cases import desired, key, move, rules_of
@@ -15,6 +16,7 @@ from reconciler.model.move import Move, Reason
 from reconciler.model.plan import LogDirUse, Proof, Source
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ReassignStage
+from reconciler.staging import safe_order
 from reconciler.staging.assembly import assemble
 from reconciler.staging.stages import Staging, stage_moves
 
@@ -99,12 +101,18 @@ def test_replicas_of_which_the_wrong_one_could_overfill_a_dir_do_not_come_togeth
     assert apart.foretold_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/a"}}
 
 
-def test_a_large_replica_does_not_come_together_with_a_small_one_of_a_more_urgent_move() -> None:
+def test_a_large_replica_does_not_come_together_with_a_small_one_of_a_more_urgent_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = observed((1, "/d", 30), (1, "/d", 10), (2, "/b", 30), dirs={"/a": (100, 0), "/b": (100, 30)})
-    found = staged(cluster, move("t-0: 1 -> 2", size=30), move("t-1: 1 -> 2", Reason.RACKS, size=10))
-    assert order(found) == [[1], [0]]
-    assert found.log_dirs[2][1] == LogDirUse("/b", 60, 100)
-    assert codes(found) == ["KR413"]
+    moves = [move("t-0: 1 -> 2", size=30), move("t-1: 1 -> 2", Reason.RACKS, size=10)]
+    found = staged(cluster, *moves)
+    assert (order(found), codes(found)) == ([[0], [1]], [])
+    monkeypatch.setattr(safe_order, "MOST_STEPS", 0)
+    by_urgency = staged(cluster, *moves)
+    assert order(by_urgency) == [[1], [0]]
+    assert by_urgency.log_dirs[2][1] == LogDirUse("/b", 60, 100)
+    assert codes(by_urgency) == ["KR413"]
 
 
 def test_a_dir_that_only_another_order_of_arrival_would_overfill_is_a_warning() -> None:
