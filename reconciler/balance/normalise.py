@@ -81,7 +81,7 @@ def _left_out(samples: DataFrame, now: datetime, known: DataFrame | None) -> Dat
     """Mark what does not count whatever stands beside it."""
     is_without_key = _any_of([F.col(name).isNull() for name in ("ts", *KEYS)]) | (F.col("partition") < 0)
     # What is no sample of a partition has been told already.
-    is_incomplete = is_without_key & ~has(Rule.NOT_SPLIT) & ~has(Rule.UNUSED_SERIES)
+    is_incomplete = is_without_key & ~has(Rule.NOT_SPLIT) & ~has(Rule.UNUSED_SERIES) & ~has(Rule.DUPLICATE)
     is_future = F.unix_micros("ts") > F.lit(int(now.timestamp() * MICROS))
     found = [F.col(MARKS), mark(Rule.INCOMPLETE, is_incomplete), mark(Rule.FUTURE, is_future)]
     if known is None:

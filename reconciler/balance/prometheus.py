@@ -2,17 +2,20 @@
 
 Sizes and end offsets are per partition and broker: the largest over the brokers counts, which is the leader's. Bytes in
 and out are per topic and broker only: a topic's sum over brokers is split over its partitions by growth of offsets, of
-sizes where there are none, evenly where none grew, and marked as estimated. Counters begin anew with their broker.
-Where a broker's answer is missing between two that are there, the topic's rate is unknown.
+sizes where there are none, evenly where none grew, and marked as estimated; where growth is unknown, so is the share.
+Counters begin anew with their broker. Where a broker's answer is missing between two that are there, the topic's rate
+is unknown. What several files or several names tell of one thing and moment counts once: as the file that was written
+last tells it, of equally old ones the larger. Ranges include both ends, so exports of two in a row share a moment.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
-from reconciler.balance.marks import MARKS, mark, marks
+from reconciler.balance.marks import MARKS, has, mark, marks
 from reconciler.balance.schemas import RATES, SAMPLES
 from reconciler.model.load_report import Rule
 
@@ -36,11 +39,16 @@ _TOPIC = ("cluster", "topic")
 def prometheus_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
     """Return a sample for each partition and moment, of the named cluster or else of the one a label names."""
     series = spark.read.schema(_ANSWER).json(list(paths), multiLine=True, mode="FAILFAST").transform(_series)
-    points = series.transform(_points)
-    logs = points.transform(_logs).transform(_shares)
-    rates = points.transform(_rates).transform(_of_topics)
-    unused = series.where(~_is_used()).transform(_left_unused)
-    samples = logs.join(rates, on=[*_TOPIC, "ts"], how="full").transform(_split).unionByName(unused)
+    points = series.transform(_points).transform(_told_once)
+    once = points.where(~has(Rule.DUPLICATE))
+    logs = once.transform(_logs).transform(_shares)
+    rates = once.transform(_rates).transform(_of_topics)
+    samples = logs.join(rates, on=[*_TOPIC, "ts"], how="full").transform(_split)
+    counted = (
+        points.where(has(Rule.DUPLICATE)).transform(_repeated),
+        series.where(~_is_used()).transform(_left_unused),
+    )
+    samples = reduce(DataFrame.unionByName, counted, samples)
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
@@ -96,6 +104,16 @@ def _points(series: DataFrame) -> DataFrame:
     )
 
 
+def _told_once(points: DataFrame) -> DataFrame:
+    """Mark all but one of the values that tell the same of the same moment; the partition is that of logs only."""
+    same = Window.partitionBy(*_TOPIC, "partition", "broker", "log", "rate", "is_counter", "ts")
+    best = same.orderBy(*(F.col(name).desc_nulls_last() for name in ("written_at", "value", MARKS)))
+    is_repeated = F.col("ts").isNotNull() & (F.row_number().over(best) > 1)
+    return points.withColumn("partition", F.when(F.col("log").isNotNull(), F.col("partition"))).withColumn(
+        MARKS, marks(F.col(MARKS), mark(Rule.DUPLICATE, is_repeated))
+    )
+
+
 def _logs(points: DataFrame) -> DataFrame:
     """One row for each partition and moment: the largest size and end offset over the brokers."""
     return (
@@ -126,7 +144,9 @@ def _growth(name: str, before: Column) -> Column:
 
 
 def _size_growth(in_time: WindowSpec) -> Column:
-    return F.greatest(F.col("size_bytes") - F.lag("size_bytes").over(in_time), F.lit(0))
+    """Return how much the size grew, 0 where it fell; unknown without a size before."""
+    grown = F.col("size_bytes") - F.lag("size_bytes").over(in_time)
+    return F.when(grown < 0, F.lit(0)).otherwise(grown)
 
 
 def _rates(points: DataFrame) -> DataFrame:
@@ -205,6 +225,14 @@ def _split(joined: DataFrame) -> DataFrame:
 
 
 _FIRST = Window.partitionBy(*_TOPIC, "ts").orderBy("partition")
+
+
+def _repeated(points: DataFrame) -> DataFrame:
+    """One row for each partition, or topic, and moment of which something was told again: it is only counted."""
+    keys = (*_TOPIC, "partition", "ts")
+    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name not in keys]
+    again = points.groupBy(*keys).agg(F.max("written_at").alias("written_at"), F.bit_or(MARKS).alias(MARKS))
+    return again.select(*keys, *nothing, "written_at", MARKS)
 
 
 def _left_unused(series: DataFrame) -> DataFrame:
