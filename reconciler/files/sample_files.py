@@ -21,6 +21,8 @@ NEEDED = ("ts", "topic", "partition")
 MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
 COLUMNS = (*NEEDED, "cluster", *MEASURES)
+# What no replica sample has: a file with one of them holds samples of partitions, whatever other columns it has.
+_OF_PARTITIONS = frozenset(MEASURES) - {"size_bytes"}
 _HEAD_BYTES = 1 << 16
 _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal", "string", "large_string")
@@ -72,8 +74,8 @@ class SampleFile:
 
     @property
     def has_replicas(self) -> bool:
-        """Whether it holds replica samples: what log dirs of brokers hold."""
-        return "broker" in self.names
+        """Whether it holds replica samples: what log dirs of brokers hold. Samples with rates are a partition's."""
+        return "broker" in self.names and self.names.isdisjoint(_OF_PARTITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,8 @@ def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
 def _unused_columns(files: Iterable[SampleFile]) -> list[str]:
     unused: dict[str, str] = {}
     for file in files:
-        for name in sorted(set(dict(file.columns)) - set(COLUMNS) - set(REPLICA_ONLY)):
+        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS}
+        for name in sorted(set(dict(file.columns)) - used):
             unused.setdefault(name, file.path)
     return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]
 

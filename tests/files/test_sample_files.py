@@ -98,6 +98,21 @@ def test_each_kind_is_told_by_how_it_begins_and_what_is_hidden_is_not_looked_at(
     assert found.notes == (f"{tmp_path / 'note.txt'}: not a kind of file that holds samples; passed over",)
 
 
+@pytest.mark.parametrize("measure", ["bytes_in", "bytes_out", "messages_in", "end_offset"])
+def test_samples_with_rates_or_offsets_are_of_partitions_and_their_broker_is_a_column_not_used(
+    tmp_path: Path, measure: str
+) -> None:
+    (tmp_path / "a.csv").write_text(f"ts,topic,partition,broker,log_dir,size_bytes,{measure}\n")
+    (tmp_path / "b.jsonl").write_text(json.dumps({"ts": 1, "topic": "t", "partition": 0, "broker": 1, measure: 1}))
+    (tmp_path / "c.csv").write_text("ts,topic,partition,broker,log_dir,size_bytes\n")
+    found = find_sample_files([str(tmp_path)])
+    assert [file.has_replicas for file in found.files] == [False, False, True]
+    assert [file.may_stand_alone for file in found.files] == [measure == "bytes_in"] * 2 + [False]
+    assert found.notes == tuple(
+        f"{tmp_path / 'a.csv'}: the column {name} is none of a sample's; not used" for name in ("broker", "log_dir")
+    )
+
+
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for text in ("one", "two"):
