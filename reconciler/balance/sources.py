@@ -4,6 +4,7 @@ Schemas are given, never inferred: a file is read by the columns that its own he
 sample's type. What a text does not tell stays unknown and is marked.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 from pyspark.sql.types import (
     BooleanType,
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -41,11 +43,15 @@ _IN_PARQUET: dict[str, DataType] = {
     "uint16": IntegerType(),
     "uint32": LongType(),
     "int64": LongType(),
+    "uint64": DecimalType(20, 0),
     "float": FloatType(),
     "double": DoubleType(),
 }
+_DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
 _SECONDS = r"^\d{9,11}([.]\d+)?$"
 _MILLISECONDS = r"^\d{12,14}$"
+# Spark would take a time without its day for one of today.
+_DATED = r"^\d{4}-"
 
 
 def read_samples(
@@ -100,25 +106,31 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
     elif first.kind is Kind.CSV:
-        raw = reader.csv(paths, header=True, enforceSchema=bool(first.columns))
+        # A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash.
+        raw = reader.csv(paths, header=True, escape='"', enforceSchema=bool(first.columns))
     else:
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
-    written = raw.select(*schema.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
-    return _converted(written, schema, target)
+    wanted = StructType([field for field in schema.fields if field.name in target.names])
+    written = raw.select(*wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    return _converted(written, wanted, target)
 
 
 def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
-    """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header."""
+    """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header.
+
+    A column of a CSV that no sample has is there, for its place, but under a name that means nothing.
+    """
+    wanted = set(target.fieldNames())
     if file.kind is Kind.CSV and file.columns:
-        columns = [StructField(name, StringType()) for name in dict(file.columns)]
+        names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
+        columns = [StructField(name, StringType()) for name in names]
     elif file.kind is Kind.PARQUET and not file.columns:
         # A URI, which nobody has looked at: its columns must have the types of a sample.
         columns = list(target.fields)
     elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
-        wanted = set(target.fieldNames())
         columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
@@ -129,6 +141,8 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
 def _parquet_type(found: str) -> DataType:
     if found.startswith("timestamp"):
         return TimestampType()
+    if decimal := _DECIMAL.fullmatch(found):
+        return DecimalType(int(decimal[1]), int(decimal[2]))
     return _IN_PARQUET.get(found, StringType())
 
 
@@ -169,7 +183,7 @@ def _moment(text: Column) -> Column:
         .when(text.rlike(_MILLISECONDS), text.try_cast("decimal(20,6)") * 1_000)
         .try_cast("bigint")
     )
-    return F.coalesce(F.timestamp_micros(micros), F.when(~text.rlike(r"^[\d.]+$"), text.try_cast("timestamp")))
+    return F.coalesce(F.timestamp_micros(micros), F.when(text.rlike(_DATED), text.try_cast("timestamp")))
 
 
 def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFrame:

@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -25,7 +25,7 @@ COLUMNS = (*NEEDED, "cluster", *MEASURES)
 _OF_PARTITIONS = frozenset(MEASURES) - {"size_bytes"}
 _HEAD_BYTES = 1 << 16
 _TIMES = ("timestamp", "string", "large_string", "int")
-_NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal", "string", "large_string")
+_NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -170,7 +170,7 @@ def _looked_at(path: Path, root: Path) -> SampleFile:
     return file
 
 
-def _parquet_columns(path: Path) -> Iterator[tuple[str, str]]:
+def _parquet_columns(path: Path) -> list[tuple[str, str]]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
@@ -181,18 +181,27 @@ def _parquet_columns(path: Path) -> Iterator[tuple[str, str]]:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError, ValueError) as error:
         raise _Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
-    return ((field.name, str(field.type)) for field in schema)
+    # A column in which nothing was ever known has no type: it is as if it were not there.
+    columns = [(field.name, str(field.type)) for field in schema if str(field.type) != "null"]
+    for name in (*COLUMNS, *REPLICA_ONLY):
+        _refuse_twice(name, [found for found, _ in columns if found.lower() == name])
+    return columns
 
 
 def _csv_header(path: Path) -> list[str]:
     head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff")
-    header = next(csv.reader(io.StringIO(head)), [])
+    header = [name.strip() for name in next(csv.reader(io.StringIO(head)), [])]
     if not header:
         raise _Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise _Wrong(WRONG_COLUMNS, f"names the column {repeated[0]} twice")
-    return [name.strip() for name in header]
+    for name in (*COLUMNS, *REPLICA_ONLY):
+        _refuse_twice(name, [found for found in header if found == name])
+    return header
+
+
+def _refuse_twice(name: str, spelt: list[str]) -> None:
+    if len(spelt) > 1:
+        others = f", as {' and as '.join(spelt)}: Spark takes them for one" if len(set(spelt)) > 1 else ""
+        raise _Wrong(WRONG_COLUMNS, f"names the column {name} twice{others}")
 
 
 def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
@@ -259,7 +268,8 @@ def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
         return "a timestamp, an ISO 8601 text, or seconds or milliseconds since 1970", _TIMES
     if name in {"cluster", "topic"}:
         return "a text", _TEXTS
-    return ("a number", _NUMBERS) if name in {"partition", *MEASURES} else None
+    number = "a number: whole, a float of 32 or 64 bits, a decimal of up to 38 digits, or a text that is one"
+    return (number, _NUMBERS) if name in {"partition", *MEASURES} else None
 
 
 def _unused_columns(files: Iterable[SampleFile]) -> list[str]:

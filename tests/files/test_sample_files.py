@@ -25,6 +25,7 @@ def _refused(path: Path) -> list[str]:
         ("a.csv", "ts,topic\n", "a.csv: has no column partition; samples need ts, topic, partition; it has topic, ts"),
         ("a.csv", "ts,topic,partition,byte_in\n", "has no column bytes_in, but byte_in: did you mean bytes_in?"),
         ("a.csv", "ts,ts,topic,partition\n", "names the column ts twice"),
+        ("a.csv", "ts,topic,partition, topic\n", "names the column topic twice"),
         ("a.jsonl", "hello\n", "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot"),
         ("a.json", '{"status": "error", "errorType": "bad"}', "is neither"),
         ("a.json", '{"status":"error","errorType":"bad","data":{}}', "is an error that Prometheus answered"),
@@ -59,6 +60,10 @@ def test_every_wrong_file_is_told_at_once(tmp_path: Path) -> None:
         ("ts", pa.timestamp("ns"), "has times in nanoseconds"),
         ("topic", pa.int64(), "has the column topic as int64; it must be a text"),
         ("bytes_in", pa.bool_(), "has the column bytes_in as bool; it must be a number"),
+        ("bytes_in", pa.float16(), "has the column bytes_in as halffloat; it must be a number"),
+        ("bytes_in", pa.decimal256(50, 2), "has the column bytes_in as decimal256(50, 2); it must be a number"),
+        ("Topic", pa.string(), "names the column topic twice, as topic and as Topic: Spark takes them for one"),
+        ("ts", pa.null(), "has no column ts"),
     ],
 )
 def test_a_parquet_column_of_the_wrong_type_is_refused(
