@@ -39,7 +39,9 @@ def with_days_until_full(figures: DataFrame, *, has_plan: bool) -> DataFrame:
     free = F.coalesce(
         F.col("usable_bytes") - (size - now), F.when(is_whole, F.col("total_bytes") - F.col("size_bytes"))
     )
-    days = F.greatest(F.col("free_bytes"), F.lit(0)) / F.col("growth_bytes_per_day")
+    # `greatest` leaves out what is null, so it alone would call a disk of unknown size full.
+    not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
+    days = not_negative / F.col("growth_bytes_per_day")
     return (
         figures.withColumn("free_bytes", free)
         .drop("usable_bytes")

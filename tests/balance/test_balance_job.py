@@ -1,6 +1,7 @@
 """`balance` from files to report: two clusters, a plan, samples and loads, every form of output."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +15,9 @@ from pyarrow import parquet
 
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
-from reconciler.model.balance_report import BalanceReport, Level, LoadRow, Measure, RateStatistic
-from reconciler.render import as_balance, as_balance_json, as_balance_markdown
+from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow, Measure, RateStatistic
+from reconciler.model.cluster import LogDir
+from reconciler.render import as_balance, as_balance_json, as_balance_markdown, as_html
 from reconciler.workflow.balance import BalanceAsked, make_balance
 from reconciler.workflow.init import write_demo
 from reconciler.workflow.inputs import Inputs
@@ -29,20 +31,28 @@ BUCKETS = 5
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the demo, snapshots of it and of another cluster, samples of both, and a plan."""
+    """Return a folder with the demo, snapshots of it and of another cluster, samples of both, and a plan.
+
+    The other cluster is as Kafka before 3.3 tells it: what its disks hold and have free is not known.
+    """
     home = tmp_path_factory.mktemp("balance")
     write_demo(str(home / "root"))
     snapshot = read_snapshot(home / "root" / "demo" / "snapshot.json")
     few = {name: snapshot.topics[name] for name in sorted(snapshot.topics)[:3]}
     write_snapshot(snapshot, home / "snapshots" / "demo.json")
-    write_snapshot(replace(snapshot, cluster_id="other", topics=few), home / "snapshots" / "far.json")
+    bare = {
+        one: replace(broker, log_dirs=tuple(LogDir(each.path) for each in broker.log_dirs))
+        for one, broker in snapshot.brokers.items()
+    }
+    far = replace(snapshot, cluster_id="other", brokers=bare, topics=few)
+    write_snapshot(far, home / "snapshots" / "far.json")
     random = Random(3)
     rows = [
         Row(
             START + 60 * bucket, name, key.topic, key.partition,
             random.randrange(10**6) / 8, random.randrange(10**6) / 8, None, 1000 * (bucket + 1), None,
         )
-        for name, cluster in (("demo", snapshot), ("far", replace(snapshot, topics=few)))
+        for name, cluster in (("demo", snapshot), ("far", far))
         for key, _ in cluster.partitions()
         for bucket in range(BUCKETS)
     ]  # fmt: skip
@@ -87,6 +97,7 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     assert {row["topic"] for row in of_topics if row["side"] == "after"} == {row.topic for row in demo.topics}
     assert all(row["broker"] is None and row["rack"] is None for row in of_topics)
     assert len(parquet.read_table(folder / "tables" / "evenness")) > 0
+    _assert_no_disk_is_said_to_fill(report, far)
 
     make_loads(Inputs(str(folder / "root")), LoadsAsked(samples, str(folder / "loads"), 60, NOW))
     summed = _balance(folder, loads=str(folder / "loads"))
@@ -99,6 +110,26 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
         assert one.skew(Measure.SIZE) == other.skew(Measure.SIZE)
         assert other.skew(Measure.IN, RateStatistic.P95) is None
         assert other.skew(Measure.IN, RateStatistic.PEAK) is not None
+
+
+def _assert_no_disk_is_said_to_fill(report: BalanceReport, far: ClusterBalance) -> None:
+    """All of it grows, but nothing says where it ends: null in JSON, `-` in tables, no word in the findings."""
+    rows = (far.total, *far.brokers, *far.racks, *far.log_dirs, *far.topics)
+    loads = [row.before for row in rows if row.before is not None and row.before.replicas]
+    assert {row.level for row in rows} == set(Level)
+    assert all((load.growth_bytes_per_day or 0) > 0 for load in loads)
+    assert {(load.total_bytes, load.free_bytes, load.days_until_full) for load in loads} == {(None, None, None)}
+    alone = replace(report, clusters=(far,))
+    told = json.loads(as_balance_json.balance(alone))
+    assert '"daysUntilFull": null' in json.dumps(told)
+    assert not re.search(r'"daysUntilFull": [^n]', json.dumps(told))
+    for shown in (as_balance.balance(alone), as_balance_markdown.balance(alone)):
+        assert "full in" in shown
+        assert "first full" not in shown
+        assert not re.search(r"\b0 s\b|\d days", shown)
+    page = as_html.balance(alone)
+    assert "Until full" in page
+    assert not re.search(r">\s*0 s\s*<|\d days", page)
 
 
 def _assert_alike(rows: dict[tuple[object, ...], LoadRow], sums: dict[tuple[object, ...], LoadRow]) -> None:

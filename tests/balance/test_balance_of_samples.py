@@ -250,6 +250,7 @@ def test_growth_is_the_slope_of_the_sum_and_says_when_a_disk_is_full(spark: "Spa
     assert told[("broker", 3), "before"] == (None, 9_000_000, None)
     assert told[("broker", 3), "after"] == (-10 * a_day, 8_999_000, None)
     assert told[oracle.CLUSTER, "before"] == (110 * a_day, 27_000_000, 170.5)
+    assert told[("topic", "orders"), "before"] == (110 * a_day, None, None)
     assert rows["before", "one", oracle.CLUSTER].in_average is None
 
 
