@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.balance.java import require_java
+from reconciler.balance.signals import signals_end_java
 from reconciler.balance.stderr import without_the_expected_line
 from reconciler.model.problem import ReconcilerError
 
@@ -30,8 +31,8 @@ def spark_session(
     """Yield a session; end it afterwards, unless it was there before.
 
     Without a `master` it is the one that spark-submit or the environment's Spark names, else local[*]. `has_progress`:
-    Spark draws its bar on stderr. Raises ReconcilerError, in one sentence, where Spark or Java is missing or too old,
-    or Spark does not start.
+    Spark draws its bar on stderr. What SIGINT and SIGTERM raise ends Spark at once. Raises ReconcilerError, in one
+    sentence, where Spark or Java is missing or too old, or Spark does not start.
     """
     require_spark()
     from pyspark.sql import SparkSession
@@ -41,12 +42,15 @@ def spark_session(
         return
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         require_java(os.environ)
-    session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
-    session.sparkContext.setLogLevel("ERROR")
-    try:
-        yield session
-    finally:
-        session.stop()
+    with signals_end_java() as signals:
+        session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
+        signals.take()
+        session.sparkContext.setLogLevel("ERROR")
+        try:
+            yield session
+        finally:
+            if not signals.has_ended_java:
+                session.stop()
 
 
 def require_spark() -> None:
