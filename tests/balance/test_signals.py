@@ -14,7 +14,7 @@ from helpers.program import ROOT
 from helpers.sample_tables import START, write_parquet
 from helpers.spark_session import QUICK_JAVA
 
-HANG_SECONDS = 120
+HANG_SECONDS = 300
 
 pytestmark = pytest.mark.spark
 
