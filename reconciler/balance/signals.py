@@ -29,9 +29,15 @@ class Signals:
         return bool(self.raised)
 
     def take(self) -> None:
-        """Hear the signals from here on. To be called again after a start of Spark, which takes SIGINT to itself."""
+        """Hear the signals from here on. To be called again after a start of Spark, which takes SIGINT to itself.
+
+        What came while Java was started, and could not be ended, ends it now.
+        """
         for number, handler in self.handlers.items():
             signal.signal(number, self._on if callable(handler) else handler)
+        if self.raised:
+            _end_java()
+            raise _CutOff
 
     def give_back(self) -> None:
         """Put the handlers back that were there before."""
@@ -50,8 +56,8 @@ class Signals:
         except BaseException as error:  # noqa: BLE001 - kept, and raised at the end of the block
             is_first = not self.raised
             self.raised.append(error)
-            if is_first:
-                _end_java()
+            if is_first and not _end_java():
+                return
             raise _CutOff from None
 
 
@@ -76,22 +82,26 @@ def signals_end_java() -> Iterator[Signals]:
         raise signals.raised[0]
 
 
-def _end_java() -> None:
-    """End the Java that Spark was started in, with all that it writes; one that was there before is only let go."""
+def _end_java() -> bool:
+    """End the Java that Spark was started in, with all that it writes; one that was there before is only let go.
+
+    Return False while it starts: left alone then, it would wait for ever for whoever started it.
+    """
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001 - the only way to the process
-    if gateway is None:  # it ends with this process, whose pipe it reads
-        return
+    if gateway is None:
+        return False
     cut_off = gateway._gateway_client.get_thread_connection()  # noqa: SLF001 - it waits for an answer
     if cut_off is not None:
         cut_off.close()
     process = getattr(gateway, "proc", None)
     if process is None:  # spark-submit's
-        return
+        return True
     process.terminate()
     try:
         process.wait(_END_SECONDS)
     except TimeoutExpired:
         process.kill()
         process.wait()
+    return True

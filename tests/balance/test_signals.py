@@ -25,14 +25,26 @@ pytestmark = pytest.mark.spark
 def test_a_signal_while_spark_works_ends_both_at_once_and_leaves_what_was_there(
     number: signal.Signals, code: int, says: str, tmp_path: Path
 ) -> None:
-    write_parquet(tmp_path / "samples.parquet", [Row(START, "east", "t", 0, 1.0, 1.0, None, 5, None)])
     old = tmp_path / "loads"
     old.mkdir()
     (old / "_report.json").write_text("old")
+    ended = _signalled(number, tmp_path, lambda _: any(tmp_path.glob(".loads.new-*/_temporary")))
+    assert ended == (code, "", [says])
+    assert [path.name for path in old.iterdir()] == ["_report.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loads", "samples.parquet"]
+
+
+def test_a_signal_while_spark_starts_leaves_no_java_behind(tmp_path: Path) -> None:
+    assert _signalled(signal.SIGTERM, tmp_path, _is_spark_started_by) == (143, "", ["Terminated."])
+
+
+def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bool]) -> tuple[int, str, list[str]]:
+    """Return how the program ended, what it wrote and told, once it got that signal and all its processes are gone."""
+    write_parquet(folder / "samples.parquet", [Row(START, "east", "t", 0, 1.0, 1.0, None, 5, None)])
     command = ("loads", "--samples", "samples.parquet", "--out", "loads", "--master", "local[1]")
     with subprocess.Popen(
         [sys.executable, "-m", "helpers.endless_job", *command],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "JDK_JAVA_OPTIONS": QUICK_JAVA},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -40,7 +52,7 @@ def test_a_signal_while_spark_works_ends_both_at_once_and_leaves_what_was_there(
         start_new_session=True,  # its Java is in the same, and can be looked for
     ) as running:
         try:
-            _await(lambda: any(tmp_path.glob(".loads.new-*/_temporary")), running)
+            _await(lambda: is_time(running.pid), running)
             running.send_signal(number)
             out, err = running.communicate(timeout=HANG_SECONDS)
             _await(lambda: not _is_alive(running.pid))
@@ -48,9 +60,13 @@ def test_a_signal_while_spark_works_ends_both_at_once_and_leaves_what_was_there(
             if _is_alive(running.pid):
                 os.killpg(running.pid, signal.SIGKILL)
     told = [line for line in err.splitlines() if line and not line.startswith("NOTE: Picked up JDK_JAVA_OPTIONS")]
-    assert (running.returncode, out, told) == (code, "", [says])
-    assert [path.name for path in old.iterdir()] == ["_report.json"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["loads", "samples.parquet"]
+    return running.returncode, out, told
+
+
+def _is_spark_started_by(process: int) -> bool:
+    """Return whether a child of that process is being made into Spark's Java."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return any(b"spark" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
 
 
 def _await(is_so: Callable[[], bool], running: "subprocess.Popen[str] | None" = None) -> None:
