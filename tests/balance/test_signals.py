@@ -1,6 +1,7 @@
 """The program with a Spark of its own, and a signal in the midst of a job that would never end."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from helpers.sample_tables import START, write_parquet
 from helpers.spark_session import QUICK_JAVA
 
 HANG_SECONDS = 300
+_SPARKS_JAVA = re.compile(rb"[^\0]*java\0.*SparkSubmit", re.DOTALL)
 
 pytestmark = pytest.mark.spark
 
@@ -64,9 +66,16 @@ def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bo
 
 
 def _is_spark_started_by(process: int) -> bool:
-    """Return whether a child of that process is being made into Spark's Java."""
+    """Return whether that process has a child which is Spark's Java: it takes a second until it answers."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return any(b"spark" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+    return any(_SPARKS_JAVA.match(_command_of(child)) for child in children)
+
+
+def _command_of(process: str) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
 
 
 def _await(is_so: Callable[[], bool], running: "subprocess.Popen[str] | None" = None) -> None:
