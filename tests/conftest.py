@@ -4,23 +4,24 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
 
-pytest.register_assert_rewrite("admin.contract", "admin.groups_contract", "helpers")
-pytest_plugins = ("helpers.figures", "helpers.spark_session")
+pytest.register_assert_rewrite(*sorted(area.name for area in Path(__file__).parent.iterdir() if area.is_dir()))
+pytest_plugins = ("helpers.figures", "helpers.samples.spark_session")
 
 SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "benchmark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--kafka-version`, and which seeds the simulation plays."""
-    from helpers.kafka_jars import DEFAULT_VERSION
+    from helpers.brokers.kafka_jars import DEFAULT_VERSION
 
     version = os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
     parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
@@ -61,7 +62,7 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def kafka(kafka_version: str) -> Iterator["KafkaCluster"]:
     """Six brokers in three racks for the whole session: leave them alive, and use topic names of your own."""
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
 
     with KafkaCluster(version=kafka_version) as cluster:
         yield cluster
@@ -70,7 +71,7 @@ def kafka(kafka_version: str) -> Iterator["KafkaCluster"]:
 @pytest.fixture
 def new_kafka(kafka_version: str) -> Iterator[Callable[..., "KafkaCluster"]]:
     """Return a function that starts a private cluster; its arguments are KafkaCluster's. It ends with the test."""
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
 
     with ExitStack() as started:
         yield lambda **options: started.enter_context(KafkaCluster(version=kafka_version, **options))

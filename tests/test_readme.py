@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.command_line import reconciler
-from helpers.written_commands import commands_in, exit_code_of_reading
+from helpers.program.command_line import reconciler
+from helpers.program.written_commands import commands_in, exit_code_of_reading
 
 README = Path(__file__).parent.parent / "README.md"
 ANY = "..."

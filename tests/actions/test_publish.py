@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.fake_github import AUTHOR, REPOSITORY, FakeGitHub, Fault
-from helpers.program import ROOT, Ended
-from helpers.sample_plan import sample_plan
+from actions.fake_github import AUTHOR, REPOSITORY, FakeGitHub, Fault
+from helpers.plans.sample_plan import sample_plan
+from helpers.program.call import ROOT, Ended
 
 from reconciler.model.plan import Plan
 from reconciler.render import as_markdown

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 

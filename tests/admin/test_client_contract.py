@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from admin.contract import AdminContract
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.admin.port import Admin

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from admin.groups_contract import GroupsContract
 from confluent_kafka import Consumer
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
 
 from reconciler.admin.client import KafkaAdmin, connect
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from admin.groups_contract import GroupsContract
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.cluster import Group, GroupMember

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from admin.lock_contract import LockContract, Processes
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
 from kafka.protocol.consumer import LeaveGroupRequest
 
 from reconciler.admin.client import KafkaAdmin, connect

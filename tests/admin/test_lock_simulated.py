@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from admin.lock_contract import LockContract, Processes
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin

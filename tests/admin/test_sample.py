@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from admin.test_client_wire import Brokers
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin

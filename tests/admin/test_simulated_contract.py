@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 from admin.contract import AdminContract
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.topic_partition import TopicPartition

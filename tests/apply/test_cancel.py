@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import pytest
-from helpers.end_state import assignments, in_flight, shortcomings, throttles
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import ids, move, plan_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import Course, Place, Position, cancelled, itinerary, union

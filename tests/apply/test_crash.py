@@ -5,8 +5,8 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from helpers.end_state import in_flight, shortcomings, throttles
-from helpers.small_runs import admin_of, cluster, whole_plan
+from helpers.plans.end_state import in_flight, shortcomings, throttles
+from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin

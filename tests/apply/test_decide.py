@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import election, move, plan_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import election, move, plan_of
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import itinerary

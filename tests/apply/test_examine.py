@@ -1,7 +1,7 @@
 """A look at a cluster takes what it gets: each part that is refused or silent is named, and hides no other."""
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin

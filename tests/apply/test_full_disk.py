@@ -9,9 +9,9 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
-from helpers.end_state import in_flight, shortcomings, throttles
 from helpers.figures import Tell
-from helpers.small_runs import admin_of, cluster, whole_plan
+from helpers.plans.end_state import in_flight, shortcomings, throttles
+from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from helpers.end_state import shortcomings
-from helpers.lagging_admin import LaggingAdmin
-from helpers.small_runs import cluster, whole_plan
+from apply.lagging_admin import LaggingAdmin
+from helpers.plans.end_state import shortcomings
+from helpers.plans.small_runs import cluster, whole_plan
 
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan

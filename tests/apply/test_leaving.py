@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from helpers.end_state import in_flight, throttles
-from helpers.small_runs import RATE, admin_of, cluster, move, plan_of
-from helpers.small_world import At
+from apply.small_world import At
+from helpers.plans.end_state import in_flight, throttles
+from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted

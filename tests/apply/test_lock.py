@@ -4,10 +4,10 @@ from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
 
 import pytest
-from helpers.end_state import shortcomings, throttles
+from helpers.clusters.small_cluster import small_cluster
 from helpers.figures import Tell
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import cluster, move, plan_of, whole_plan
+from helpers.plans.end_state import shortcomings, throttles
+from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin

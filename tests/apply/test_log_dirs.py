@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from helpers.small_runs import RATE, cluster, move, plan_of
+from helpers.plans.small_runs import RATE, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
+from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 import pytest
-from helpers.small_runs import RATE, cluster, election, move, plan_of, whole_plan
+from helpers.plans.small_runs import RATE, cluster, election, move, plan_of, whole_plan
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from helpers.end_state import assignments, in_flight, shortcomings, throttles
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of, whole_plan
-from helpers.small_world import At
+from apply.small_world import At
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of, whole_plan
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin

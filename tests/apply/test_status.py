@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin

@@ -7,8 +7,8 @@ from threading import Event, Thread, current_thread
 from time import monotonic, sleep
 
 import pytest
-from helpers.end_state import assignments, in_flight, shortcomings, throttles
-from helpers.small_runs import cluster, plan_of, whole_plan
+from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.plans.small_runs import cluster, plan_of, whole_plan
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import Locks, MemoryLocks

@@ -1,8 +1,8 @@
 """Throttles are added to what is there, and exactly ours come off."""
 
 import pytest
-from helpers.small_runs import RATE, admin_of, cluster, move, plan_of
-from helpers.small_world import At
+from apply.small_world import At
+from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

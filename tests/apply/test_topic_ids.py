@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from helpers.end_state import assignments, in_flight, shortcomings, throttles
-from helpers.small_runs import RATE, admin_of, cluster, election, move, plan_of
-from helpers.small_world import At
+from apply.small_world import At
+from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
+from helpers.plans.small_runs import RATE, admin_of, cluster, election, move, plan_of
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin

@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from helpers.load_oracle import Row
-from helpers.sample_tables import START, write_parquet
+from helpers.samples.load_oracle import Row
+from helpers.samples.sample_tables import START, write_parquet
 from jsonschema import Draft7Validator
 from pyarrow import parquet
 

@@ -6,10 +6,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers import balance_oracle as oracle
-from helpers.balance_clusters import BUCKET_SECONDS, assigned, balanced, moved, random_cluster, random_samples
-from helpers.balance_oracle import Name, Sample
-from helpers.small_cluster import small_cluster
+from balance import oracle
+from balance.clusters import BUCKET_SECONDS, assigned, balanced, moved, random_cluster, random_samples
+from balance.oracle import Name, Sample
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.balance.jobs_balance import Balance
 from reconciler.model.cluster import Cluster

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers.load_oracle import RATES, Expected, Row, expected_loads
-from helpers.sample_tables import START, drawn_rows, write_by_age, write_parquet
+from helpers.samples.load_oracle import RATES, Expected, Row, expected_loads
+from helpers.samples.sample_tables import START, drawn_rows, write_by_age, write_parquet
 from pyarrow import parquet
 
 from reconciler.balance.loads_job import SampleTask, run_loads

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers.loads_folder import write_loads
-from helpers.program import Program, modules_loaded_by
+from helpers.program.call import Program, modules_loaded_by
+from helpers.samples.loads_folder import write_loads
 
 from reconciler.workflow.example_policies import EXAMPLE_POLICIES
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helpers.sample_tables import START
+from helpers.samples.sample_tables import START
 
 from reconciler.balance.marks import MARKS, rules_of
 from reconciler.balance.normalise import cleaned

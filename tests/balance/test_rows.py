@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.balance_clusters import assigned
-from helpers.load_oracle import Row, expected_loads
-from helpers.sample_tables import START, drawn_rows, write_by_age
-from helpers.small_cluster import small_cluster
+from balance.clusters import assigned
+from helpers.clusters.small_cluster import small_cluster
+from helpers.samples.load_oracle import Row, expected_loads
+from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
 from reconciler.balance.buckets import bucketed, carried, known_carriers, sums
 from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples

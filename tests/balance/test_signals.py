@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.load_oracle import Row
-from helpers.program import ROOT
-from helpers.sample_tables import START, write_parquet
-from helpers.spark_session import QUICK_JAVA
+from helpers.program.call import ROOT
+from helpers.samples.load_oracle import Row
+from helpers.samples.sample_tables import START, write_parquet
+from helpers.samples.spark_session import QUICK_JAVA
 
 HANG_SECONDS = 300
 _SPARKS_JAVA = re.compile(rb"[^\0]*java\0.*SparkSubmit", re.DOTALL)
@@ -40,7 +40,7 @@ def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bo
     write_parquet(folder / "samples.parquet", [Row(START, "east", "t", 0, 1.0, 1.0, None, 5, None)])
     command = ("loads", "--samples", "samples.parquet", "--out", "loads", "--master", "local[1]")
     with subprocess.Popen(
-        [sys.executable, "-m", "helpers.endless_job", *command],
+        [sys.executable, "-m", "balance.endless_job", *command],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "JDK_JAVA_OPTIONS": QUICK_JAVA},
         stdout=subprocess.PIPE,

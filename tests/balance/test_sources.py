@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers.sample_tables import START
+from helpers.samples.sample_tables import START
 from pyarrow import parquet
 
 from reconciler.balance.growth import with_growth

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from helpers.spark_cluster import QUICK_JAVA_EVERYWHERE, SparkCluster, spark_cluster, spark_program
+from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, SparkCluster, spark_cluster, spark_program
 from pyarrow import dataset, parquet
 
 ROOT = Path(__file__).resolve().parents[2]

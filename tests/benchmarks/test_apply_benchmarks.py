@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.live_run import MB, PLAN, LiveRun
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.run import MB, PLAN, LiveRun
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.brokers]
 

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.flat_clusters import CASES, FlatCase, growing
-from helpers.measure import Figures, figures_of, start_cost
-from helpers.written_commands import verbs
+from benchmarks.measure import Figures, figures_of, start_cost
+from helpers.clusters.flat_clusters import CASES, FlatCase, growing
+from helpers.program.written_commands import verbs
 
 DEFAULT = "2000,a,b,c,d,200000,e"
 STARTS = {"--help": ["--help"], "a wrong flag": ["plan", "--no-such-flag"], "plan --help": ["plan", "--help"]}

@@ -4,8 +4,8 @@ import sys
 from time import process_time
 
 import pytest
-from helpers.classic_groups import CLASSIC, COOPERATIVE, moved, pairs_apart, rejoining
-from helpers.large_groups import four_sets, one_more
+from groups.classic_groups import CLASSIC, COOPERATIVE, moved, pairs_apart, rejoining
+from groups.large_groups import four_sets, one_more
 
 from reconciler.groups.registry import assignor_named
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from helpers.group_scenarios import MemberForm, ScenarioForm, TopicForm
-from helpers.java_assignors import ask, why_not
+from groups.java_assignors import ask, why_not
+from groups.scenarios import MemberForm, ScenarioForm, TopicForm
 
 from reconciler.groups.server_uniform import ServerUniformAssignor
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.loads_clusters import LOADS_CASES, LoadsCase
-from helpers.measure import cost_of
+from benchmarks.measure import cost_of
+from helpers.clusters.loads_clusters import LOADS_CASES, LoadsCase
 
 DEFAULT = "a-add,a-drift,a-drift-disk,c-drift,c-drift-disk"
 CRUISE_CONTROL = {

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.measure import cost_of
-from helpers.sent_requests import READS, requests_of
-from helpers.topics_at_scale import ManyTopics
+from benchmarks.measure import cost_of
+from benchmarks.topics_at_scale import ManyTopics
+from helpers.brokers.sent_requests import READS, requests_of
 
 if TYPE_CHECKING:
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
 
 pytestmark = pytest.mark.benchmark
 
@@ -54,7 +54,7 @@ def test_thousands_of_topics_on_real_brokers(
     tmp_path: Path, new_kafka: Callable[..., "KafkaCluster"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = ManyTopics(int(os.environ.get("BENCHMARK_LIVE_TOPICS", "10000")), brokers=3, factor=1)
-    monkeypatch.setattr("helpers.brokers.JVM_FLAGS", ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"))
+    monkeypatch.setattr("helpers.brokers.cluster.JVM_FLAGS", ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"))
     kafka = new_kafka(broker_ids=(1, 2, 3), settings={"log.index.size.max.bytes": "65536"})
     began = time.monotonic()
     case.create(kafka.bootstrap)

@@ -2,7 +2,7 @@
 
 The variable BENCHMARK_ROWS names millions of samples, `20` by default; `5,20,50` makes the whole table. With
 BENCHMARK_PARTITIONS there are others than 100,000 partitions. Beside each verb stand the same figures with nothing
-around them (helpers.bare_jobs), in Spark and in DuckDB, from the same files; all results must be equal. The ratio that
+around them (`bare_jobs`), in Spark and in DuckDB, from the same files; all results must be equal. The ratio that
 is held to a bar is to those; a last line tells what only the brokers' rates would cost, a part of what `balance` tells.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import bare_jobs
-from helpers.sample_lake import BROKERS, CLUSTER, PARTITIONS, RACKS, TOPICS, write_lake
-from helpers.tree_cost import TreeCost, tree_cost
+from benchmarks import bare_jobs
+from benchmarks.sample_lake import BROKERS, CLUSTER, PARTITIONS, RACKS, TOPICS, write_lake
+from benchmarks.tree_cost import TreeCost, tree_cost
 from pyarrow import dataset
 
 SIZES = [float(each) for each in os.environ.get("BENCHMARK_ROWS", "20").split(",")]

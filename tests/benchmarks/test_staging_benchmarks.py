@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from time import process_time
 
 import pytest
-from helpers.flat_clusters import CASES, FlatCase
-from helpers.planning import planned
+from helpers.clusters.flat_clusters import CASES, FlatCase
+from helpers.plans.planning import planned
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import TopicRules, topic_rules

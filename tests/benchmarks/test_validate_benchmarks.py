@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.measure import cost_of
-from helpers.topic_files import write_topics
+from benchmarks.measure import cost_of
+from benchmarks.topic_files import write_topics
 
 pytestmark = pytest.mark.benchmark
 SIZES = (1_000, 5_000, 10_000)

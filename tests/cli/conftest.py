@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 
 @pytest.fixture

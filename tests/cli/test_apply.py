@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program import ROOT, Program, run_program
+from helpers.program.call import ROOT, Program, run_program
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot

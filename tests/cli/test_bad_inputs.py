@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.bad_inputs import KINDS, BadInput, bad_inputs
+from cli.bad_inputs import KINDS, BadInput, bad_inputs
+from cli.limited import ROOT, Limited, Spent
 from helpers.figures import Tell
-from helpers.limited import ROOT, Limited, Spent
 
 pytestmark = pytest.mark.long
 

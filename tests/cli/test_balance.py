@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from helpers.command_line import reconciler
+from helpers.program.command_line import reconciler
 
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.balance import BalanceAsked, make_balance

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.figures import Tell
-from helpers.program import Program
+from helpers.program.call import Program
 
 from reconciler.admin.client import oauth, wire
 from reconciler.cli.logs import set_up_logs

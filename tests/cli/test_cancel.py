@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program import ROOT, Program, all_of, run_program
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.program.call import ROOT, Program, all_of, run_program
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.files.lock_file import LockFile

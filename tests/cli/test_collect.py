@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.program import ROOT, Program, modules_loaded_by
+from helpers.program.call import ROOT, Program, modules_loaded_by
 from pyarrow import dataset
 
 from reconciler.workflow.init import write_demo

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.program import ROOT, Program, modules_loaded_by
+from helpers.program.call import ROOT, Program, modules_loaded_by
 
 from reconciler.cli.group import VERBS
 from reconciler.cli.main import main

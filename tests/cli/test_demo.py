@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.program import ROOT, Program, all_of, modules_loaded_by
+from helpers.program.call import ROOT, Program, all_of, modules_loaded_by
 
 from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import click
 import pytest
-from helpers.program import Program
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.program.call import Program
 from jsonschema import Draft7Validator
 
 from reconciler.admin.simulated import SimulatedAdmin

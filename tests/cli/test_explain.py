@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 from reconciler.files.plan_file import write_plan
 from reconciler.model.plan import Plan, Source

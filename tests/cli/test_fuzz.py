@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.fuzz_worker import MEGABYTES
 from helpers.figures import Tell
-from helpers.fuzz_folder import KINDS, write_good
-from helpers.fuzz_worker import MEGABYTES
+from helpers.program.fuzz_folder import KINDS, write_good
 
 pytestmark = pytest.mark.long
 
@@ -55,7 +55,7 @@ def _worker(folder: Path, first: int, count: int) -> "subprocess.Popen[str]":
     folder.mkdir()
     write_good(folder)
     return subprocess.Popen(
-        [sys.executable, "-m", "helpers.fuzz_worker", str(folder), str(first), str(count)],
+        [sys.executable, "-m", "cli.fuzz_worker", str(folder), str(first), str(count)],
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
         text=True,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helpers.program import Program, all_of, modules_loaded_by
+from helpers.program.call import Program, all_of, modules_loaded_by
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin

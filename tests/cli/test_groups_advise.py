@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.loads_folder import write_loads
-from helpers.program import Program
+from helpers.program.call import Program
+from helpers.samples.loads_folder import write_loads
 
 TARGET = ("--target", "100MB/s", "--producer", "10MB/s", "--consumer", "20MB/s")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.loads_folder import write_loads
-from helpers.program import Program
+from helpers.program.call import Program
+from helpers.samples.loads_folder import write_loads
 
 CASES = json.loads((Path(__file__).parents[1] / "groups" / "assignors.json").read_text("utf-8"))["scenarios"]
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "server-range", "server-uniform")

@@ -2,8 +2,8 @@
 
 import click
 import pytest
-from helpers.program import Program
-from helpers.written_commands import commands_in, exit_code_of_reading, verbs
+from helpers.program.call import Program
+from helpers.program.written_commands import commands_in, exit_code_of_reading, verbs
 
 VERBS = {" ".join(words): command for words, command in verbs()}
 NO_VARIABLE = {"--help", "--verbose", "--version"}

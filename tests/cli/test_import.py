@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.program import ROOT, Program, all_of
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.program.call import ROOT, Program, all_of
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 import pytest
-from helpers.command_line import reconciler as run
-from helpers.written_commands import verbs
+from helpers.program.command_line import reconciler as run
+from helpers.program.written_commands import verbs
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder

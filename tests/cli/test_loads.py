@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.load_oracle import Row
-from helpers.program import Program
-from helpers.sample_tables import START, write_parquet
+from helpers.program.call import Program
+from helpers.samples.load_oracle import Row
+from helpers.samples.sample_tables import START, write_parquet
 from pyarrow import parquet
 
 from reconciler.model.load_report import ClusterSamples, LoadReport, Rule

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.end_state import in_flight, throttles
-from helpers.held_runs import HeldRun
-from helpers.program import ROOT, Program
+from helpers.plans.end_state import in_flight, throttles
+from helpers.program.call import ROOT, Program
+from helpers.program.held_runs import HeldRun
 
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program import ROOT, Ended, Program, all_of, modules_loaded_by, run_program
+from helpers.program.call import ROOT, Ended, Program, all_of, modules_loaded_by, run_program
 
 from reconciler.cli import main as entry
 from reconciler.cli.exits import Exit, Terminated

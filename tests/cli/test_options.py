@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 from reconciler.cli import main, options
 from reconciler.cli.options import Asked

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 from reconciler.model.problem import MissingRight
 from reconciler.workflow import groups_growing

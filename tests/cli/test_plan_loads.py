@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.loads_clusters import A_DRIFT
-from helpers.program import Program
+from helpers.clusters.loads_clusters import A_DRIFT
+from helpers.program.call import Program
 
 Files = tuple[str, ...]
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.command_line import reconciler
+from helpers.program.command_line import reconciler
 
 from reconciler.cli.progress import progress_text, reading, running
 from reconciler.model.run import RunProgress

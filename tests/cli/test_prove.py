@@ -5,7 +5,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from helpers.program import ROOT, Ended, Program
+from helpers.program.call import ROOT, Ended, Program
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot

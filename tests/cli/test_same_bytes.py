@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.flat_clusters import CASE_C
+from helpers.clusters.flat_clusters import CASE_C
 
 ROOT = Path(__file__).parents[2]
 

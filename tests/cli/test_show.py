@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.drawn_plans import drawn_plan
-from helpers.program import Program, run_program
-from helpers.sample_plan import sample_plan
+from helpers.plans.drawn_plans import drawn_plan
+from helpers.plans.sample_plan import sample_plan
+from helpers.program.call import Program, run_program
 
 from reconciler.files.plan_file import plan_text, write_plan
 from reconciler.render import as_markdown, as_plan_html

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.program import ROOT, Program, modules_loaded_by, run_program
+from helpers.program.call import ROOT, Program, modules_loaded_by, run_program
 
 BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
 CLUSTER = (

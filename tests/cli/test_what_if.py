@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 SCENARIO = Path(__file__).resolve().parents[1] / "scenarios" / "lost_rack"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command_line import reconciler
+from helpers.program.command_line import reconciler
 
 Assignment = Mapping[int, Sequence[int]]
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

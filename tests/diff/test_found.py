@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.found.adopt import adopted
 from reconciler.diff.found.balance import is_surely_even, tightest_band

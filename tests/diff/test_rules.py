@@ -1,5 +1,5 @@
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import Cluster

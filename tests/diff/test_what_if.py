@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.health import health
 from reconciler.diff.what_if import NotASupposition, suppose, suppositions

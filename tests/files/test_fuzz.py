@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.sample_plan import sample_plan
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.sample_plan import sample_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 from jsonschema import Draft7Validator
 
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.sample_plan import sample_plan
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.sample_plan import sample_plan
 
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.files.snapshot import write_snapshot

@@ -1,6 +1,6 @@
-from helpers.end_state import assignments, shortcomings
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import cluster, whole_plan
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.end_state import assignments, shortcomings
+from helpers.plans.small_runs import cluster, whole_plan
 
 from reconciler.files.plan_tables import plan_tables
 from reconciler.model.cluster import Cluster, Partition, Topic

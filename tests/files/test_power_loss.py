@@ -8,9 +8,9 @@ from pathlib import Path
 from time import process_time
 
 import pytest
+from files.power_loss import Disk, Files, State, put, recorded, states_after_power_loss
 from helpers.figures import Tell
-from helpers.power_loss import Disk, Files, State, put, recorded, states_after_power_loss
-from helpers.small_runs import cluster, whole_plan
+from helpers.plans.small_runs import cluster, whole_plan
 
 from reconciler.files import journal as journal_file
 from reconciler.files.journal import RunJournal, event_text, read_journal

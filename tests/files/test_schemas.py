@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.sample_plan import sample_plan
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.sample_plan import sample_plan
 from jsonschema import Draft7Validator
 
 from reconciler.files.plan_file import plan_text

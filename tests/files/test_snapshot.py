@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

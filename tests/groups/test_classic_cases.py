@@ -1,6 +1,6 @@
 """What Kafka's own classes gave, kept as files: the visible cases, and random groups that reach each branch of ours.
 
-`classic_random.json` holds scenarios of `helpers.group_scenarios`, chosen so that a fault planted anywhere in the
+`classic_random.json` holds scenarios of `groups.scenarios`, chosen so that a fault planted anywhere in the
 client-side assignors shows; test_classic_golden.py asks Kafka's classes for the same again.
 """
 
@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.classic_groups import COOPERATIVE, after, rebalances
-from helpers.group_scenarios import ScenarioForm
-from helpers.java_assignors import ResultForm
+from groups.classic_groups import COOPERATIVE, after, rebalances
+from groups.java_assignors import ResultForm
+from groups.scenarios import ScenarioForm
 
 from reconciler.groups.registry import CLIENT_SIDE, assignor_named
 

@@ -5,8 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers.classic_groups import CLASSIC, rebalances
-from helpers.java_assignors import RANDOM_GROUPS, ask, random_groups, why_not
+from groups.classic_groups import CLASSIC, rebalances
+from groups.java_assignors import RANDOM_GROUPS, ask, random_groups, why_not
 
 from reconciler.groups.registry import assignor_named
 

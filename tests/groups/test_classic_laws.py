@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from helpers.classic_groups import CLASSIC, COOPERATIVE, counts, moved, owners, rejoining
+from groups.classic_groups import CLASSIC, COOPERATIVE, counts, moved, owners, rejoining
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,7 @@
 """Large groups: what Kafka's class needed minutes for comes out the same, at once."""
 
-from helpers.classic_groups import counts, moved, owners, pairs_apart, rejoining
-from helpers.large_groups import four_sets, one_more
+from groups.classic_groups import counts, moved, owners, pairs_apart, rejoining
+from groups.large_groups import four_sets, one_more
 
 from reconciler.groups.registry import assignor_named
 

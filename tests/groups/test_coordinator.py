@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.groups.coordinator import (
     Coordination,

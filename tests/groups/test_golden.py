@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.group_scenarios import ScenarioForm, StepForm, TopicForm
-from helpers.java_assignors import ASSIGNORS, RANDOM_GROUPS, AssignmentForm, ResultForm, ask, random_groups, why_not
+from groups.java_assignors import ASSIGNORS, RANDOM_GROUPS, AssignmentForm, ResultForm, ask, random_groups, why_not
+from groups.scenarios import ScenarioForm, StepForm, TopicForm
 
 from reconciler.files.scenario import outcomes_text, read_scenarios
 from reconciler.groups.registry import assignor_named

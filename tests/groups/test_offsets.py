@@ -1,7 +1,7 @@
 """What a reset would do, partition by partition: Kafka's own rules, as a table."""
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.groups.lag import partition_lags
 from reconciler.groups.offsets import (

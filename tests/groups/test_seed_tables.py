@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.java_assignors import AssignmentForm
+from groups.java_assignors import AssignmentForm
 
 from reconciler.groups.registry import assignor_named
 from reconciler.groups.scenario import Member, Scenario, Step

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.installed import ROOT, Installed, wheel_of
+from journeys.installed import ROOT, Installed, wheel_of
 
 FILE = ROOT / ".github" / "Containerfile"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

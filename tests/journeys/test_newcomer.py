@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.installed import ROOT, Installed
+from journeys.installed import ROOT, Installed
 from jsonschema import Draft7Validator
 
 pytestmark = pytest.mark.long

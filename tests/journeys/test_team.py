@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
-from helpers.brokers import KafkaCluster
-from helpers.command_line import Outcome
-from helpers.installed import Installed
-from helpers.live_run import SMOOTH
-from helpers.observer import Observer
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
+from helpers.brokers.run import SMOOTH
+from helpers.program.command_line import Outcome
+from journeys.installed import Installed
 
 pytestmark = pytest.mark.brokers
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
     from helpers.figures import Tell
-    from helpers.live_faults import Tally
+    from live.faults import Tally
 
 
 @pytest.fixture(scope="session")
 def tally(figures: "Tell") -> "Tally":
     """Count scenarios and records, printed at the end of the run."""
-    from helpers.live_faults import Tally
+    from live.faults import Tally
 
     return Tally(figures)
 
@@ -22,8 +22,8 @@ def tally(figures: "Tell") -> "Tally":
 @pytest.fixture(scope="session")
 def steady(kafka_version: str) -> Iterator["KafkaCluster"]:
     """Six brokers in three racks, shared: leave them alive, and remove your topics."""
-    from helpers.brokers import KafkaCluster
-    from helpers.live_run import SMOOTH
+    from helpers.brokers.cluster import KafkaCluster
+    from helpers.brokers.run import SMOOTH
 
     with KafkaCluster(version=kafka_version, settings=SMOOTH) as cluster:
         yield cluster

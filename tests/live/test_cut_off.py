@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.live_faults import Tally, stop_and_go_on
-from helpers.live_run import PLAN, SMOOTH, LiveRun, replaced
-from helpers.network import PrivateNetwork, what_is_missing
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.network import PrivateNetwork, what_is_missing
+from helpers.brokers.run import PLAN, SMOOTH, LiveRun, replaced
+from live.faults import Tally, stop_and_go_on
 
 pytestmark = pytest.mark.brokers
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.checker import busy_groups
-from helpers.controller import active_controller
+from helpers.brokers.checker import busy_groups
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.controller import active_controller
+from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun, replaced
+from helpers.brokers.sent_requests import requests_of
 from helpers.figures import Tell
-from helpers.live_faults import Tally, finish, stop_and_go_on
-from helpers.live_run import MB, PLAN, SMOOTH, LiveRun, replaced
-from helpers.sent_requests import requests_of
+from live.faults import Tally, finish, stop_and_go_on
 
 pytestmark = pytest.mark.brokers
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from helpers.brokers import KafkaCluster
-from helpers.command_line import reconciler
-from helpers.observer import Observer
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
+from helpers.program.command_line import reconciler
 
 pytestmark = pytest.mark.brokers
 

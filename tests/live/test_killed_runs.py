@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import ResourceType
-from helpers.brokers import KafkaCluster
-from helpers.checker import Checker
-from helpers.copies import Copies
-from helpers.delivery import Delivery
+from helpers.brokers.checker import Checker
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.delivery import Delivery
 from helpers.figures import Tell
-from helpers.killing import killed_or_ended
-from helpers.live_faults import Tally
-from helpers.live_folder import Assignment, LiveFolder
-from helpers.other_hands import bury
+from live.copies import Copies
+from live.faults import Tally
+from live.folder import Assignment, LiveFolder
+from live.killing import killed_or_ended
+from live.other_hands import bury
 
 from reconciler.apply.crash import CRASH_POINTS
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from helpers.brokers import KafkaCluster
-from helpers.command_line import reconciler
-from helpers.controller import reassignments
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.controller import reassignments
+from helpers.brokers.observer import Observer
+from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun
 from helpers.figures import Tell
-from helpers.held_runs import HeldRun
-from helpers.live_run import MB, PLAN, SMOOTH, LiveRun
-from helpers.observer import Observer
+from helpers.program.command_line import reconciler
+from helpers.program.held_runs import HeldRun
 
 from reconciler.admin.client import KafkaAdmin, connect
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewTopic
-from helpers.brokers import KafkaCluster, can_mount
-from helpers.checker import Checker
-from helpers.delivery import Delivery
-from helpers.live_faults import Tally
-from helpers.live_folder import Assignment, LiveFolder
-from helpers.live_run import MB, SMOOTH
-from helpers.other_hands import pin
+from helpers.brokers.checker import Checker
+from helpers.brokers.cluster import KafkaCluster, can_mount
+from helpers.brokers.delivery import Delivery
+from helpers.brokers.run import MB, SMOOTH
+from live.faults import Tally
+from live.folder import Assignment, LiveFolder
+from live.other_hands import pin
 
 from reconciler.files.plan_file import read_plan
 

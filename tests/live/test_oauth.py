@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
 
 from reconciler.admin.client import connect
 from reconciler.admin.client.oauth import ENDPOINT, LOGIN_MODULE, UNSIGNED

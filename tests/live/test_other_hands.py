@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
-from helpers.brokers import KafkaCluster
-from helpers.checker import Checker
-from helpers.delivery import Delivery
-from helpers.live_faults import Tally
-from helpers.live_folder import Assignment, LiveFolder
-from helpers.other_hands import reassign
+from helpers.brokers.checker import Checker
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.delivery import Delivery
+from live.faults import Tally
+from live.folder import Assignment, LiveFolder
+from live.other_hands import reassign
 
 pytestmark = pytest.mark.brokers
 

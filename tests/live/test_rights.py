@@ -18,10 +18,10 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from helpers.brokers import KafkaCluster
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
 from helpers.figures import Tell
-from helpers.observer import Observer
-from helpers.program import Ended, Program
+from helpers.program.call import Ended, Program
 from kafka.protocol.admin import DescribeAclsRequest
 
 from reconciler.admin.client import KafkaAdmin, connect

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.live_faults import Tally
-from helpers.live_run import MB, PLAN, LiveRun
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.run import MB, PLAN, LiveRun
+from live.faults import Tally
 
 pytestmark = pytest.mark.brokers
 

@@ -1,6 +1,6 @@
 """Faults planted in the executor, its journal and its own checkers, one at a time: each is noticed.
 
-Runs in a bad world (`helpers.simulated_play`) and runs that are killed and started again (`helpers.simulated_crashes`)
+Runs in a bad world (`simulation.play`) and runs that are killed and started again (`simulation.crashes`)
 notice those of the executor. `shown_by` names what showed a fault last; where runs make other calls by now, the first
 seeds are searched. Where a piece of source has moved on, its fault says that it is not found: write it anew.
 """
@@ -8,11 +8,11 @@ seeds are searched. Where a piece of source has moved on, its fault says that it
 from collections.abc import Callable
 
 import pytest
-from helpers.faults import Fault, planted
 from helpers.figures import Tell
-from helpers.simulated_crashes import crashed_everywhere
-from helpers.simulated_many import played
-from helpers.watch_faults import unnoticed
+from mutations.faults import Fault, planted
+from mutations.watch_faults import unnoticed
+from simulation.crashes import crashed_everywhere
+from simulation.many import played
 
 pytestmark = pytest.mark.simulation
 

@@ -1,12 +1,12 @@
 """Faults planted in the planner, one at a time: the checks that every plan must pass notice each of them.
 
-The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `helpers.scrutiny`.
+The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `mutations.scrutiny`.
 Where a piece of source has moved on, its fault says that it is not found: write it anew for what stands there now.
 """
 
 import pytest
-from helpers.faults import Fault, planted
-from helpers.scrutiny import complaint
+from mutations.faults import Fault, planted
+from mutations.scrutiny import complaint
 
 from reconciler.planner import levels, sift
 

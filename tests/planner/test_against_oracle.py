@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from helpers.exact_flow import flow_leaders, flow_placement, is_for_flow
-from helpers.oracle import (
+from helpers.clusters.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
+from helpers.plans.oracle import (
     Problem,
     is_feasible,
     leader_worth,
@@ -16,8 +16,8 @@ from helpers.oracle import (
     problem_of,
     worth_of,
 )
-from helpers.planning import cluster_after, planned, replicas_after
-from helpers.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
+from helpers.plans.planning import cluster_after, planned, replicas_after
+from planner.exact_flow import flow_leaders, flow_placement, is_for_flow
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Within

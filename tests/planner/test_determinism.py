@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.flat_clusters import CASE_A
-from helpers.planning import planned
-from helpers.random_clusters import shuffled
+from helpers.clusters.flat_clusters import CASE_A
+from helpers.clusters.random_clusters import shuffled
+from helpers.plans.planning import planned
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-from helpers.planning import planned
-from helpers.flat_clusters import CASE_C
-from helpers.random_clusters import SMALL, random_cluster
+from helpers.plans.planning import planned
+from helpers.clusters.flat_clusters import CASE_C
+from helpers.clusters.random_clusters import SMALL, random_cluster
 from reconciler.model.problem import PlacementInfeasible
 
 print(planned(*CASE_C.build()))

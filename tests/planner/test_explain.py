@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import (

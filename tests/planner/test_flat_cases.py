@@ -4,11 +4,11 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from helpers.closed_form import one_replica_a_rack
-from helpers.exact_flow import flow_leaders, flow_placement
-from helpers.flat_clusters import CASES, FlatCase
-from helpers.oracle import Problem, leader_worth, problem_of, rack_excess, worth_of
-from helpers.planning import cluster_after, planned, replicas_after
+from helpers.clusters.flat_clusters import CASES, FlatCase
+from helpers.plans.oracle import Problem, leader_worth, problem_of, rack_excess, worth_of
+from helpers.plans.planning import cluster_after, planned, replicas_after
+from planner.closed_form import one_replica_a_rack
+from planner.exact_flow import flow_leaders, flow_placement
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Even

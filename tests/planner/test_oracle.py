@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from helpers.closed_form import one_replica_a_rack
-from helpers.exact_flow import flow_leaders, flow_placement, is_for_flow
-from helpers.flat_clusters import CASE_A, CASE_B, CASE_C, FlatCase, kafka_placement
-from helpers.oracle import (
+from helpers.clusters.flat_clusters import CASE_A, CASE_B, CASE_C, FlatCase, kafka_placement
+from helpers.clusters.random_clusters import Size, random_cluster
+from helpers.plans.oracle import (
     Problem,
     is_feasible,
     leader_options,
@@ -18,7 +17,8 @@ from helpers.oracle import (
     problem_of,
     worth_of,
 )
-from helpers.random_clusters import Size, random_cluster
+from planner.closed_form import one_replica_a_rack
+from planner.exact_flow import flow_leaders, flow_placement, is_for_flow
 
 from reconciler.model.desired import BalanceTarget, Even, Within
 

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import pytest
-from helpers.flat_clusters import CASES
-from helpers.oracle import Problem, is_feasible, lagrangian_bound, problem_of
-from helpers.planning import planned
-from helpers.random_clusters import random_cluster
+from helpers.clusters.flat_clusters import CASES
+from helpers.clusters.random_clusters import random_cluster
+from helpers.plans.oracle import Problem, is_feasible, lagrangian_bound, problem_of
+from helpers.plans.planning import planned
 
 pytestmark = pytest.mark.long
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
-from helpers.random_clusters import Size, random_cluster
-from helpers.remedy_oracle import is_pair_enough, is_plannable, kinds_that_help
-from helpers.small_cluster import small_cluster
+from helpers.clusters.random_clusters import Size, random_cluster
+from helpers.clusters.small_cluster import small_cluster
+from planner.remedy_oracle import is_pair_enough, is_plannable, kinds_that_help
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import (

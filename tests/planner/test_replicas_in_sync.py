@@ -5,8 +5,8 @@ from collections import Counter
 from itertools import combinations, product
 
 import pytest
-from helpers.planning import cluster_after, planned, replicas_after
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.planning import cluster_after, planned, replicas_after
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread

@@ -8,7 +8,7 @@ from math import ceil, floor
 from random import Random
 
 import pytest
-from helpers.planning import planned, replicas_after
+from helpers.plans.planning import planned, replicas_after
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import (

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

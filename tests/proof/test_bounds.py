@@ -5,9 +5,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from helpers.oracle import is_feasible, least_placement, problem_of, reached_replicas
-from helpers.proving import leader_bounds_by_enumeration, provable_plan, replica_bounds_by_enumeration
-from helpers.random_clusters import random_cluster, with_unknown_sizes
+from helpers.clusters.random_clusters import random_cluster, with_unknown_sizes
+from helpers.plans.oracle import is_feasible, least_placement, problem_of, reached_replicas
+from helpers.plans.proving import leader_bounds_by_enumeration, provable_plan, replica_bounds_by_enumeration
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Even

@@ -5,10 +5,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.flat_clusters import CASES
-from helpers.oracle import is_feasible, problem_of
-from helpers.proving import provable_plan, replica_bounds_by_enumeration, with_levels
-from helpers.random_clusters import SMALL, TINY, Size, random_cluster, with_unknown_sizes
+from helpers.clusters.flat_clusters import CASES
+from helpers.clusters.random_clusters import SMALL, TINY, Size, random_cluster, with_unknown_sizes
+from helpers.plans.oracle import is_feasible, problem_of
+from helpers.plans.proving import provable_plan, replica_bounds_by_enumeration, with_levels
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.proving import provable_plan
+from helpers.plans.proving import provable_plan
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import (

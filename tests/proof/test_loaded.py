@@ -8,10 +8,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from helpers.loads_clusters import LoadsCase
-from helpers.oracle import Problem, is_feasible, legal_sets, problem_of, reached_replicas
-from helpers.proving import plan_of_placed, provable_plan
-from helpers.random_clusters import random_cluster
+from helpers.clusters.loads_clusters import LoadsCase
+from helpers.clusters.random_clusters import random_cluster
+from helpers.plans.oracle import Problem, is_feasible, legal_sets, problem_of, reached_replicas
+from helpers.plans.proving import plan_of_placed, provable_plan
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.proving import provable_plan, with_levels
+from helpers.plans.proving import provable_plan, with_levels
 
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic

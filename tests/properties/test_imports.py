@@ -8,10 +8,10 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from helpers.faults import Fault, planted
-from helpers.import_clusters import Habits, import_cluster_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutations.faults import Fault, planted
+from properties.import_clusters import Habits, import_cluster_of
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

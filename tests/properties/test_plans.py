@@ -6,11 +6,11 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from helpers.oracle import Problem, is_feasible, legal_sets, problem_of
-from helpers.random_clusters import SMALL, TINY, random_cluster, shuffled
-from helpers.replay import Replay, reached_cluster, replayed
+from helpers.clusters.random_clusters import SMALL, TINY, random_cluster, shuffled
+from helpers.plans.oracle import Problem, is_feasible, legal_sets, problem_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from properties.replay import Replay, reached_cluster, replayed
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, Limits, MovePolicy, Off

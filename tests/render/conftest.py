@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from helpers.chromium import BrowserMissingError, Chromium
+from render.chromium import BrowserMissingError, Chromium
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-from helpers.balance_reports import drawn_report
+from render.balance_reports import drawn_report
 from render.test_as_markdown import PAYLOADS
 
 from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.balance_reports import drawn_report
-from helpers.chromium import Chromium, Page
+from render.balance_reports import drawn_report
+from render.chromium import Chromium, Page
 
 from reconciler.model.balance_report import BalanceReport
 from reconciler.render import as_balance_json, as_html

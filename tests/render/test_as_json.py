@@ -1,6 +1,6 @@
 import json
 
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 
 from reconciler.model.change import BrokenRule, Changes, DeleteTopic
 from reconciler.model.move import Election, Reason

@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.stage import ReassignStage

@@ -4,7 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 from markdown_it import MarkdownIt
 
 from reconciler.model.change import AlterConfigs, BrokenRule, Changes, DeleteTopic, Difference

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 from render.test_as_html import ELEMENTS, Parsed
 from render.test_as_markdown import PAYLOADS
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.chromium import Chromium, Page
-from helpers.drawn_plans import drawn_plan
-from helpers.sample_plan import sample_plan
+from helpers.plans.drawn_plans import drawn_plan
+from helpers.plans.sample_plan import sample_plan
+from render.chromium import Chromium, Page
 from render.test_as_html_browser import _LABELS_THAT_MEET, _TEXTS_OUTSIDE, NAME
 
 from reconciler.files.plan_file import plan_text

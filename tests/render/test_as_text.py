@@ -2,7 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.sample_plan import GIB, sample_plan
+from helpers.plans.sample_plan import GIB, sample_plan
 
 from reconciler.model.change import BrokenRule, Changes, CreateTopic, Difference
 from reconciler.model.move import Election, Move, Reason

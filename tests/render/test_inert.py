@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import pytest
 from helpers.figures import Tell
-from helpers.fuzz_folder import SNAPSHOT
-from helpers.payloads import PAYLOADS, W
-from helpers.program import Program
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
+from helpers.program.call import Program
+from helpers.program.fuzz_folder import SNAPSHOT
 from markdown_it import MarkdownIt
+from render.payloads import PAYLOADS, W
 from render.test_as_annotations import ONE, runner_reads
 from render.test_as_doctor import FOUND
 from render.test_as_html import named

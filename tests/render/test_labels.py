@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from helpers.sample_plan import sample_plan
+from helpers.plans.sample_plan import sample_plan
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason

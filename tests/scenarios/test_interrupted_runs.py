@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.command_line import reconciler
-from helpers.observer import Observer, PartitionState
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer, PartitionState
+from helpers.program.command_line import reconciler
 
 pytestmark = pytest.mark.brokers
 

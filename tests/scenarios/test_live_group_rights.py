@@ -14,8 +14,8 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from helpers.brokers import KafkaCluster
-from helpers.command_line import Outcome, reconciler
+from helpers.brokers.cluster import KafkaCluster
+from helpers.program.command_line import Outcome, reconciler
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.model.change import CreateTopic

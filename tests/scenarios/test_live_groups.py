@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
-from helpers.brokers import KafkaCluster
-from helpers.command_line import Outcome, reconciler
-from helpers.consumers import Consumers, Owned
-from helpers.kafka_jars import jars, java, tools_jar
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.kafka_jars import jars, java, tools_jar
+from helpers.program.command_line import Outcome, reconciler
+from scenarios.consumers import Consumers, Owned
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.model.change import CreateTopic

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from helpers.brokers import KafkaCluster
-from helpers.command_line import reconciler
-from helpers.observer import Observer, PartitionState
-from helpers.program import Program
-from helpers.skewed_load import SkewedLoad
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer, PartitionState
+from helpers.program.call import Program
+from helpers.program.command_line import reconciler
 from pyarrow import dataset
+from scenarios.skewed_load import SkewedLoad
 
 pytestmark = [pytest.mark.brokers, pytest.mark.spark]
 

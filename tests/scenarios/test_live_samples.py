@@ -14,9 +14,9 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from helpers.brokers import KafkaCluster
-from helpers.command_line import Outcome, reconciler
-from helpers.observer import Observer
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
+from helpers.program.command_line import Outcome, reconciler
 from pyarrow import dataset
 
 pytestmark = pytest.mark.brokers

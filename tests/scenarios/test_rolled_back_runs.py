@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helpers.brokers import KafkaCluster
-from helpers.command_line import reconciler
-from helpers.observer import Observer
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
+from helpers.program.command_line import reconciler
 
 from reconciler.files.plan_file import read_plan
 from reconciler.model.stage import ReassignStage

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers.program import Program
+from helpers.program.call import Program
 
 SCENARIO = Path(__file__).parent / "lost_rack"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import ResourceType
-from helpers.brokers import KafkaCluster
-from helpers.command_line import Outcome, reconciler
-from helpers.observer import Observer
-from helpers.traffic import Traffic
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
+from helpers.program.command_line import Outcome, reconciler
+from scenarios.traffic import Traffic
 
 pytestmark = pytest.mark.brokers
 

@@ -15,7 +15,7 @@ from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from helpers.brokers import KafkaCluster
+    from helpers.brokers.cluster import KafkaCluster
 
 pytestmark = pytest.mark.brokers
 

@@ -1,7 +1,7 @@
 """Log dirs that are chosen before a replica comes; `tests/admin/contract.py` holds the same against real Kafka."""
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.problem import ClusterUnavailable

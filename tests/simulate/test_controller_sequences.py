@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition

@@ -1,6 +1,6 @@
 """A log dir that goes offline, as seen on 4.1.1 with a full disk."""
 
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.cluster import LogDir

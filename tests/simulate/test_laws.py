@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,7 @@
 """Transitions of one partition that no recorded sequence shows."""
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition

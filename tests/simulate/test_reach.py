@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Cluster, Partition

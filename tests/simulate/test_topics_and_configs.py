@@ -1,7 +1,7 @@
 """Creating, growing, deleting and configuring: what Kafka takes, and the texts with which it refuses."""
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster

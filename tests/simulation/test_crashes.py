@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 from helpers.figures import Tell
-from helpers.simulated_crashes import POINTS, crashed_everywhere, plans_to_crash
-from helpers.simulated_many import in_processes
+from simulation.crashes import POINTS, crashed_everywhere, plans_to_crash
+from simulation.many import in_processes
 
 from reconciler.apply.crash import CRASH_POINTS
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from helpers.figures import Tell
-from helpers.simulated_many import corpus_seeds, in_processes, kept, played
-from helpers.simulated_play import Play
+from simulation.many import corpus_seeds, in_processes, kept, played
+from simulation.play import Play
 
 pytestmark = pytest.mark.long
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from helpers.staging_cases import cluster, desired, key, move, rules_of
+from staging.cases import cluster, desired, key, move, rules_of
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, MovePolicy

@@ -1,5 +1,5 @@
 import pytest
-from helpers.staging_cases import cluster, desired, move, rules_of
+from staging.cases import cluster, desired, move, rules_of
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, MovePolicy, Spread

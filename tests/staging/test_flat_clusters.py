@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from helpers.flat_clusters import CASES
-from helpers.planning import planned
+from helpers.clusters.flat_clusters import CASES
+from helpers.plans.planning import planned
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

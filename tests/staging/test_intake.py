@@ -1,6 +1,6 @@
 """A throttle that what producers write would use up is refused where rates are known, and told where not."""
 
-from helpers.staging_cases import cluster, key, move
+from staging.cases import cluster, key, move
 
 from reconciler.model.desired import MovePolicy
 from reconciler.model.loads import Loads, PartitionLoad

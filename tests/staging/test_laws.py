@@ -2,8 +2,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from helpers.staging_drawn import Case, known_case
-from helpers.staging_laws import LAWS
+from staging.drawn import Case, known_case
+from staging.laws import LAWS
 
 from reconciler.model.cluster import Cluster
 

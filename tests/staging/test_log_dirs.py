@@ -3,9 +3,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import admin_of
-from helpers.staging_cases import desired, key, move, rules_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import admin_of
+from staging.cases import desired, key, move, rules_of
 
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan

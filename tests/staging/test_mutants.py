@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from helpers.staging_cases import run
-from helpers.staging_drawn import Case, known_case, make_case
-from helpers.staging_laws import LAWS
+from staging.cases import run
+from staging.drawn import Case, known_case, make_case
+from staging.laws import LAWS
 
 from reconciler.model.move import Election
 from reconciler.model.stage import ElectStage, ReassignStage, Stage

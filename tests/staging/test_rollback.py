@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of, whole_plan
-from helpers.undone import DESIRED, back, differences, half_full, plan_with_chains
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of, whole_plan
+from helpers.plans.undone import DESIRED, back, differences, half_full, plan_with_chains
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin

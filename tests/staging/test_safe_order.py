@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
-from helpers.staging_cases import cluster, desired, move, rules_of
+from staging.cases import cluster, desired, move, rules_of
 
 from reconciler.model.desired import Limits, MovePolicy
 from reconciler.model.stage import ReassignStage

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.staging_cases import cluster, desired, key, move, rules_of, run
+from staging.cases import cluster, desired, key, move, rules_of, run
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster

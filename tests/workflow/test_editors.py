@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.language_server import Editor, NoServer, server_command
+from workflow.language_server import Editor, NoServer, server_command
 
 from reconciler.workflow.modeline import modeline
 

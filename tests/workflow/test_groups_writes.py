@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import FaultHook, Moment, SimulatedAdmin

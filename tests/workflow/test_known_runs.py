@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.small_runs import admin_of, cluster, move, plan_of
+from helpers.plans.small_runs import admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run

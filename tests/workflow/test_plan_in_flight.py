@@ -3,7 +3,7 @@
 from dataclasses import replace
 from random import Random
 
-from helpers.random_clusters import random_cluster
+from helpers.clusters.random_clusters import random_cluster
 
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.problem import PlacementInfeasible

@@ -7,10 +7,10 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from helpers.end_state import assignments, in_flight, throttles
 from helpers.figures import Tell
-from helpers.small_runs import RATE, admin_of, election, move, plan_of
-from helpers.undone import differences, half_full
+from helpers.plans.end_state import assignments, in_flight, throttles
+from helpers.plans.small_runs import RATE, admin_of, election, move, plan_of
+from helpers.plans.undone import differences, half_full
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run

@@ -8,10 +8,10 @@ from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 from helpers.figures import Tell
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import MB, RATE, admin_of, plan_of
-from helpers.undone import differences
+from helpers.plans.small_runs import MB, RATE, admin_of, plan_of
+from helpers.plans.undone import differences
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.run import run_plan

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.small_cluster import small_cluster
-from helpers.small_runs import RATE, move, plan_of
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.small_runs import RATE, move, plan_of
 
 from reconciler.files.plan_file import with_id, write_plan
 from reconciler.files.snapshot import write_snapshot

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from helpers.fake_artifacts import TOKEN, Artifacts, serving
-from helpers.workflow_steps import WorkflowSteps
+from workflows.fake_artifacts import TOKEN, Artifacts, serving
+from workflows.steps import WorkflowSteps
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENT: Mapping[str, object] = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers.fake_artifacts import TOKEN, Artifacts, artifact, workflow_run, zipped
-from helpers.workflow_steps import Job, WorkflowSteps
+from workflows.fake_artifacts import TOKEN, Artifacts, artifact, workflow_run, zipped
+from workflows.steps import Job, WorkflowSteps
 
 pytestmark = pytest.mark.long
 

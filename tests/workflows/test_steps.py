@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from helpers.fake_artifacts import TOKEN, Artifacts, artifact, zipped
-from helpers.fake_github import FakeGitHub
-from helpers.workflow_steps import WorkflowSteps
+from actions.fake_github import FakeGitHub
+from workflows.fake_artifacts import TOKEN, Artifacts, artifact, zipped
+from workflows.steps import WorkflowSteps
 
 pytestmark = pytest.mark.long
 

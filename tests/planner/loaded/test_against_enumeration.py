@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
-from helpers.loads_enumerated import least_within, outside
-from helpers.loads_planning import planned_with, random_loads
-from helpers.oracle import is_feasible, legal_sets
-from helpers.planning import cluster_after, replicas_after
-from helpers.random_clusters import SMALL
+from helpers.clusters.random_clusters import SMALL
+from helpers.plans.oracle import is_feasible, legal_sets
+from helpers.plans.planning import cluster_after, replicas_after
+from planner.loaded.enumerated import least_within, outside
+from planner.loaded.planning import planned_with, random_loads
 
 pytestmark = pytest.mark.long
 

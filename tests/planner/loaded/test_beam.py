@@ -3,8 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from helpers.loads_planning import planned_with
-from helpers.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster
+from planner.loaded.planning import planned_with
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Off, Placement, Spread, Within

@@ -3,8 +3,8 @@
 from random import Random
 
 import numpy as np
-from helpers.loads_planning import random_loads
-from helpers.oracle import Demand, Problem, is_feasible, legal_sets
+from helpers.plans.oracle import Demand, Problem, is_feasible, legal_sets
+from planner.loaded.planning import random_loads
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules

@@ -1,10 +1,10 @@
 """The kinds of cluster with loads that are small enough for every run: what is copied, what each broker ends with."""
 
 import pytest
-from helpers.loads_clusters import A_ADD, A_DRIFT, LoadsCase
-from helpers.loads_planning import planned_with
-from helpers.planning import cluster_after
-from helpers.random_clusters import shuffled
+from helpers.clusters.loads_clusters import A_ADD, A_DRIFT, LoadsCase
+from helpers.clusters.random_clusters import shuffled
+from helpers.plans.planning import cluster_after
+from planner.loaded.planning import planned_with
 
 from reconciler.model.loads import Loads
 from reconciler.planner.place import Placed

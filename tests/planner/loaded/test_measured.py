@@ -4,8 +4,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from helpers.loads_planning import planned_with
-from helpers.planning import cluster_after
+from helpers.plans.planning import cluster_after
+from planner.loaded.planning import planned_with
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Within

@@ -1,0 +1,88 @@
+"""Runs the program in forked children under limits, one a request: what it costs is that of this one input.
+
+    python -m cli.limited_server   # a request a line on stdin, an answer a line on stdout, both JSON
+
+Started apart from the tests, so that a child's memory is the program's and not pytest's. What a verb imports anyway
+stands there before the fork, and counts.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from importlib import import_module
+from typing import Any
+
+MODULES = ("validate", "show", "diff", "groups", "groups_simulate", "groups_reset_offsets", "snapshot", "status")
+LIBRARIES = ("deepdiff", "jsonschema", "reconciler.workflow.diff", "reconciler.render.as_text")
+FILES = ("load", "snapshot", "plan_file", "scenario", "offsets_csv", "properties", "journal")
+CPU_SECONDS, WALL_SECONDS, ADDRESS_SPACE = 20, 60.0, 2 << 30
+MOST_KEPT = 1 << 20
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Return exit code (None: it hung), both streams, CPU seconds and the peak of memory in MB."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        pid = os.fork()
+        if pid == 0:
+            _child(request, out.fileno(), err.fileno())
+        used, code = _wait(pid)
+        return {
+            "code": code,
+            "out": _content(out),
+            "err": _content(err),
+            "cpu": used.ru_utime + used.ru_stime,
+            "megabytes": used.ru_maxrss / 1024,
+        }
+
+
+def _child(request: dict[str, Any], out: int, err: int) -> None:
+    code = 99
+    try:
+        stdin = os.open(request["stdin"] or os.devnull, os.O_RDONLY)
+        for source, target in ((stdin, 0), (out, 1), (err, 2)):
+            os.dup2(source, target)
+        os.chdir(request["cwd"])
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        from reconciler.cli.main import main
+
+        code = main(request["arguments"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def _wait(pid: int) -> tuple[resource.struct_rusage, int | None]:
+    deadline = time.monotonic() + WALL_SECONDS
+    pause = 0.001
+    while time.monotonic() < deadline:
+        ended, status, used = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return used, os.waitstatus_to_exitcode(status)
+        time.sleep(pause)
+        pause = min(0.02, pause * 1.5)
+    os.kill(pid, signal.SIGKILL)
+    return os.wait4(pid, 0)[2], None
+
+
+def _content(file: Any) -> str:  # noqa: ANN401 - a temporary file has no public type
+    file.seek(0)
+    return str(file.read(MOST_KEPT).decode("utf-8", "backslashreplace"))
+
+
+if __name__ == "__main__":
+    for name in (
+        *(f"reconciler.cli.{each}" for each in MODULES),
+        *(f"reconciler.files.{each}" for each in FILES),
+        *LIBRARIES,
+    ):
+        import_module(name)
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
+        sys.stdout.flush()

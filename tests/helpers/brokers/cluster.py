@@ -1,0 +1,457 @@
+"""Real Kafka brokers for tests: one JVM a node, KRaft, no container.
+
+    with KafkaCluster(version="4.3.0") as kafka:   # six brokers in racks a, b, c, a, b, c; 1-3 are controllers too
+        kafka.bootstrap                            # "127.0.0.1:20001,127.0.0.1:20002,..." of the brokers that run
+        kafka.properties                           # the same as Java-style client properties
+        kafka.kill(4); kafka.start(4)              # SIGKILL; start again on the same data (waits until unfenced)
+        kafka.stop(4)                              # SIGTERM: a controlled shutdown
+        kafka.pause(4); kafka.resume(4)            # SIGSTOP; SIGCONT
+        kafka.add(7, rack="a")                     # a broker that was not there before
+        kafka.add(8, small_dir_mb=48)              # its second data folder is a small disk (for root: can_mount())
+        kafka.log_dirs(4)                          # its two data folders
+        kafka.produce("orders", 0, size=10_000_000)  # acks=all, through a client that is not under test
+        kafka.wait_for(lambda: ..., "what")        # poll until true, or fail
+
+`KafkaCluster(broker_ids=(1, 2, 3, 4))` starts four; `add(5)`, `add(6)` bring the others later. `settings` adds or
+replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
+authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
+with SCRAM-SHA-512. `network` gives each broker an address of its own, so that one can be cut off from the rest.
+
+In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
+names) or call the fixture `new_kafka(...)` for a private one. `--kafka-version` or KAFKA_VERSION chooses the version.
+Nothing outlives the tests: a supervising process kills the brokers and removes their data when its pipe from the
+test process closes, however that process ends.
+"""
+
+import base64
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java
+from helpers.brokers.network import PrivateNetwork
+
+CONTROLLERS = (1, 2, 3)
+RACKS = ("a", "b", "c")
+HOST = "127.0.0.1"
+STORE_PASSWORD = "keystore-password"  # noqa: S105 - of a key that lives for one test run
+# Below the range that the kernel hands to outgoing connections, so that a broker finds its port free after a restart.
+FIRST_PORT, PORTS_OF_A_CLUSTER, MOST_CLUSTERS = 20000, 100, 100
+MOUNT = ("mount", "-t", "tmpfs", "-o")
+JVM_FLAGS = (
+    "-Xms64m",
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+)
+# Reads "+pid" and "-pid" lines; when the pipe closes, kills what is left and removes the data.
+SUPERVISOR = """
+import os, shutil, signal, subprocess, sys
+pids = set()
+for line in sys.stdin:
+    (pids.add if line[0] == "+" else pids.discard)(int(line[1:]))
+for pid in pids:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+mounts = [line.split()[1] for line in open("/proc/mounts")] if os.path.exists("/proc/mounts") else []
+for mount in mounts:
+    if mount.startswith(sys.argv[1] + "/"):
+        subprocess.run(["umount", "-l", mount])
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
+
+
+@dataclass
+class KafkaCluster:
+    """Brokers on this machine; see the module's docstring."""
+
+    version: str = DEFAULT_VERSION
+    broker_ids: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict)
+    is_encrypted: bool = False
+    network: PrivateNetwork | None = None
+
+    def __post_init__(self) -> None:
+        # Kafka's own ids do not begin with a dash either: its tools would take them for an option.
+        self.cluster_id = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+        self._libs = jars(self.version)
+        self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._racks: dict[int, str] = {}
+        self._mounts: list[Path] = []
+        self._base_port, self._port_lock = _reserve_ports()
+        self._supervisor = _supervise(self._folder)
+        self._admin: AdminClient | None = None
+        self._cut_off: set[int] = set()
+        try:
+            if self.is_encrypted:
+                _make_certificate(self._folder)
+            self._format(self.broker_ids)
+            self._spawn(self.broker_ids)
+            self.wait_until_alive(self.broker_ids)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return the running cluster."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop every broker and remove the data."""
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """Where the running brokers listen, without authentication."""
+        return ",".join(self._address(broker_id) for broker_id in self.alive)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Client properties, in the Java client's words."""
+        return {"bootstrap.servers": self.bootstrap}
+
+    def properties_of(self, user: str) -> dict[str, str]:
+        """Client properties of one of `users`."""
+        servers = ",".join(
+            f"{self._host(broker_id)}:{self._port(broker_id) + 60}" for broker_id in sorted(self._processes)
+        )
+        login = {"bootstrap.servers": servers, "sasl.username": user, "sasl.password": self.users[user]}
+        if not self.is_encrypted:
+            return login | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self._folder / "ca.pem")}
+        return login | trust | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+
+    @property
+    def alive(self) -> tuple[int, ...]:
+        """The brokers whose process runs, and which the others reach."""
+        return tuple(sorted({*self._processes} - self._cut_off))
+
+    def rack(self, broker_id: int) -> str:
+        """Return the broker's rack: a, b, c, a, b, c, ... unless it was added with another."""
+        return self._racks.get(broker_id, RACKS[(broker_id - 1) % len(RACKS)])
+
+    def pid(self, broker_id: int) -> int:
+        """Return the process id of a running broker."""
+        return self._processes[broker_id].pid
+
+    def log_dirs(self, broker_id: int) -> tuple[Path, Path]:
+        """Return the broker's two data folders."""
+        return self._node(broker_id) / "d1", self._node(broker_id) / "d2"
+
+    def log(self, broker_id: int) -> str:
+        """Return what the broker has said so far: warnings and errors."""
+        return (self._node(broker_id) / "log.txt").read_text(errors="replace")
+
+    def add(self, broker_id: int, *, rack: str | None = None, small_dir_mb: int | None = None) -> None:
+        """Start a broker that the cluster has not known before; returns when it is alive.
+
+        With `small_dir_mb` its second data folder is a file system of its own, of that many MiB in memory.
+        """
+        if rack is not None:
+            self._racks[broker_id] = rack
+        if small_dir_mb is not None:
+            small = self.log_dirs(broker_id)[1]  # the first one holds the metadata, without which no broker lives
+            small.mkdir(parents=True)
+            subprocess.run([*MOUNT, f"size={small_dir_mb}m", "none", str(small)], check=True, capture_output=True)
+            self._mounts.append(small)
+        self._format((broker_id,))
+        self.start(broker_id)
+
+    def start(self, *broker_ids: int) -> None:
+        """Start stopped brokers on their old data; returns when they are alive."""
+        self._spawn(broker_ids)
+        self.wait_until_alive(broker_ids)
+
+    def stop(self, broker_id: int, *, timeout: float = 60) -> None:
+        """Shut a broker down in good order."""
+        self._end(broker_id, signal.SIGTERM, timeout)
+
+    def kill(self, broker_id: int) -> None:
+        """Kill a broker, as a crash does."""
+        self._end(broker_id, signal.SIGKILL, 30)
+
+    def pause(self, broker_id: int) -> None:
+        """Freeze a broker."""
+        os.kill(self.pid(broker_id), signal.SIGSTOP)
+
+    def resume(self, broker_id: int) -> None:
+        """Let a frozen broker go on."""
+        os.kill(self.pid(broker_id), signal.SIGCONT)
+
+    def cut_off(self, broker_id: int) -> None:
+        """Drop everything between a broker and the others, with a `network`; clients still reach it."""
+        assert self.network is not None, "a broker is cut off in a private network alone"
+        self.network.cut_off(broker_id)
+        self._cut_off.add(broker_id)
+
+    def join(self, broker_id: int) -> None:
+        """Let a broker that was cut off reach the others again; returns when it is alive."""
+        assert self.network is not None, "a broker is cut off in a private network alone"
+        self.network.join(broker_id)
+        self._cut_off.discard(broker_id)
+        self.wait_until_alive((broker_id,))
+
+    def wait_until_alive(self, broker_ids: Iterable[int], *, timeout: float = 120) -> None:
+        """Wait until the brokers are registered and unfenced."""
+        wanted = set(broker_ids)
+        self.wait_for(lambda: wanted <= self._listed(), f"brokers {sorted(wanted)} to be alive", timeout=timeout)
+
+    def wait_until_gone(self, broker_id: int, *, timeout: float = 60) -> None:
+        """Wait until the controller has fenced the broker."""
+        self.wait_for(lambda: broker_id not in self._listed(), f"broker {broker_id} to be fenced", timeout=timeout)
+
+    def wait_for(
+        self,
+        is_true: Callable[[], bool],
+        what: str,
+        *,
+        timeout: float = 60,
+        seen: Callable[[], object] = lambda: "no more to tell",
+    ) -> None:
+        """Poll until it is true; fail with the brokers' last words, or with what is `seen` when the time is up."""
+        deadline = time.monotonic() + timeout
+        while not is_true():
+            self._fail_if_one_died(what)
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {timeout:.0f} s for {what}: {seen()}")
+            time.sleep(0.1)
+
+    def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:
+        """Write at least `size` bytes of random (incompressible) records with acks=all."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5, "log_level": 0})
+        failed: list[object] = []
+
+        def note(error: object, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        for _ in range(-(-size // record_bytes)):
+            producer.produce(topic, value=os.urandom(record_bytes), partition=partition, on_delivery=note)
+            producer.poll(0)
+            while len(producer) > 1_000:
+                producer.poll(0.05)
+        left = producer.flush(120)
+        if left or failed:
+            raise AssertionError(f"{left} records unsent, {len(failed)} refused ({failed[:1]}) for {topic}-{partition}")
+
+    def close(self) -> None:
+        """Kill every broker and remove the data."""
+        for broker_id in tuple(self._processes):
+            self.kill(broker_id)
+        with contextlib.suppress(BrokenPipeError):
+            _pipe(self._supervisor).close()
+        self._supervisor.wait(30)
+        for mount in self._mounts:
+            subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._port_lock.close()
+
+    def _node(self, broker_id: int) -> Path:
+        return self._folder / f"b{broker_id}"
+
+    def _host(self, broker_id: int) -> str:
+        return HOST if self.network is None else self.network.address(broker_id)
+
+    def _address(self, broker_id: int) -> str:
+        return f"{self._host(broker_id)}:{self._port(broker_id)}"
+
+    def _port(self, broker_id: int) -> int:
+        return self._base_port + broker_id
+
+    def _listed(self) -> set[int]:
+        """Return the brokers that the cluster counts as alive (metadata leaves fenced ones out)."""
+        if self._admin is None:
+            everyone = ",".join(self._address(broker_id) for broker_id in self.broker_ids)
+            quiet = {"log_level": 0, "reconnect.backoff.max.ms": 500, "socket.timeout.ms": 5_000}
+            self._admin = AdminClient({"bootstrap.servers": everyone, **quiet})
+        try:
+            return set(self._admin.list_topics(timeout=5).brokers)
+        except KafkaException:
+            return set()
+
+    def _fail_if_one_died(self, what: str) -> None:
+        for broker_id, process in self._processes.items():
+            if process.poll() is not None:
+                told = self.log(broker_id)[-2000:]
+                raise AssertionError(f"broker {broker_id} ended while waiting for {what}: {told}")
+
+    def _format(self, broker_ids: Iterable[int]) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self._format_one, broker_ids))
+
+    def _format_one(self, broker_id: int) -> None:
+        self._node(broker_id).mkdir(exist_ok=True)
+        config = self._node(broker_id) / "server.properties"
+        lines = {**self._server_properties(broker_id), **self.settings}
+        config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{self._libs}/*"]
+        command += ["kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(config)]
+        if self.is_encrypted:
+            for user, password in self.users.items():
+                command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+    def _server_properties(self, broker_id: int) -> dict[str, str]:
+        controllers = sorted(set(CONTROLLERS) & set(self.broker_ids))
+        is_controller = broker_id in controllers
+        voters = ",".join(f"{i}@{self._host(i)}:{self._port(i) + 30}" for i in controllers)
+        listeners = {"PLAINTEXT": f"PLAINTEXT://{self._address(broker_id)}"}
+        protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
+        if self.users:
+            listeners["CLIENT"] = f"CLIENT://{self._host(broker_id)}:{self._port(broker_id) + 60}"
+            protocols["CLIENT"] = "SASL_SSL" if self.is_encrypted else "SASL_PLAINTEXT"
+        advertised = ",".join(listeners.values())
+        controller = f",CONTROLLER://{self._host(broker_id)}:{self._port(broker_id) + 30}" if is_controller else ""
+        return {
+            "node.id": str(broker_id),
+            "process.roles": "broker,controller" if is_controller else "broker",
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listeners": advertised + controller,
+            "advertised.listeners": advertised,
+            "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in protocols.items()),
+            "log.dirs": ",".join(map(str, self.log_dirs(broker_id))),
+            "broker.rack": self.rack(broker_id),
+            "offsets.topic.replication.factor": str(min(3, len(self.broker_ids))),
+            "offsets.topic.num.partitions": "10",
+            "transaction.state.log.replication.factor": str(min(3, len(self.broker_ids))),
+            "transaction.state.log.num.partitions": "4",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "auto.create.topics.enable": "false",
+            "auto.leader.rebalance.enable": "false",
+            "num.network.threads": "2",
+            "num.io.threads": "2",
+            "log.cleaner.threads": "1",
+            "log.cleaner.dedupe.buffer.size": "4194304",
+            **(self._security() if self.users else {}),
+        }
+
+    def _security(self) -> dict[str, str]:
+        login = "org.apache.kafka.common.security"
+        known = "".join(f' user_{name}="{password}"' for name, password in self.users.items())
+        common = {
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS;User:admin",
+        }
+        if not self.is_encrypted:
+            plain = f"{login}.plain.PlainLoginModule required{known};"
+            return common | {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.client.plain.sasl.jaas.config": plain,
+            }
+        return common | {
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.client.scram-sha-512.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",
+            "listener.name.client.ssl.keystore.location": str(self._folder / "key.p12"),
+            "listener.name.client.ssl.keystore.type": "PKCS12",
+            "listener.name.client.ssl.keystore.password": STORE_PASSWORD,
+        }
+
+    def _spawn(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            prefix = [] if self.network is None else self.network.prefix(broker_id)
+            command = [*prefix, java(), *JVM_FLAGS, "-cp", f"{self._libs}/*", "kafka.Kafka"]
+            with (self._node(broker_id) / "log.txt").open("ab") as log:
+                self._processes[broker_id] = subprocess.Popen(
+                    [*command, str(self._node(broker_id) / "server.properties")],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            self._tell_supervisor(f"+{self.pid(broker_id)}")
+
+    def _end(self, broker_id: int, with_signal: signal.Signals, timeout: float) -> None:
+        process = self._processes.pop(broker_id)
+        process.send_signal(with_signal)
+        try:
+            process.wait(timeout)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait(30)
+            self._tell_supervisor(f"-{process.pid}")
+
+    def _tell_supervisor(self, line: str) -> None:
+        _pipe(self._supervisor).write(f"{line}\n".encode())
+        _pipe(self._supervisor).flush()
+
+
+def can_mount() -> bool:
+    """Whether this process may mount a file system, as `add(..., small_dir_mb=48)` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.which("mount") is None or subprocess.run([*MOUNT, "size=1m", "none", folder], check=False).returncode:
+            return False
+        subprocess.run(["umount", folder], check=True)
+    return True
+
+
+def _supervise(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the process that cleans up when this one is gone; a session of its own keeps Ctrl-C away from it."""
+    command = [sys.executable, "-S", "-c", SUPERVISOR, str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _pipe(supervisor: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert supervisor.stdin is not None
+    return supervisor.stdin
+
+
+def _reserve_ports() -> tuple[int, IO[str]]:
+    """Return the first port of a free block, and the lock that keeps other test processes out of it."""
+    for number in range(MOST_CLUSTERS):
+        base = FIRST_PORT + number * PORTS_OF_A_CLUSTER
+        lock = (Path(tempfile.gettempdir()) / f"kafka-reconciler-ports-{base}.lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        if all(_is_free(base + offset) for offset in range(PORTS_OF_A_CLUSTER)):
+            return base, lock
+        lock.close()
+    raise AssertionError(f"no free block of {PORTS_OF_A_CLUSTER} ports from {FIRST_PORT} on")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _make_certificate(folder: Path) -> None:
+    """Write a self-signed key for 127.0.0.1 (`key.p12`) and its certificate (`ca.pem`)."""
+    store = ["-keystore", str(folder / "key.p12"), "-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
+    keytool = str(Path(java()).resolve().parent / "keytool")
+    make = ["-genkeypair", "-alias", "broker", "-keyalg", "RSA", "-dname", "CN=localhost", "-ext", f"SAN=ip:{HOST}"]
+    subprocess.run([keytool, *make, "-validity", "2", *store], check=True, capture_output=True)
+    export = ["-exportcert", "-rfc", "-alias", "broker", "-file", str(folder / "ca.pem")]
+    subprocess.run([keytool, *export, *store], check=True, capture_output=True)

@@ -1,0 +1,76 @@
+"""What the live fault tests share: how a run that met a fault is brought to its end, and what is counted."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from helpers.brokers.checker import Checker
+from helpers.brokers.delivery import Delivery
+from helpers.brokers.run import PLAN, Applying, LiveRun
+from helpers.figures import Tell
+
+DONE, FAILED = 0, 1
+TOLD_SECONDS = 60
+OWED = "keeps the replication throttle"
+
+
+class Tally:
+    """Counts what all scenarios did; the last line told holds them all."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._scenarios = self._acked = self._copies = 0
+        self._pauses: dict[str, float] = {}
+
+    def passed(self, name: str, run: LiveRun, delivery: Delivery) -> None:
+        """Count one scenario that its checker accepted: so none of its acknowledged records is lost."""
+        self.accepted(name, run.checker, delivery)
+
+    def accepted(self, name: str, checker: Checker, delivery: Delivery) -> None:
+        """The same, for a scenario with more than one topic."""
+        self._scenarios += 1
+        self._acked += len(delivery.sent.acks)
+        self._copies += checker.copies
+        self._pauses[name] = delivery.longest_pause
+        longest = max(self._pauses, key=lambda one: self._pauses[one])
+        counted = f"{self._scenarios} scenarios, {self._acked:,} records acked, 0 lost, {self._copies} twice"
+        pause = f"longest time without an ack {self._pauses[longest]:.1f} s ({longest})"
+        self._tell("live faults", f"{counted}, {pause}")
+
+
+def finish(run: LiveRun, applying: Applying) -> None:
+    """Let a run end; where it stopped over the fault, or owes a throttle, an apply goes on: the brokers are well."""
+    code = applying.ended(DONE, FAILED)
+    run.elect()
+    if code == FAILED or OWED in applying.told:
+        run.start().ended(DONE)
+        run.elect()
+
+
+def stop_and_go_on(
+    run: LiveRun, applying: Applying, delivery: Delivery, *, destination: int, heal: Callable[[], None]
+) -> None:
+    """Check a run that stops over a lost destination; `heal` brings it back, and an apply goes on.
+
+    Told within a minute, the destination's moves taken back, the rest ended, exit 1, and its rate named as owed.
+    """
+    lost_at = time.time()
+    applying.ended(FAILED)
+    assert _withdrawn_at(run) - lost_at <= TOLD_SECONDS
+    assert "KR703" in applying.told
+    assert f"broker {destination} {OWED}" in applying.told
+    run.elect()
+    run.checker.stopped(run.folder, PLAN, delivery, back=run.moved_to(destination))
+    heal()
+    owing = {where.partition(":")[0] for where in run.checker.look().throttles}
+    assert owing == {str(destination)}
+    run.start().ended(DONE)
+
+
+def _withdrawn_at(run: LiveRun) -> float:
+    """Return when, by its journal, a run began to take moves back, in seconds of the wall clock."""
+    (path,) = run.folder.glob("runs/live/*.jsonl")
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    first: str = next(event["time"] for event in events if event["step"] == "withdraw")
+    return datetime.fromisoformat(first).timestamp()

@@ -1,0 +1,135 @@
+"""An operator's folder for a live cluster: explicit assignments, the program's commands, and healing afterwards."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import THROTTLES, Observer
+from helpers.program.command_line import Outcome, reconciler
+from live.killing import Death, environment, killed_at
+
+Assignment = Mapping[int, tuple[int, ...]]
+CLUSTER = "live"
+
+
+@dataclass
+class LiveFolder:
+    """A folder with the desired state of the cluster `live`; `configs` are those of every topic written."""
+
+    path: Path
+    kafka: KafkaCluster
+    moves: str = "throttle: 1MiB/s, perStage: 4, perPartition: 3"
+    observer: Observer = field(init=False)
+    admin: AdminClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.observer = Observer(self.kafka.bootstrap)
+        self.admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
+
+    def write(self, topics: Mapping[str, Assignment], *, config: str = "") -> None:
+        """Write the desired state: these topics, with these replicas in this order."""
+        root = self.path / "desired-state" / CLUSTER
+        root.mkdir(parents=True, exist_ok=True)
+        head = f"""
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: {CLUSTER}}}
+spec:
+  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
+  moves: {{{self.moves}}}
+"""
+        documents = [
+            f"""---
+apiVersion: reconciler/v1
+kind: Topic
+metadata: {{name: {name}}}
+spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for replicas in assignment.values()]}}}}}
+"""
+            for name, assignment in topics.items()
+        ]
+        (root / "cluster.yaml").write_text(head + "".join(documents))
+
+    def run(self, *arguments: str | Path, expect: int = 0, cwd: Path | None = None) -> Outcome:
+        """Run one command to its end."""
+        return reconciler(*arguments, cwd=cwd or self.path, expect=expect)
+
+    def plan(self, name: str, topics: Mapping[str, Assignment], *, config: str = "") -> str:
+        """Write the desired state and plan it into a file; there must be changes. Return the file's name."""
+        self.write(topics, config=config)
+        self.run("plan", "--out", f"{name}.json", "--detailed-exitcode", expect=2)
+        return f"{name}.json"
+
+    def create(self, topics: Mapping[str, Assignment], *, size: int = 0, config: str = "") -> None:
+        """Create topics through a plan, with that many bytes in each partition."""
+        self.run("apply", self.plan("create", topics, config=config), "--yes")
+        for name, assignment in topics.items():
+            for number in assignment if size else ():
+                self.kafka.produce(name, number, size=size)
+
+    def kill(self, points: str, *arguments: str | Path) -> Death:
+        """Run a command until it kills itself at one of these crash points."""
+        return killed_at(points, *arguments, cwd=self.path)
+
+    def set_throttles(self, values: Mapping[tuple[ResourceType, str], Mapping[str, str]]) -> None:
+        """Set throttle keys of topics and brokers, as an operator does by hand; an empty mapping removes all four."""
+        self.admin.list_topics(timeout=10)  # only a client that knows a broker can ask it
+        for (kind, name), keys in values.items():
+            entries = [_entry(key, keys.get(key)) for key in THROTTLES if kind_of(key) is kind]
+            resource = ConfigResource(kind, name, incremental_configs=entries)
+            for answer in self.admin.incremental_alter_configs([resource]).values():
+                answer.result(timeout=30)
+
+    def heal(self, *topics: str) -> None:
+        """Remove these topics, and with them their reassignments, and every broker's throttle."""
+        left = [topic for topic in topics if self.observer.topic(topic)]
+        for answer in (self.admin.delete_topics(left) if left else {}).values():
+            answer.result(timeout=30)
+        self.set_throttles({(ResourceType.BROKER, str(broker)): {} for broker in self.kafka.alive})
+        self.kafka.wait_for(lambda: not list(self.observer.partitions(*topics)), "the topics to be gone")
+
+    @contextlib.contextmanager
+    def started(self, *arguments: str | Path) -> Iterator["subprocess.Popen[str]"]:
+        """Start a command and yield the process; it does not outlive the block."""
+        command = [sys.executable, "-m", "reconciler", *map(str, arguments)]
+        running = subprocess.Popen(
+            command, cwd=self.path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        with running:
+            try:
+                yield running
+            finally:
+                if running.poll() is None:
+                    running.kill()
+
+    def state(self, topic: str) -> dict[int, tuple[tuple[int, ...], int]]:
+        """Return each partition's ordered replicas and leader."""
+        return {number: (found.replicas, found.leader) for number, found in self.observer.topic(topic).items()}
+
+    def wait_in_flight(self, before: Mapping[str, Assignment]) -> None:
+        """Wait until a partition of each of these topics shows more replicas than it had."""
+        for topic, assignment in before.items():
+            self.kafka.wait_for(lambda t=topic, a=assignment: self._is_moving(t, a), f"{topic} to move")  # type: ignore[misc]
+
+    def _is_moving(self, topic: str, before: Assignment) -> bool:
+        found = self.observer.topic(topic)
+        return any(len(found[number].replicas) > len(before[number]) for number in before)
+
+
+def kind_of(key: str) -> ResourceType:
+    """Return what a throttle key is set on."""
+    return ResourceType.BROKER if key.endswith("rate") else ResourceType.TOPIC
+
+
+def _entry(key: str, value: str | None) -> ConfigEntry:
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    return ConfigEntry(key, value, incremental_operation=operation)
+
+
+def led_by_the_first(assignment: Assignment) -> dict[int, tuple[tuple[int, ...], int]]:
+    """Return what `state` shows of partitions with these replicas whose first ones lead."""
+    return {number: (replicas, replicas[0]) for number, replicas in assignment.items()}

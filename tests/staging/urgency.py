@@ -1,0 +1,75 @@
+"""A law of staging: repairs first, then draining, then rules, then balance."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from staging.drawn import Case
+
+from reconciler.model.desired import BrokerState
+from reconciler.model.move import Move, Reason
+from reconciler.model.stage import ReassignStage
+
+
+def urgency(case: Case, move: Move, held: Sequence[int], isr: Collection[int]) -> int:
+    """Return how soon a step should go: repairs by their in-sync replicas, then draining, then rules, then balance."""
+    if case.dead.intersection(move.removed):
+        return len(set(isr).intersection(held) - case.dead)
+    draining = {
+        number for number, broker in case.wanted.cluster.brokers.items() if broker.state is BrokerState.DRAINING
+    }
+    if draining.intersection(move.removed) or move.reason is Reason.DRAINING:
+        return 100
+    if move.reason in (Reason.BALANCE, Reason.LEADERS):
+        return 300
+    return 50 if move.reason is Reason.DEAD_BROKER else 200
+
+
+def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
+    """A step that a stage had room for, but for less urgent ones, is in it.
+
+    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other.
+    """
+    stages = [stage for stage in case.staged().stages if isinstance(stage, ReassignStage)]
+    told = case.told()
+    ready_at: dict[int, list[Move]] = {number: [] for number in range(len(stages))}
+    last = {move.topic_partition: -1 for stage in stages for move in stage.moves}
+    for number, stage in enumerate(stages):
+        for move in stage.moves:
+            for waited in range(last[move.topic_partition] + 1, number):
+                ready_at[waited].append(move)
+            last[move.topic_partition] = number
+    for number, waiting in ready_at.items():
+        is_copying = any(move.added for move in stages[number].moves)
+        alike = Counter((frozenset(move.added), frozenset(move.removed)) for move in waiting)
+        for move in waiting if is_copying else []:
+            is_alone = alike[frozenset(move.added), frozenset(move.removed)] == 1
+            if move.added and is_alone and not is_disk_known(case, move.added):
+                _has_no_room(case, stages[number], move, told.bytes_per_stage[number])
+
+
+def is_disk_known(case: Case, brokers: Collection[int]) -> bool:
+    return any(case.observed.brokers[number].log_dirs for number in brokers)
+
+
+def _has_no_room(case: Case, stage: ReassignStage, move: Move, longest: int) -> None:
+    partition = dict(case.observed.partitions())
+
+    def rank(one: Move) -> int:
+        return urgency(case, one, partition[one.topic_partition].replicas, partition[one.topic_partition].isr)
+
+    as_urgent = [one for one in stage.moves if one.is_reorder or rank(one) <= rank(move)]
+    if len(as_urgent) == len(stage.moves):
+        return
+    arriving, leaving, taken = Counter[int](), Counter[int](), Counter[int]()
+    for one in as_urgent:
+        arriving.update(one.added)
+        leaving.update(one.removed)
+        taken.update(dict.fromkeys(one.added, one.bytes // max(1, len(one.added))))
+    is_full = (
+        len(as_urgent) >= case.policy.per_stage
+        or any(arriving[number] >= case.policy.per_broker for number in move.added)
+        or any(leaving[number] >= case.policy.per_broker for number in move.removed)
+    )
+    is_long = any(taken[number] + move.bytes // len(move.added) > longest for number in move.added)
+    is_served_long = sum(one.bytes for one in as_urgent) + move.bytes > longest
+    assert is_full or is_long or is_served_long, (stage.number, move)
