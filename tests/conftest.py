@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from helpers.brokers.cluster import KafkaCluster
 
 pytest.register_assert_rewrite(*sorted(area.name for area in Path(__file__).parent.iterdir() if area.is_dir()))
-pytest_plugins = ("helpers.figures", "helpers.samples.spark_session")
+pytest_plugins = ("helpers.figures", "helpers.samples.spark_session", "helpers.workers")
 
-SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "benchmark")
+SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "deep", "benchmark")
+ASKED_FOR = ("deep", "benchmark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,16 +42,17 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs nothing special as quick; keep benchmarks out unless they were asked for by name."""
+    """Mark what needs nothing special as quick; keep out what nobody asked for by its mark."""
     for item in items:
         if not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
             item.add_marker("quick")
-    if "benchmark" in (config.getoption("markexpr") or ""):
-        return
-    left_out = [item for item in items if item.get_closest_marker("benchmark")]
+    asked = config.getoption("markexpr") or ""
+    unasked = [mark for mark in ASKED_FOR if mark not in asked]
+    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in unasked)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,19 @@ def figures(pytestconfig: pytest.Config) -> Tell:
     return tell
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's lines to the process that prints them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["figures"] = session.config.stash.get(LINES, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Keep the lines that a worker told."""
+    told = getattr(node, "workeroutput", {}).get("figures", {})
+    node.config.stash.setdefault(LINES, {}).update(told)  # type: ignore[attr-defined]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the lines, sorted by what was counted."""
     lines = config.stash.get(LINES, {})

@@ -16,7 +16,7 @@ from simulation.many import played
 
 pytestmark = pytest.mark.simulation
 
-APPLY, HELPERS = "reconciler.apply", "helpers"
+APPLY, CHECKERS = "reconciler.apply", "simulation"
 SEARCHED = 150
 CRASHED = (6, 11, 1)
 
@@ -224,37 +224,37 @@ FAULTS = [
 CHECKER_FAULTS = [
     Fault(
         "a watch that sees nothing",
-        "simulated_watch.Watch.step",
+        "watch.Watch.step",
         "self.truth = self.truth, truth",
         "self.truth = truth, truth",
     ),
     Fault(
         "a watch that lets every request pass",
-        "simulated_watch.Watch.reassign",
+        "watch.Watch.reassign",
         "targets.items()",
         "()",
     ),
     Fault(
         "a watch that counts nothing in flight",
-        "simulated_watch.Watch._in_flight",
+        "watch.Watch._in_flight",
         "for key, found in ours if",
         "for key, found in [] if",
     ),
     Fault(
         "a watch blind to throttles",
-        "simulated_watch.Watch._throttle_entry",
+        "watch.Watch._throttle_entry",
         "theirs = self.foreign.get(where)",
         "return",
     ),
     Fault(
         "an end that is always as planned",
-        "simulated_end.not_as_planned",
+        "end.not_as_planned",
         "told = left_behind(watch, after)",
         "return []",
     ),
     Fault(
         "nothing is ever left behind",
-        "simulated_end.left_behind",
+        "end.left_behind",
         "there = throttles(after)",
         "return []",
     ),
@@ -274,7 +274,7 @@ def test_a_fault_in_the_executor_is_noticed(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", CHECKER_FAULTS, ids=[fault.what for fault in CHECKER_FAULTS])
 def test_a_fault_in_the_simulations_own_checkers_is_noticed(fault: Fault) -> None:
-    with planted(fault, HELPERS):
+    with planted(fault, CHECKERS):
         assert unnoticed() != []
 
 

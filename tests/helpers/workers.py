@@ -1,0 +1,41 @@
+"""Who runs which test: a few processes, each with its own brokers or Spark, and what is long first.
+
+Brokers and Spark are dear to start and their tests mostly wait, so all tests of one set of brokers go to one process,
+all of the Spark session to another, and what only computes fills the rest. `-n 0` runs everything in one process.
+"""
+
+import pytest
+
+WORKERS = 3
+"""Two cores, and one process more: tests of brokers wait for most of their time."""
+# A unit of work is begun in this order; whatever has no place here follows, file by file.
+FIRST = ("kafka", "spark", "brokers", "java", "simulation", "long")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return no workers for a choice of files or for figures, else a few."""
+    is_whole = config.args_source is not pytest.Config.ArgsSource.ARGS
+    is_figures = "benchmark" in (config.getoption("markexpr") or "")
+    return WORKERS if is_whole and not is_figures and not config.getoption("collectonly") else 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test its unit of work, and put units that take long in front."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_unit(item)))
+    items.sort(key=_rank)
+
+
+def _unit(item: pytest.Item) -> str:
+    fixtures = getattr(item, "fixturenames", ())
+    shared = next((fixture for fixture in ("kafka", "spark") if fixture in fixtures), None)
+    return shared or item.nodeid.partition("::")[0]
+
+
+def _rank(item: pytest.Item) -> int:
+    fixtures = getattr(item, "fixturenames", ())
+    return next(
+        (rank for rank, name in enumerate(FIRST) if name in fixtures or item.get_closest_marker(name)), len(FIRST)
+    )
