@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.program.command_line import reconciler
 from helpers.program.written_commands import commands_in, exit_code_of_reading
+from helpers.waiting import HANG
 
 README = Path(__file__).parent.parent / "README.md"
 ANY = "..."
@@ -44,7 +45,7 @@ def test_the_tour_prints_what_the_readme_says(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=HANG,
             check=False,
         )
         assert done.returncode == 0, done.stdout

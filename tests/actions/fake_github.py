@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from helpers.waiting import HANG
+
 REPOSITORY = "acme/kafka"
 AUTHOR = "github-actions[bot]"
 
@@ -57,7 +59,7 @@ class FakeGitHub:
         """End the server."""
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(10)
+        self._thread.join(HANG)
 
     @property
     def address(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 from actions.fake_github import AUTHOR, REPOSITORY, FakeGitHub, Fault
 from helpers.plans.sample_plan import sample_plan
 from helpers.program.call import ROOT, Ended
+from helpers.waiting import HANG
 
 from reconciler.model.plan import Plan
 from reconciler.render import as_markdown
@@ -56,7 +57,7 @@ def publish(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG,
     )
     for text in (ended.stdout, ended.stderr, *(path.read_text("utf-8") for path in folder.iterdir())):
         assert TOKEN not in text

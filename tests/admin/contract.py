@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NotRequired, Protocol, TypedDict
 
 import pytest
+from helpers.waiting import HANG
 
 from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation, Reassignment
 from reconciler.model.change import CreatePartitions, CreateTopic
@@ -172,11 +173,11 @@ class Bench:
         self.cluster.start(broker)
         self.dead.remove(broker)
 
-    def wait_until(self, is_true: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+    def wait_until(self, is_true: Callable[[], bool], what: str) -> None:
         """Let the cluster's time pass until it is so."""
-        deadline = self.admin.clock.now() + timedelta(seconds=seconds)
+        deadline = self.admin.clock.now() + timedelta(seconds=HANG)
         while not is_true():
-            assert self.admin.clock.now() < deadline, f"waited {seconds:.0f} s for {what}"
+            assert self.admin.clock.now() < deadline, f"waited {HANG} s for {what}"
             self.admin.clock.sleep(0.1)
 
     def clean_up(self) -> None:

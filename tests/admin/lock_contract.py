@@ -4,19 +4,18 @@ A subclass gives a fixture `processes`: it makes admins of one cluster, each as 
 """
 
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from helpers.waiting import HANG, wait_for
 
 from reconciler.admin.port import Admin, ConfigChange, ConfigOperation, Lock
 from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, NotStopped
 
 Processes = Callable[[], Admin]
 RATE = "follower.replication.throttled.rate"
-PATIENCE_SECONDS, POLL_SECONDS = 60, 0.05
 
 
 def holder_that_refuses(admin: Admin) -> Holder:
@@ -29,10 +28,8 @@ def holder_that_refuses(admin: Admin) -> Holder:
 
 def asker_of(lock: Lock) -> Holder:
     """Wait until somebody asks that holder to stop; return who does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while lock.asked_by is None:
-        assert time.monotonic() < deadline, "nobody asks it to stop"
-        time.sleep(POLL_SECONDS)
+    wait_for(lambda: lock.asked_by is not None, "somebody to ask it to stop")
+    assert lock.asked_by is not None
     return lock.asked_by
 
 
@@ -89,13 +86,13 @@ class LockContract:
         together, all_ended = Barrier(len(admins)), Barrier(len(admins))
 
         def is_given(admin: Admin) -> bool:
-            together.wait(30)
+            together.wait(HANG)
             try:
                 lock = admin.lock("one of three")
             except LockHeld as error:
-                all_ended.wait(60)
+                all_ended.wait(HANG)
                 return error.holder is None  # that it is not named counts as wrong
-            all_ended.wait(60)
+            all_ended.wait(HANG)
             lock.release()
             return True
 
@@ -116,7 +113,7 @@ class LockContract:
                 assert holder_that_refuses(third).purpose == "apply of plan 1"
                 first.alter_broker_configs(1, [ConfigChange(RATE, ConfigOperation.DELETE)])
                 assert not asking.done()
-            with asking.result(PATIENCE_SECONDS) as passed_over:
+            with asking.result(HANG) as passed_over:
                 passed_over.check()
                 assert passed_over.asked_by is None
                 assert holder_that_refuses(third).purpose == "cancel of plan 1"

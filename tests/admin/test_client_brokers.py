@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
+from helpers.waiting import wait_for
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
@@ -50,32 +51,22 @@ def create(admin: KafkaAdmin, name: str, *assignment: Sequence[int]) -> None:
     assert admin.create_topics([CreateTopic(name, len(lists), len(assignment[0]), {}, lists)]) == {name: Answer()}
 
 
-def wait_for(is_true: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 # Faults
 
 
-def test_the_death_of_the_active_controller_delays_the_next_change_by_seconds_only(
+def test_the_next_change_after_the_death_of_the_active_controller_is_made_by_its_successor(
     three: KafkaCluster, admin: KafkaAdmin
 ) -> None:
     controller = observe.controller_id(admin.wire)
     assert controller is not None
     three.kill(controller)
-    began = time.monotonic()
     alive = [broker for broker in (1, 2, 3) if broker != controller]
     try:
         create(admin, "after-the-controller", alive)
     except OutcomeUnknown:
-        wait_for(lambda: bool(admin.topics(["after-the-controller"])))
-    took = time.monotonic() - began
+        wait_for(lambda: bool(admin.topics(["after-the-controller"])), "the topic")
     successor = observe.controller_id(admin.wire)
     three.start(controller)
-    assert took < 60
     assert successor in alive
 
 
@@ -99,24 +90,20 @@ def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewK
     kafka = new_kafka(broker_ids=(1,))
     admin = connect(kafka.properties)
     kafka.kill(1)
-    began = time.monotonic()
     with pytest.raises(ClusterUnavailable, match=r"does not answer \(broker 1: .*\). Check that its brokers run"):
         admin.topics(["any"])
-    assert time.monotonic() - began < 60
     admin.close()
 
 
 # Rights and logins
 
 
-def test_a_refused_login_is_told_soon(three: KafkaCluster) -> None:
+def test_a_refused_login_is_told(three: KafkaCluster) -> None:
     wrong = {**three.properties_of("reader"), "sasl.password": "not-this"}
-    began = time.monotonic()
     with pytest.raises(ClusterUnavailable, match="refused the login of user reader with PLAIN") as refused:
         connect(wrong)
     assert refused.value.code == "KR602"
     assert "not-this" not in str(refused.value)
-    assert time.monotonic() - began < 25
 
 
 def test_a_mechanism_that_the_brokers_do_not_offer_is_told(three: KafkaCluster) -> None:
@@ -171,7 +158,7 @@ def test_a_topic_that_kafka_hides_is_noticed_by_its_log_dirs(three: KafkaCluster
     for granted in grant.create_acls(bindings).values():
         granted.result()
     limited = connect(three.properties_of("reader"))
-    wait_for(lambda: _may_list(limited))
+    wait_for(lambda: _may_list(limited), "the right to be known")
     with pytest.raises(MissingRight, match=r"Reading a topic needs the right Describe on topic .*hidden"):
         limited.observe()
     limited.close()
@@ -189,7 +176,7 @@ def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
     kafka = new_kafka(broker_ids=(1,), users={"admin": "admin-password"}, is_encrypted=True)
     admin = connect(kafka.properties_of("admin"))
     create(admin, "encrypted", (1,))
-    wait_for(lambda: "encrypted" in admin.observe().topics)
+    wait_for(lambda: "encrypted" in admin.observe().topics, "the topic")
     admin.close()
     trusting_nobody = {
         name: value for name, value in kafka.properties_of("admin").items() if not name.startswith("ssl.truststore")
@@ -204,7 +191,7 @@ def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
 def test_configs_of_all_brokers_are_told_apart_from_a_brokers_own(three: KafkaCluster, admin: KafkaAdmin) -> None:
     change = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "123456")]
     admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: change}))
-    wait_for(lambda: admin.cluster_default_configs().get(LEADER_THROTTLED_RATE) == "123456")
+    wait_for(lambda: admin.cluster_default_configs().get(LEADER_THROTTLED_RATE) == "123456", "the rate")
     assert admin.broker_configs(three.alive) == {1: {}, 2: {}, 3: {}}
     undo = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.DELETE)]
     admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: undo}))
@@ -215,7 +202,7 @@ def test_configs_of_all_brokers_are_told_apart_from_a_brokers_own(three: KafkaCl
 
 def test_groups_of_every_kind_are_observed(three: KafkaCluster, admin: KafkaAdmin) -> None:
     create(admin, "grouped", (1, 2), (2, 3))
-    wait_for(lambda: bool(admin.topics(["grouped"])))
+    wait_for(lambda: bool(admin.topics(["grouped"])), "the topic")
     for partition in (0, 1):
         three.produce("grouped", partition, size=30_000)
     common = {"bootstrap.servers": three.bootstrap, "auto.offset.reset": "earliest", "log_level": 0}
@@ -246,11 +233,15 @@ def test_groups_of_every_kind_are_observed(three: KafkaCluster, admin: KafkaAdmi
 
 
 def consume(consumer: Consumer, count: int) -> None:
-    got, deadline = 0, time.monotonic() + 40
-    while got < count:
-        assert time.monotonic() < deadline
+    got = 0
+
+    def has_enough() -> bool:
+        nonlocal got
         message = consumer.poll(1)
         got += message is not None and message.error() is None
+        return got >= count
+
+    wait_for(has_enough, f"{count} records", pause=0, seen=lambda: got)
 
 
 def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
@@ -278,8 +269,8 @@ def test_the_cluster_is_observed_with_few_requests(admin: KafkaAdmin, monkeypatc
     changes = [CreateTopic(name, 2, 2, {"retention.ms": "1000000"}, {0: (1, 2), 1: (2, 3)}) for name in names]
     assert set(admin.create_topics(changes).values()) == {Answer()}
     leaders = {TopicPartition(name, number): leader for name in names for number, leader in ((0, 1), (1, 2))}
-    wait_for(lambda: len(observe.end_offsets(admin.wire, leaders)) == len(leaders))
-    wait_for(lambda: len(admin.topics(names)) == len(names))
+    wait_for(lambda: len(observe.end_offsets(admin.wire, leaders)) == len(leaders), "every leader to answer")
+    wait_for(lambda: len(admin.topics(names)) == len(names), "the topics")
     sent: list[object] = []
     exchange = Wire._exchange
 

@@ -1,6 +1,5 @@
 """The contract of groups, against real Kafka; and what only real groups show: KIP-848, rights, foreign protocols."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -8,6 +7,7 @@ import pytest
 from admin.groups_contract import GroupsContract
 from confluent_kafka import Consumer
 from helpers.brokers.cluster import KafkaCluster
+from helpers.waiting import wait_for
 
 from reconciler.admin.client import KafkaAdmin, connect
 
@@ -39,10 +39,9 @@ class RealGroups:
         consumer = Consumer({**options, "log_level": 0})
         consumer.subscribe([topic])
         self.consumers[group_id] = consumer
-        deadline = time.monotonic() + 40
-        while not consumer.assignment():
-            assert time.monotonic() < deadline
-            consumer.poll(0.2)
+        wait_for(
+            lambda: bool(consumer.assignment()), f"{group_id} to get partitions", meanwhile=lambda: consumer.poll(0.2)
+        )
 
     def leave(self, group_id: str) -> None:
         self.consumers.pop(group_id).close()

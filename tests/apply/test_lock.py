@@ -8,6 +8,7 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.figures import Tell
 from helpers.plans.end_state import shortcomings, throttles
 from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
+from helpers.waiting import HANG
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
@@ -26,7 +27,7 @@ from reconciler.model.problem import ReconcilerError, StalePlan
 from reconciler.model.run import RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
 
-RACES, PATIENCE_SECONDS = 100, 30
+RACES = 100
 
 
 def boundaries_of(plan: Plan, before: Cluster) -> int:
@@ -242,7 +243,7 @@ class Race:
             for one in runners:
                 one.start()
             for one in runners:
-                one.join(PATIENCE_SECONDS)
+                one.join(HANG)
 
     def runner(self) -> None:
         admin = SimulatedAdmin(
@@ -266,7 +267,7 @@ class Race:
                 self.admitted.append(current_thread().name)
                 if len(self.admitted) > 1:
                     self.is_settled.set()
-            self.is_settled.wait(PATIENCE_SECONDS)
+            self.is_settled.wait(HANG)
 
 
 def test_of_two_runs_at_once_exactly_one_goes_ahead(tmp_path: Path, figures: Tell) -> None:

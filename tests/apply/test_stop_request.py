@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread, current_thread
-from time import monotonic, sleep
 
 import pytest
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import cluster, plan_of, whole_plan
+from helpers.waiting import HANG, wait_for
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import Locks, MemoryLocks
@@ -22,8 +22,6 @@ from reconciler.model.lock import LockHeld, StopRequest
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunResult, RunState, StoppedEarly
-
-PATIENCE_SECONDS = 30
 
 
 def boundaries_of_a_run() -> list[str]:
@@ -57,12 +55,12 @@ class Elsewhere:
         """Run until it stands there; at the end it has ended."""
         with planted(self._pass):
             self.thread.start()
-            assert self.is_there.wait(PATIENCE_SECONDS)
+            assert self.is_there.wait(HANG)
             try:
                 yield
             finally:
                 self.may_go_on.set()
-                self.thread.join(PATIENCE_SECONDS)
+                self.thread.join(HANG)
         assert not self.thread.is_alive()
 
     def go_on_when_told(self, told: str) -> None:
@@ -72,17 +70,17 @@ class Elsewhere:
 
     def _go_on_when_asked(self) -> None:
         lock = self.admin._lock
-        deadline = monotonic() + PATIENCE_SECONDS
-        while lock is not None and lock.asked_by is None and monotonic() < deadline:
-            sleep(0.002)
-        self.may_go_on.set()
+        try:
+            wait_for(lambda: lock is None or lock.asked_by is not None, "the cancel to ask", pause=0.002)
+        finally:
+            self.may_go_on.set()
 
     def _pass(self, _name: str) -> None:
         if current_thread() is self.thread:
             self.passed += 1
             if self.passed == self.at:
                 self.is_there.set()
-                self.may_go_on.wait(PATIENCE_SECONDS)
+                self.may_go_on.wait(HANG)
 
     def _run(self) -> None:
         try:

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -12,14 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from helpers.samples.spark_session import QUICK_JAVA
+from helpers.waiting import ATTEMPT, wait_for
 
 # Every Java that is started reads it, executors too.
 QUICK_JAVA_EVERYWHERE = {"JDK_JAVA_OPTIONS": QUICK_JAVA}
 _LOOPBACK = "127.0.0.1"
 _MASTER_READY = "I have been elected leader"
 _WORKER_READY = "Successfully registered with master"
-_START_SECONDS = 90
-_END_SECONDS = 20
 WORKERS = 2
 
 
@@ -84,18 +82,18 @@ def _started(arguments: list[str], log: Path, environment: Mapping[str, str]) ->
     finally:
         process.terminate()
         try:
-            process.wait(_END_SECONDS)
+            process.wait(ATTEMPT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 def _await(process: "subprocess.Popen[bytes]", log: Path, ready: str) -> None:
-    end = time.monotonic() + _START_SECONDS
-    while ready not in log.read_text("utf-8", errors="replace"):
-        assert process.poll() is None, log.read_text("utf-8", errors="replace")[-3000:]
-        assert time.monotonic() < end, f"not ready in time:\n{log.read_text('utf-8', errors='replace')[-3000:]}"
-        time.sleep(0.2)
+    def told() -> str:
+        return log.read_text("utf-8", errors="replace")
+
+    wait_for(lambda: ready in told() or process.poll() is not None, ready, pause=0.2, seen=lambda: told()[-3000:])
+    assert ready in told(), told()[-3000:]
 
 
 def _free_port() -> int:

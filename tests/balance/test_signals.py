@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from helpers.program.call import ROOT
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import START, write_parquet
 from helpers.samples.spark_session import QUICK_JAVA
+from helpers.waiting import HANG, wait_for
 
-HANG_SECONDS = 300
 _SPARKS_JAVA = re.compile(rb"[^\0]*java\0.*SparkSubmit", re.DOTALL)
 
 pytestmark = pytest.mark.spark
@@ -49,10 +48,11 @@ def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bo
         start_new_session=True,  # its Java is in the same, and can be looked for
     ) as running:
         try:
-            _await(lambda: is_time(running.pid), running)
+            wait_for(lambda: is_time(running.pid) or running.poll() is not None, "the moment of the signal", pause=0.01)
+            assert running.poll() is None, "it ended before the signal"
             running.send_signal(number)
-            out, err = running.communicate(timeout=HANG_SECONDS)
-            _await(lambda: not _is_alive(running.pid))
+            out, err = running.communicate(timeout=HANG)
+            wait_for(lambda: not _is_alive(running.pid), "the end of its processes")
         finally:
             if _is_alive(running.pid):
                 os.killpg(running.pid, signal.SIGKILL)
@@ -71,14 +71,6 @@ def _command_of(process: str) -> bytes:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:  # it has ended
         return b""
-
-
-def _await(is_so: Callable[[], bool], running: "subprocess.Popen[str] | None" = None) -> None:
-    end = time.monotonic() + HANG_SECONDS
-    while not is_so():
-        assert time.monotonic() < end
-        assert running is None or running.poll() is None, "it ended before the signal"
-        time.sleep(0.01)
 
 
 def _is_alive(group: int) -> bool:

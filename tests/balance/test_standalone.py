@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, SparkCluster, spark_cluster, spark_program
+from helpers.waiting import HANG
 from pyarrow import dataset, parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "reconciler" / "__main__.py"
-TIMEOUT_SECONDS = 600
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 KEYS = [("cluster", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
 Run = Callable[..., str]
@@ -88,7 +88,7 @@ def _run(*command: str, cwd: Path, **environment: str) -> str:
         env={**held, "PYTHONPATH": str(ROOT), **QUICK_JAVA_EVERYWHERE, **environment},
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_SECONDS,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"

@@ -1,8 +1,8 @@
 import os
 import subprocess
-import time
 
 import pytest
+from helpers.waiting import wait_for
 
 from reconciler.balance.stderr import without_the_expected_line
 
@@ -14,10 +14,14 @@ def test_javas_expected_line_is_left_out_and_all_else_passes(capfd: pytest.Captu
     with without_the_expected_line():
         subprocess.run(["sh", "-c", 'printf "%s" "$TOLD" >&2'], env={**os.environ, "TOLD": told}, check=True)
     os.write(2, b"\nafterwards\n")
-    seen, end = "", time.monotonic() + 60
-    while not ("[Stage" in seen and "afterwards" in seen) and time.monotonic() < end:
+    seen = ""
+
+    def is_all_there() -> bool:
+        nonlocal seen
         seen += capfd.readouterr().err
-        time.sleep(0.01)
+        return "[Stage" in seen and "afterwards" in seen
+
+    wait_for(is_all_there, "both ends of what is told", seen=lambda: seen)
     assert EXPECTED not in seen.splitlines()
     for line in ("before", f"{EXPECTED} and more", "Error: it did not start", "[Stage 0:=>", "afterwards"):
         assert line in seen

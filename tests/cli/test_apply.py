@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from helpers.program.call import ROOT, Program, run_program
+from helpers.waiting import HANG
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot
@@ -56,7 +57,7 @@ def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number:
         first = process.stderr.readline()
         assert "stage 3/3" in first
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG)
     assert process.returncode == code, err
     assert "Traceback" not in err
     assert "run apply again" in err

@@ -12,6 +12,7 @@ import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import ROOT, Program, all_of, run_program
+from helpers.waiting import HANG
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.files.lock_file import LockFile
@@ -224,7 +225,7 @@ def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Pat
         first = process.stderr.readline()
         assert "stage 2/" in first
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG)
     assert process.returncode == 143, err
     assert "Traceback" not in err
     assert "cancel --rollback goes on with it" in err

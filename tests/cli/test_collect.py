@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from helpers.program.call import ROOT, Program, modules_loaded_by
+from helpers.waiting import HANG
 from pyarrow import dataset
 
 from reconciler.workflow.init import write_demo
@@ -72,7 +72,7 @@ def test_what_is_loaded_is_what_it_needs() -> None:
 _PAUSED = """
 import sys, time
 from reconciler.admin import simulated
-simulated.SimulatedClock.sleep = lambda self, seconds: time.sleep(seconds)
+simulated.SimulatedClock.sleep = lambda self, seconds: (print('paused', flush=True), time.sleep(seconds))
 from reconciler.cli.main import run
 sys.argv[0] = "reconciler"
 run()
@@ -86,15 +86,14 @@ def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: in
     started = subprocess.Popen(
         [sys.executable, "-c", _PAUSED, *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
-    while not list(Path("samples").glob("cluster=*/date=*/*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.1)
+    assert started.stdout is not None
+    assert started.stdout.readline() == "paused\n"
     started.send_signal(getattr(signal, sent))
-    told = started.communicate(timeout=10)[1]
+    told = started.communicate(timeout=HANG)[1]
     assert started.returncode == code
     assert [line for line in told.splitlines() if line][-2:] == [
         "Wrote samples: 480 samples in 1 round. Loads of partitions:  reconciler loads --samples samples",

@@ -2,14 +2,13 @@
 
 import re
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from helpers.plans.end_state import in_flight, throttles
 from helpers.program.call import ROOT, Program
 from helpers.program.held_runs import HeldRun
+from helpers.waiting import wait_for
 
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot
@@ -66,10 +65,10 @@ def test_a_cancel_stops_the_apply_that_is_on_and_both_say_so(planned: Path, opti
     folder = planned.parents[2]
     before = read_snapshot(planned)
     applying = HeldRun(folder / "applying", "apply", "plan.json", "--yes", at="reassign.recorded")
-    wait_for(lambda: applying.is_there or applying.is_over)
+    wait_for(lambda: applying.is_there or applying.is_over, "the apply")
     assert in_flight(read_snapshot(planned))
     cancelling = HeldRun(folder / "cancelling", "cancel", *options, "plan.json", at="never")
-    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over)
+    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over, "the cancel")
     applying.go_on()
     code, told = applying.ended()
     assert code == 5, told
@@ -91,20 +90,12 @@ def test_a_cancel_whose_apply_is_killed_while_it_waits_takes_the_moves_back_itse
     folder = planned.parents[2]
     before = read_snapshot(planned)
     applying = HeldRun(folder / "applying", "apply", "plan.json", "--yes", at="reassign.recorded")
-    wait_for(lambda: applying.is_there or applying.is_over)
+    wait_for(lambda: applying.is_there or applying.is_over, "the apply")
     cancelling = HeldRun(folder / "cancelling", "cancel", "plan.json", at="never")
-    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over)
+    wait_for(lambda: planned.with_name(f"{planned.name}.lock.stop").exists() or cancelling.is_over, "the cancel")
     applying.kill()
     code, told = cancelling.ended()
     assert (code, "taken back" in told) == (0, True), told
     after = read_snapshot(planned)
     assert (in_flight(after), throttles(after)) == ([], throttles(before))
     assert sorted(path.name for path in planned.parent.iterdir() if "snapshot" in path.name) == [planned.name]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until it is so; half a minute tells a hang from a slow machine."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

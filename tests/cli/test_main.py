@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from helpers.program.call import ROOT, Ended, Program, all_of, modules_loaded_by, run_program
+from helpers.waiting import HANG
 
 from reconciler.cli import main as entry
 from reconciler.cli.exits import Exit, Terminated
@@ -184,7 +185,7 @@ def test_sigterm_ends_with_143_and_sigint_with_130() -> None:
     code = (
         "import signal, time, reconciler.cli.main as m\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell in the background ignores it
-        "m.reconciler.main = lambda **_: (print('ready', flush=True), time.sleep(30))\n"
+        "m.reconciler.main = lambda **_: (print('ready', flush=True), time.sleep(3600))\n"
         "import sys; sys.argv = ['reconciler']; m.run()"
     )
     for number, wanted in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
@@ -194,7 +195,7 @@ def test_sigterm_ends_with_143_and_sigint_with_130() -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             process.send_signal(number)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=HANG)
         assert process.returncode == wanted
         assert "Traceback" not in err
 

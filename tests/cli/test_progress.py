@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.command_line import reconciler
+from helpers.waiting import HANG
 
 from reconciler.cli.progress import progress_text, reading, running
 from reconciler.model.run import RunProgress
@@ -44,7 +45,7 @@ def test_whoever_waits_at_a_terminal_sees_what_is_being_done(verb: str, work: by
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, env=env) as running:
         os.close(stderr)
         shown = read_all(terminal)
-        out, _ = running.communicate(timeout=120)
+        out, _ = running.communicate(timeout=HANG)
     assert running.returncode == 0
     assert work in shown
     assert b"\x1b[2K" in shown  # the bar is taken off again

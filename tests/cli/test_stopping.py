@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers.waiting import HANG
 
 from reconciler.cli.exits import Exit
 from reconciler.cli.stopping import stopping
@@ -34,12 +35,12 @@ with module.stopping():
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
-        time.sleep(60)
+        time.sleep(3600)
 """
 
 
 def test_what_still_waits_after_the_second_signal_is_ended_with_the_code_of_the_first() -> None:
-    ended = subprocess.run([sys.executable, "-c", SCRIPT], timeout=30, check=False, capture_output=True)
+    ended = subprocess.run([sys.executable, "-c", SCRIPT], timeout=HANG, check=False, capture_output=True)
     assert ended.returncode == Exit.TERMINATED
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.waiting import HANG
 
 from reconciler.files.lock_file import LockFile
 from reconciler.model.lock import Holder, LockHeld, StopRequest
@@ -35,7 +36,7 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
         other_one = Holder("apply of plan 1", "alex", "there", 7, "2026-11-21T09:00:00Z")
         assert refused.value.holder == locks.holder == other_one
         other.send_signal(signal.SIGKILL)
-        other.wait(30)
+        other.wait(HANG)
     assert locks.holder is None
     with_lock = locks.take(ME)
     assert locks.holder == ME

@@ -13,6 +13,7 @@ from typing import NotRequired, TypedDict
 
 from groups.scenarios import ScenarioForm, scenarios
 from helpers.brokers.kafka_jars import jars, java
+from helpers.waiting import HANG
 
 VERSION = "4.1.1"
 PROGRAM = Path(__file__).parent / "java" / "Assignors.java"
@@ -80,7 +81,7 @@ def ask(asked: Iterable[ScenarioForm], question: Question | None = None) -> list
     libraries = jars(VERSION)
     command = [java(), "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
     command += ["-cp", f"{libraries}/*", str(PROGRAM)]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=900)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=HANG)
     if done.returncode != 0:
         raise RuntimeError(f"{PROGRAM.name} failed: {done.stderr[-3000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]

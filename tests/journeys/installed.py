@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.program.command_line import TIMEOUT_SECONDS, Outcome
+from helpers.program.command_line import Outcome
+from helpers.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Installed:
             env=self.variables(),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=HANG,
             check=False,
             stdin=subprocess.DEVNULL,
         )
@@ -83,5 +83,5 @@ def _pip(*arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, f"{command[1:]}\n{done.stdout}\n{done.stderr}"

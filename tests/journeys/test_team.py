@@ -11,6 +11,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import SMOOTH
 from helpers.program.command_line import Outcome
+from helpers.waiting import HANG
 from journeys.installed import Installed
 
 pytestmark = pytest.mark.brokers
@@ -42,7 +43,7 @@ class Team:
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in PLACES.items()]
         for done in admin.create_topics(topics).values():
-            done.result(30)
+            done.result(HANG)
         self.kafka.wait_for(lambda: all(len(self.observer.topic(name)) == len(PLACES[name]) for name in PLACES), "them")
         for number in range(len(PLACES[ORDERS])):
             self.kafka.produce(ORDERS, number, size=1_500_000)
@@ -82,7 +83,7 @@ spec:
             assert ("last_success" in metrics) == (codes[-1] == 0)
             if codes[-1] != STOPPED:
                 return codes
-            self.kafka.wait_for(self.is_quiet, "throttles and moves to be gone between two boxes", timeout=30)
+            self.kafka.wait_for(self.is_quiet, "throttles and moves to be gone between two boxes")
         raise AssertionError(f"no end after {MOST_ROUNDS} boxes")
 
     def is_quiet(self) -> bool:
@@ -118,7 +119,7 @@ def test_adopt_change_review_and_apply_in_time_boxes(
     *boxes, last = team.apply_in_time_boxes()
     assert (set(boxes), last) == ({STOPPED}, 0)
     assert team.replication_factors() == {3}
-    team.kafka.wait_for(team.is_quiet, "all to be in sync, and nothing throttled", timeout=30)
+    team.kafka.wait_for(team.is_quiet, "all to be in sync, and nothing throttled")
     assert "No changes" in team.run("plan", "--detailed-exitcode").out
     plan = json.loads((tmp_path / "plan.json").read_text("utf-8"))
     assert plan["summary"]["replicaMoves"] == len(PLACES[ORDERS])

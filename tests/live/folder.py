@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import THROTTLES, Observer
 from helpers.program.command_line import Outcome, reconciler
+from helpers.waiting import HANG
 from live.killing import Death, environment, killed_at
 
 Assignment = Mapping[int, tuple[int, ...]]
@@ -77,18 +78,18 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
 
     def set_throttles(self, values: Mapping[tuple[ResourceType, str], Mapping[str, str]]) -> None:
         """Set throttle keys of topics and brokers, as an operator does by hand; an empty mapping removes all four."""
-        self.admin.list_topics(timeout=10)  # only a client that knows a broker can ask it
+        self.admin.list_topics(timeout=HANG)  # only a client that knows a broker can ask it
         for (kind, name), keys in values.items():
             entries = [_entry(key, keys.get(key)) for key in THROTTLES if kind_of(key) is kind]
             resource = ConfigResource(kind, name, incremental_configs=entries)
             for answer in self.admin.incremental_alter_configs([resource]).values():
-                answer.result(timeout=30)
+                answer.result(timeout=HANG)
 
     def heal(self, *topics: str) -> None:
         """Remove these topics, and with them their reassignments, and every broker's throttle."""
         left = [topic for topic in topics if self.observer.topic(topic)]
         for answer in (self.admin.delete_topics(left) if left else {}).values():
-            answer.result(timeout=30)
+            answer.result(timeout=HANG)
         self.set_throttles({(ResourceType.BROKER, str(broker)): {} for broker in self.kafka.alive})
         self.kafka.wait_for(lambda: not list(self.observer.partitions(*topics)), "the topics to be gone")
 

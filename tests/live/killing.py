@@ -13,17 +13,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.waiting import HANG, asked_again
+
 TESTS = Path(__file__).resolve().parents[1]
 STDERR = 2
 DIED = "died at "
-TIMEOUT_SECONDS = 180
-REFUSED, LOCKED_SECONDS = 3, 30.0
+REFUSED = 3
+
+
+class LockedError(AssertionError):
+    """The cluster is locked still."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,16 @@ def killed_or_ended(points: str, *arguments: str | Path, cwd: Path) -> Death | N
     Where a killed run still holds the cluster's lock, which its death ends within seconds, it is tried again.
     """
     command = [sys.executable, "-m", "live.killing", points, *map(str, arguments)]
-    deadline = time.monotonic() + LOCKED_SECONDS
-    while True:
+
+    def once() -> "subprocess.CompletedProcess[str]":
         ended = subprocess.run(
-            command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+            command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=HANG, check=False
         )
-        if ended.returncode != REFUSED or time.monotonic() > deadline:
-            break
-        time.sleep(0.5)
+        if ended.returncode == REFUSED:
+            raise LockedError(ended.stderr)
+        return ended
+
+    ended = asked_again(once, LockedError)
     assert ended.returncode in {0, -signal.SIGKILL}, (
         f"{command[3:]} ended with {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.controller import NO_TAGS, _ask
+from helpers.waiting import HANG
 from kafka.admin import KafkaAdminClient, MemberToRemove
 
 ALTER_REASSIGNMENTS = 45
@@ -34,7 +35,7 @@ def reassign(bootstrap: str, targets: Mapping[str, Sequence[int]]) -> None:
 
 def bury(bootstrap: str) -> None:
     """Take every member out of the lock's group: its process is dead, and its session need not be waited for."""
-    groups = AdminClient({"bootstrap.servers": bootstrap}).list_groups(LOCK_GROUP, timeout=15)
+    groups = AdminClient({"bootstrap.servers": bootstrap}).list_groups(LOCK_GROUP, timeout=HANG)
     members = [member.id for group in groups for member in group.members]
     if not members:
         return

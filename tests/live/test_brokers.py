@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from helpers.brokers import kafka_jars
+from helpers.waiting import wait_for
 
 TESTS = Path(__file__).parents[1]
 STARTS_A_BROKER = """
@@ -31,10 +31,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_until_ended(pid: int) -> None:
-    deadline = time.monotonic() + 20
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        time.sleep(0.05)
+    wait_for(lambda: not is_running(pid), f"the end of process {pid}")
 
 
 @pytest.mark.brokers
@@ -56,10 +53,7 @@ def test_brokers_and_their_data_go_when_the_test_process_is_killed(
         assert is_running(int(pid))
         tests.send_signal(how)
     wait_until_ended(int(pid))
-    deadline = time.monotonic() + 20
-    while Path(folder).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: not Path(folder).exists(), "its data to be gone")
 
 
 def test_an_incomplete_folder_of_jars_is_noticed(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.program.command_line import reconciler
+from helpers.waiting import HANG
 
 pytestmark = pytest.mark.brokers
 
@@ -30,12 +31,12 @@ def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
         for name, (lists, configs) in TOPICS.items()
     ]
     for answer in admin.create_topics(new).values():
-        answer.result(timeout=30)
+        answer.result(timeout=HANG)
     kafka.wait_for(lambda: len(list(observer.partitions(*TOPICS))) == sum(len(each[0]) for each in TOPICS.values()),
                    "the topics to be there")  # fmt: skip
     yield kafka
     for answer in admin.delete_topics(list(TOPICS)).values():
-        answer.result(timeout=30)
+        answer.result(timeout=HANG)
     kafka.wait_for(lambda: not list(observer.partitions(*TOPICS)), "the topics to be gone")
 
 

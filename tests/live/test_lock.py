@@ -16,6 +16,7 @@ from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun
 from helpers.figures import Tell
 from helpers.program.command_line import reconciler
 from helpers.program.held_runs import HeldRun
+from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect
 
@@ -71,7 +72,7 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     tmp_path: Path, cluster: KafkaCluster, figures: Tell
 ) -> None:
     client = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    client.create_topics([NewTopic("raced", 1, 2, config={"retention.ms": "2000000"})])["raced"].result(30)
+    client.create_topics([NewTopic("raced", 1, 2, config={"retention.ms": "2000000"})])["raced"].result(HANG)
     at = ("--bootstrap-server", cluster.bootstrap)
     forth = plan_of(tmp_path, cluster, "forth.json", retention(1_000_000))
     reconciler("apply", forth, "--yes", *at, cwd=tmp_path)
@@ -131,7 +132,7 @@ def test_a_holder_that_stood_still_writes_nothing_more(
     run.assert_in_flight()
     assert "moves taken back" in run.reconciler("cancel", PLAN).out
     assert reassignments(cluster.bootstrap) == {}
-    cluster.wait_for(lambda: not observer.throttles(("frozen",), cluster.alive), "the throttles to be gone", timeout=10)
+    cluster.wait_for(lambda: not observer.throttles(("frozen",), cluster.alive), "the throttles to be gone")
 
 
 def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin) -> None:
@@ -147,7 +148,7 @@ def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaClust
     assert reassignments(cluster.bootstrap) == {}
     observer = Observer(cluster.bootstrap)
     assert {number: state.replicas for number, state in observer.topic("cancelled").items()} == run.before
-    cluster.wait_for(lambda: not observer.throttles(("cancelled",), cluster.alive), "no throttle", timeout=10)
+    cluster.wait_for(lambda: not observer.throttles(("cancelled",), cluster.alive), "no throttle")
     assert admin.lock_holder() is None
 
 

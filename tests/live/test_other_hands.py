@@ -8,6 +8,7 @@ from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.delivery import Delivery
+from helpers.waiting import HANG
 from live.faults import Tally
 from live.folder import Assignment, LiveFolder
 from live.other_hands import reassign
@@ -43,7 +44,7 @@ def told_when(folder: LiveFolder, others: Callable[[], None], *, expect: int) ->
     with folder.started("apply", "plan.json", "--yes") as applying:
         folder.wait_in_flight(BEFORE)
         others()
-        out, err = applying.communicate(timeout=240)
+        out, err = applying.communicate(timeout=HANG)
     assert applying.returncode == expect, out + err
     return out + err
 
@@ -56,7 +57,7 @@ def wanted(checker: Checker, **changed: tuple[int, ...]) -> dict[str, tuple[int,
 
 def test_a_partition_that_somebody_else_reassigns_is_left_alone_and_named(folder: LiveFolder, tally: Tally) -> None:
     kafka = folder.kafka
-    folder.admin.create_topics([NewTopic(THEIRS, 1, replica_assignment=[[1, 2]])])[THEIRS].result(30)
+    folder.admin.create_topics([NewTopic(THEIRS, 1, replica_assignment=[[1, 2]])])[THEIRS].result(HANG)
     kafka.wait_for(lambda: folder.observer.topic(THEIRS) != {}, "their topic")
     kafka.produce(THEIRS, 0, size=SIZE)
     both = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
@@ -91,7 +92,7 @@ def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder
     def delete_and_make_again() -> None:
         delete(folder, OTHER)
         lists = [list(replicas) for replicas in BEFORE[OTHER].values()]
-        folder.admin.create_topics([NewTopic(OTHER, len(lists), replica_assignment=lists)])[OTHER].result(30)
+        folder.admin.create_topics([NewTopic(OTHER, len(lists), replica_assignment=lists)])[OTHER].result(HANG)
 
     with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
         told = told_when(folder, delete_and_make_again, expect=FAILED)
@@ -109,7 +110,7 @@ def test_partitions_added_while_a_topic_moves_are_told_of_and_not_touched(folder
     made: list[tuple[int, ...]] = []
 
     def grow() -> None:
-        folder.admin.create_partitions([NewPartitions(OTHER, 3)])[OTHER].result(30)
+        folder.admin.create_partitions([NewPartitions(OTHER, 3)])[OTHER].result(HANG)
         folder.kafka.wait_for(lambda: len(folder.observer.topic(OTHER)) == 3, "the new partition")
         made.append(folder.observer.topic(OTHER)[2].replicas)
 
@@ -122,5 +123,5 @@ def test_partitions_added_while_a_topic_moves_are_told_of_and_not_touched(folder
 
 
 def delete(folder: LiveFolder, topic: str) -> None:
-    folder.admin.delete_topics([topic])[topic].result(30)
+    folder.admin.delete_topics([topic])[topic].result(HANG)
     folder.kafka.wait_for(lambda: not folder.observer.topic(topic), f"{topic} to be gone")

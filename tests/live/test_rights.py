@@ -22,6 +22,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.figures import Tell
 from helpers.program.call import Ended, Program
+from helpers.waiting import HANG
 from kafka.protocol.admin import DescribeAclsRequest
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -127,12 +128,12 @@ class Acls:
     def allow(self, denied: Denied) -> None:
         filters = [_filter(kind, name, denied.operation) for kind, name in denied.on]
         for done in self._client.delete_acls(filters).values():
-            done.result(20)
+            done.result(HANG)
         self._settle(-len(filters))
 
     def _add(self, bindings: list[AclBinding]) -> None:
         for done in self._client.create_acls(bindings).values():
-            done.result(20)
+            done.result(HANG)
         self._settle(len(bindings))
 
     def _settle(self, change: int) -> None:

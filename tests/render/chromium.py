@@ -24,17 +24,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from helpers.brokers.kafka_jars import cache_folder
+from helpers.waiting import ATTEMPT, HANG, wait_for
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome-headless-shell", "chrome")
 PACKAGE = "@sparticuz/chromium@153.0.0"
-SECONDS = 60.0
+QUIET_SECONDS = 0.2
+"""A page that asks for nothing for so long is done."""
 FLAGS = (
     "--headless",
     "--no-sandbox",  # tests run as root in containers
@@ -160,10 +161,10 @@ class Chromium:
         """End the browser and remove its profile."""
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(ATTEMPT)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(HANG)
         for end in (self._read, self._write):
             os.close(end)
         shutil.rmtree(self._profile, ignore_errors=True)
@@ -180,16 +181,13 @@ class Chromium:
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         address = path.resolve().as_uri()
         page.call("Page.navigate", url=address)
-        deadline = time.monotonic() + SECONDS
+        loaded = f"{address},complete"
         # Not the load event: that of the blank page before may come late.
-        while page.evaluate("[location.href, document.readyState].join()") != f"{address},complete":
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{address} does not load")
-            time.sleep(0.02)
+        wait_for(lambda: page.evaluate("[location.href, document.readyState].join()") == loaded, loaded, pause=0.02)
         # Whatever the page asks for late would come now.
         with contextlib.suppress(TimeoutError):
             while True:
-                self._take(time.monotonic() + 0.2)
+                self._take(QUIET_SECONDS)
         return page
 
     def call(self, method: str, parameters: dict[str, Any], session: str | None = None) -> dict[str, Any]:
@@ -197,23 +195,22 @@ class Chromium:
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + SECONDS
         while True:
-            told = self._take(deadline)
+            told = self._take(HANG)
             if told.get("id") == number:
                 if "error" in told:
                     raise AssertionError(f"{method}: {told['error']}")
                 result: dict[str, Any] = told["result"]
                 return result
 
-    def _take(self, deadline: float) -> dict[str, Any]:
-        """Return the next message; an event is noted on its page."""
+    def _take(self, seconds: float) -> dict[str, Any]:
+        """Return the next message; raise TimeoutError where none comes for so long. An event is noted on its page."""
         while b"\0" not in self._left:
-            if not select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select([self._read], [], [], seconds)[0]:
                 raise TimeoutError("the browser does not answer")
             some = os.read(self._read, 1 << 20)
             if not some:
-                raise BrowserMissingError(f"the browser ended with {self._process.wait(10)}")
+                raise BrowserMissingError(f"the browser ended with {self._process.wait(HANG)}")
             self._left += some
         first, _, self._left = self._left.partition(b"\0")
         told: dict[str, Any] = json.loads(first)
@@ -260,6 +257,6 @@ def _fetch(target: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
     if done.returncode != 0:
         raise BrowserMissingError(f"fetching a browser failed: {command[0]}: {(done.stdout + done.stderr)[-500:]}")

@@ -18,12 +18,12 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from confluent_kafka import Consumer
+from helpers.waiting import HANG, wait_for
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 Owned = dict[str, dict[str, tuple[int, ...]]]
-STABLE_SECONDS = 1.5
-TIMEOUT_SECONDS = 90.0
+STABLE_LOOKS = 15
 
 
 class _Member(Protocol):
@@ -63,7 +63,7 @@ class Consumers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Let everybody leave."""
         self._has_ended.set()
-        self._thread.join(60)
+        self._thread.join(HANG)
         for member in self.members.values():
             member.close()
 
@@ -85,19 +85,21 @@ class Consumers:
             return {name: member.owned() for name, member in sorted(self.members.items())}
 
     def wait_until_all_is_owned(self, partitions: int) -> Owned:
-        """Wait until so many partitions are owned, each once, some by every consumer, for a while; return by whom."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        seen, since = self.owned(), time.monotonic()
-        while True:
-            time.sleep(0.1)
+        """Wait until so many partitions are owned, each once, some by each consumer, at several looks; return whose."""
+        seen: Owned = {}
+        looks = 0
+
+        def is_stable() -> bool:
+            nonlocal seen, looks
             now = self.owned()
-            if now != seen:
-                seen, since = now, time.monotonic()
+            looks = looks + 1 if now == seen else 0
+            seen = now
             keys = [(topic, number) for owned in now.values() for topic, found in owned.items() for number in found]
             is_whole = len(keys) == len(set(keys)) == partitions and all(now.values())
-            if is_whole and time.monotonic() - since > STABLE_SECONDS:
-                return now
-            assert time.monotonic() < deadline, f"waited {TIMEOUT_SECONDS:.0f} s for {partitions} partitions: {now}"
+            return is_whole and looks >= STABLE_LOOKS
+
+        wait_for(is_stable, f"{partitions} partitions to be owned", pause=0.1, seen=lambda: seen)
+        return seen
 
     def _member(self, name: str) -> _Member:
         if self.protocol == "classic" and self.strategy == "sticky":

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Message, Producer
+from helpers.waiting import HANG
 
 RECORD_BYTES = 2_000
 TURN_SECONDS = 0.1
@@ -34,7 +35,7 @@ class SkewedLoad:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._is_over.set()
-        self._thread.join(60)
+        self._thread.join(HANG)
 
     def _produce(self) -> None:
         start = time.monotonic()
@@ -47,7 +48,7 @@ class SkewedLoad:
                     self._producer.produce(self._topic, value, partition=partition, on_delivery=self._delivered)
                     written[partition] += RECORD_BYTES
             self._producer.poll(0)
-        self._producer.flush(30)
+        self._producer.flush(HANG)
 
     def _delivered(self, error: object, message: Message) -> None:
         if error is None:

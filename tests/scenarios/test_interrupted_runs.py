@@ -60,7 +60,7 @@ def led_by_the_first(assignment: Assignment) -> dict[int, tuple[tuple[int, ...],
 
 def wait_until_unthrottled(observer: Observer, kafka: KafkaCluster) -> None:
     """Wait a moment: a broker may answer from before the change that the controller has acknowledged."""
-    kafka.wait_for(lambda: not observer.throttles((TOPIC,), kafka.alive), "the throttles to be gone", timeout=10)
+    kafka.wait_for(lambda: not observer.throttles((TOPIC,), kafka.alive), "the throttles to be gone")
 
 
 def is_in_sync(found: PartitionState) -> bool:

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 )
 from helpers.brokers.cluster import KafkaCluster
 from helpers.program.command_line import Outcome, reconciler
+from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.model.change import CreateTopic
@@ -65,7 +66,7 @@ class Reader:
         )
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 0})
         for done in admin.create_acls([acl]).values():
-            done.result(20)
+            done.result(HANG)
 
     def run(self, *arguments: str, expect: int = 0) -> Outcome:
         """Run `reconciler groups ARGUMENTS` as that user."""

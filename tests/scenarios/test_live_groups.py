@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.kafka_jars import jars, java, tools_jar
 from helpers.program.command_line import Outcome, reconciler
+from helpers.waiting import HANG, wait_for
 from scenarios.consumers import Consumers, Owned
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -123,7 +123,7 @@ class Shell:
         """Return a group's offsets, as a client that is not under test reads them."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group_id, "log_level": 0})
         keys = [ConfluentPartition(name, number) for name, count in PARTITIONS.items() for number in range(count)]
-        found = consumer.committed(keys, timeout=20)
+        found = consumer.committed(keys, timeout=HANG)
         consumer.close()
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
@@ -148,14 +148,17 @@ def keys(topics: Mapping[str, tuple[int, ...]]) -> set[tuple[str, int]]:
 
 def at_rest(consumers: Consumers, shell: Shell) -> Owned:
     """Wait until the group is stable and the consumers own what `describe` shows; return that."""
-    deadline = time.monotonic() + 90
-    while True:
-        owned = consumers.wait_until_all_is_owned(COUNT)
-        described = shell.owned(consumers.group_id)
-        if described == owned and str(shell.group(consumers.group_id)["state"]) == "Stable":
-            return owned
+    owned: Owned = {}
+
+    def is_at_rest() -> bool:
         # Between the rebalances of a cooperative group all is owned, and some of it about to change hands.
-        assert time.monotonic() < deadline, f"described {described}, owned {owned}"
+        nonlocal owned
+        owned = consumers.wait_until_all_is_owned(COUNT)
+        is_described = shell.owned(consumers.group_id) == owned
+        return is_described and str(shell.group(consumers.group_id)["state"]) == "Stable"
+
+    wait_for(is_at_rest, "the group to be described as it is owned", seen=lambda: owned)
+    return owned
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
@@ -267,6 +270,6 @@ def kafka_consumer_groups(kafka: KafkaCluster, *arguments: str) -> str:
     ]
     main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     command = [java(), *flags, "-cp", class_path, main, "--bootstrap-server", kafka.bootstrap, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG)
     assert "Error" not in done.stdout, done.stdout
     return done.stdout

@@ -10,6 +10,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer, PartitionState
 from helpers.program.call import Program
 from helpers.program.command_line import reconciler
+from helpers.waiting import HANG
 from pyarrow import dataset
 from scenarios.skewed_load import SkewedLoad
 
@@ -88,7 +89,7 @@ def test_a_measured_load_becomes_as_even_as_the_plan_foretold(
 def create(kafka: KafkaCluster) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     assignment = [list(replicas) for replicas in ASSIGNMENT]
-    admin.create_topics([NewTopic(TOPIC, len(assignment), replica_assignment=assignment)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, len(assignment), replica_assignment=assignment)])[TOPIC].result(HANG)
     kafka.wait_for(lambda: len(Observer(kafka.bootstrap).topic(TOPIC)) == len(ASSIGNMENT), "the topic")
 
 

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.program.command_line import Outcome, reconciler
+from helpers.waiting import HANG
 from pyarrow import dataset
 
 pytestmark = pytest.mark.brokers
@@ -41,7 +42,7 @@ class Watcher:
         acl = AclBinding(kind, name, pattern, user, "*", AclOperation.DESCRIBE, allow)
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         for done in admin.create_acls([acl]).values():
-            done.result(20)
+            done.result(HANG)
 
     def collect(self, *, expect: int = 0) -> Outcome:
         """Take one round into a folder of its own."""
@@ -86,7 +87,7 @@ def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
     topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in TOPICS.items()]
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for done in admin.create_topics(topics).values():
-        done.result(30)
+        done.result(HANG)
     kafka.wait_for(lambda: len(list(Observer(kafka.bootstrap).partitions(*TOPICS))) == 3, "the topics")
     for name in TOPICS:
         kafka.produce(name, 0, size=RECORDS * BYTES, record_bytes=BYTES)

@@ -106,7 +106,7 @@ def test_two_stages_that_ended_and_one_that_was_killed_go_back_as_a_plan_shown_f
     reconciler("cancel", "--rollback", "--yes", cwd=tmp_path)
     assert state(observer) == led_by_the_first(BEFORE)
     assert all(found.isr == set(found.replicas) for found in observer.partitions(*TOPICS))
-    kafka.wait_for(lambda: not observer.throttles(TOPICS, kafka.alive), "the throttles to be gone", timeout=10)
+    kafka.wait_for(lambda: not observer.throttles(TOPICS, kafka.alive), "the throttles to be gone")
     assert [observer.records(name) for name in TOPICS] == records
     again = reconciler("cancel", "--rollback", "--yes", "plan.json", cwd=tmp_path)
     assert "is left to undo" in again.out

@@ -73,7 +73,7 @@ spec:
         """Apply the plan of that name; then nothing is left to do, nothing is throttled, all is in sync."""
         self.run("apply", self.folder / f"{name}.json", "--yes")
         self.run("plan", "--cluster", "live", "--detailed-exitcode", expect=0)
-        self.kafka.wait_for(self.is_unthrottled, "the throttles to be gone", timeout=10)
+        self.kafka.wait_for(self.is_unthrottled, "the throttles to be gone")
         for state in self.observer.partitions(*TOPICS):
             assert state.isr == set(state.replicas)
             assert state.leader == state.replicas[0]

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Consumer, Message, Producer
+from helpers.waiting import HANG
 
 
 class Traffic:
@@ -32,7 +33,7 @@ class Traffic:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._is_over.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(HANG)
 
     def _produce(self) -> None:
         producer = Producer(
@@ -44,7 +45,7 @@ class Traffic:
             producer.produce(self._topic, value, partition=number % self._partitions, on_delivery=self._delivered)
             producer.poll(0)
             number += 1
-        producer.flush(30)
+        producer.flush(HANG)
 
     def _delivered(self, error: object, message: Message) -> None:
         if error is None:

@@ -24,7 +24,6 @@ PARTITIONS = 12
 PARTITION_BYTES = 4_000_000
 ROUNDS = 5
 SEEDS = (1, 2)
-LONGEST_WAIT = 60
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -40,16 +39,16 @@ def test_random_targets_and_cancels_lead_real_and_simulated_controllers_through_
             refused = [errors(admin, targets) for admin in (real, simulated)]
             assert refused[0] == refused[1]
             wanted = states(simulated, topic)
-            kafka.wait_for(lambda wanted=wanted: states(real, topic) == wanted, f"{wanted}", timeout=20)  # type: ignore[misc]
+            kafka.wait_for(lambda wanted=wanted: states(real, topic) == wanted, f"{wanted}")  # type: ignore[misc]
         for admin in (real, simulated):
             throttle(admin, topic, None)
         simulated.clock.sleep(3600)
         wanted = states(simulated, topic)
-        kafka.wait_for(lambda: states(real, topic) == wanted, f"{wanted}", timeout=LONGEST_WAIT)
+        kafka.wait_for(lambda: states(real, topic) == wanted, f"{wanted}")
         elected = [real.elect_preferred_leaders(keys(topic)), simulated.elect_preferred_leaders(keys(topic))]
         assert [{key: one.error for key, one in told.items()} for told in elected] == [dict.fromkeys(keys(topic))] * 2
         wanted = states(simulated, topic)
-        kafka.wait_for(lambda: states(real, topic) == wanted, f"{wanted}", timeout=20)
+        kafka.wait_for(lambda: states(real, topic) == wanted, f"{wanted}")
 
 
 @contextmanager

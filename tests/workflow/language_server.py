@@ -9,10 +9,9 @@ from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 
+from helpers.waiting import HANG
+
 VERSION = "1.25.0"
-FETCH_SECONDS = 120
-PATIENCE_SECONDS = 180
-"""A server that is silent for so long hangs: it is ended, and whoever waits for it is told."""
 SETTINGS = {"yaml": {"validate": True, "completion": True, "hover": True, "schemaStore": {"enable": False}}}
 
 
@@ -28,9 +27,9 @@ def server_command(folder: Path) -> list[str]:
     quietly = ("--silent", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix", str(folder))
     fetch = [npm, "install", *quietly, f"yaml-language-server@{VERSION}"]
     try:
-        fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
+        fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=HANG, check=False)
     except subprocess.TimeoutExpired:
-        raise NoServer(f"yaml-language-server was not fetched within {FETCH_SECONDS} s") from None
+        raise NoServer(f"yaml-language-server was not fetched within {HANG} s") from None
     program = folder / "node_modules" / ".bin" / "yaml-language-server"
     if fetched.returncode != 0 or not program.exists():
         raise NoServer(f"yaml-language-server cannot be fetched: {fetched.stderr.strip()[:200]}")
@@ -44,7 +43,7 @@ class Editor:
         self._server = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=workspace
         )
-        self._clock = Timer(PATIENCE_SECONDS, self._server.kill)
+        self._clock = Timer(HANG, self._server.kill)  # whoever waits for it is told
         self._clock.start()
         self._asked = 0
         self._wrong: dict[str, list[dict[str, Any]]] = {}

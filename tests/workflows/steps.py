@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+from helpers.waiting import HANG
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 TOKEN = re.compile(r"\s*('(?:[^']|'')*'|&&|\|\||==|!=|!|\(|\)|[A-Za-z_][\w.-]*)")
@@ -191,7 +192,7 @@ class _Run:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=HANG,
             check=False,
             stdin=subprocess.DEVNULL,
         )

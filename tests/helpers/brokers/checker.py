@@ -11,7 +11,6 @@
 
 import json
 import re
-import time
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +24,8 @@ from helpers.brokers.delivery import Delivery, delivery_faults, duplicates
 from helpers.brokers.observer import Observer, PartitionState
 from helpers.brokers.sent_requests import requests_of
 from helpers.program.command_line import reconciler
+from helpers.waiting import asked_again, what_stays
 
-SETTLE_SECONDS = 60.0
-"""How long brokers may take to show the end of a run, and to be in sync; a loaded machine is slow."""
 FREE = frozenset({"Empty", "Dead"})
 REPLICA = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)(?P<is_future>\.[0-9a-f]{32}-future)?")
 """A replica's data folder; those that end in -delete or -stray are on their way out, and Kafka removes them."""
@@ -133,14 +131,7 @@ class Checker:
 
     def look(self) -> Seen:
         """Return what the brokers and their disks hold now; a broker that has just come may not know a topic yet."""
-        end = time.monotonic() + SETTLE_SECONDS
-        while True:
-            try:
-                return self._looked()
-            except (KafkaException, TimeoutError):
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.5)
+        return asked_again(self._looked, KafkaException, TimeoutError)
 
     def _looked(self) -> Seen:
         observer = Observer(self.kafka.bootstrap)  # a new one: it knows only the brokers that run now
@@ -172,13 +163,11 @@ class Checker:
 
     def faults(self, wanted: Assignments, delivery: Delivery, debts: Collection[int] = ()) -> list[str]:
         """Return what is wrong with the cluster and the records, once it has had the time to show its end."""
-        end = time.monotonic() + SETTLE_SECONDS
-        while (found := state_faults(self.before, self.look(), wanted, debts)) and time.monotonic() < end:
-            time.sleep(0.5)
+        found = what_stays(lambda: state_faults(self.before, self.look(), wanted, debts))
         sent = delivery.sent  # before the records are read: it may go on
         read = Observer(self.kafka.bootstrap).records(delivery.topic)
         self.copies = duplicates(sent.acks, read)
-        return found + delivery_faults(sent, read, delivery.partitions)
+        return [*found, *delivery_faults(sent, read, delivery.partitions)]
 
     @property
     def lists(self) -> Assignments:

@@ -33,7 +33,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +45,7 @@ from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java
 from helpers.brokers.network import PrivateNetwork
+from helpers.waiting import ATTEMPT, HANG, wait_for
 
 CONTROLLERS = (1, 2, 3)
 RACKS = ("a", "b", "c")
@@ -184,13 +184,13 @@ class KafkaCluster:
         self._spawn(broker_ids)
         self.wait_until_alive(broker_ids)
 
-    def stop(self, broker_id: int, *, timeout: float = 60) -> None:
+    def stop(self, broker_id: int) -> None:
         """Shut a broker down in good order."""
-        self._end(broker_id, signal.SIGTERM, timeout)
+        self._end(broker_id, signal.SIGTERM)
 
     def kill(self, broker_id: int) -> None:
         """Kill a broker, as a crash does."""
-        self._end(broker_id, signal.SIGKILL, 30)
+        self._end(broker_id, signal.SIGKILL)
 
     def pause(self, broker_id: int) -> None:
         """Freeze a broker."""
@@ -213,30 +213,20 @@ class KafkaCluster:
         self._cut_off.discard(broker_id)
         self.wait_until_alive((broker_id,))
 
-    def wait_until_alive(self, broker_ids: Iterable[int], *, timeout: float = 120) -> None:
+    def wait_until_alive(self, broker_ids: Iterable[int]) -> None:
         """Wait until the brokers are registered and unfenced."""
         wanted = set(broker_ids)
-        self.wait_for(lambda: wanted <= self._listed(), f"brokers {sorted(wanted)} to be alive", timeout=timeout)
+        self.wait_for(lambda: wanted <= self._listed(), f"brokers {sorted(wanted)} to be alive")
 
-    def wait_until_gone(self, broker_id: int, *, timeout: float = 60) -> None:
+    def wait_until_gone(self, broker_id: int) -> None:
         """Wait until the controller has fenced the broker."""
-        self.wait_for(lambda: broker_id not in self._listed(), f"broker {broker_id} to be fenced", timeout=timeout)
+        self.wait_for(lambda: broker_id not in self._listed(), f"broker {broker_id} to be fenced")
 
     def wait_for(
-        self,
-        is_true: Callable[[], bool],
-        what: str,
-        *,
-        timeout: float = 60,
-        seen: Callable[[], object] = lambda: "no more to tell",
+        self, is_true: Callable[[], bool], what: str, *, seen: Callable[[], object] = lambda: "no more to tell"
     ) -> None:
-        """Poll until it is true; fail with the brokers' last words, or with what is `seen` when the time is up."""
-        deadline = time.monotonic() + timeout
-        while not is_true():
-            self._fail_if_one_died(what)
-            if time.monotonic() > deadline:
-                raise AssertionError(f"waited {timeout:.0f} s for {what}: {seen()}")
-            time.sleep(0.1)
+        """Poll until it is true; fail with a broker's last words where one ended meanwhile."""
+        wait_for(is_true, what, pause=0.1, seen=seen, meanwhile=lambda: self._fail_if_one_died(what))
 
     def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:
         """Write at least `size` bytes of random (incompressible) records with acks=all."""
@@ -252,7 +242,7 @@ class KafkaCluster:
             producer.poll(0)
             while len(producer) > 1_000:
                 producer.poll(0.05)
-        left = producer.flush(120)
+        left = producer.flush(HANG)
         if left or failed:
             raise AssertionError(f"{left} records unsent, {len(failed)} refused ({failed[:1]}) for {topic}-{partition}")
 
@@ -262,7 +252,7 @@ class KafkaCluster:
             self.kill(broker_id)
         with contextlib.suppress(BrokenPipeError):
             _pipe(self._supervisor).close()
-        self._supervisor.wait(30)
+        self._supervisor.wait(HANG)
         for mount in self._mounts:
             subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -287,7 +277,7 @@ class KafkaCluster:
             quiet = {"log_level": 0, "reconnect.backoff.max.ms": 500, "socket.timeout.ms": 5_000}
             self._admin = AdminClient({"bootstrap.servers": everyone, **quiet})
         try:
-            return set(self._admin.list_topics(timeout=5).brokers)
+            return set(self._admin.list_topics(timeout=ATTEMPT).brokers)
         except KafkaException:
             return set()
 
@@ -311,7 +301,7 @@ class KafkaCluster:
         if self.is_encrypted:
             for user, password in self.users.items():
                 command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, check=True, capture_output=True, timeout=HANG)
 
     def _server_properties(self, broker_id: int) -> dict[str, str]:
         controllers = sorted(set(CONTROLLERS) & set(self.broker_ids))
@@ -385,15 +375,15 @@ class KafkaCluster:
                 )
             self._tell_supervisor(f"+{self.pid(broker_id)}")
 
-    def _end(self, broker_id: int, with_signal: signal.Signals, timeout: float) -> None:
+    def _end(self, broker_id: int, with_signal: signal.Signals) -> None:
         process = self._processes.pop(broker_id)
         process.send_signal(with_signal)
         try:
-            process.wait(timeout)
+            process.wait(HANG)
         finally:
             if process.poll() is None:
                 process.kill()
-                process.wait(30)
+                process.wait(HANG)
             self._tell_supervisor(f"-{process.pid}")
 
     def _tell_supervisor(self, line: str) -> None:

@@ -3,15 +3,17 @@
 Any broker passes both on to the active controller. Versions 0 of the requests, which every broker with KRaft has.
 """
 
+import itertools
 import socket
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from helpers.waiting import ATTEMPT, asked_again
+
 LIST_REASSIGNMENTS, DESCRIBE_QUORUM = 46, 55
 METADATA_TOPIC = b"__cluster_metadata"
 NO_TAGS = b"\0"
-TIMEOUT_SECONDS = 15
 
 
 def reassignments(bootstrap: str) -> Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -80,20 +82,15 @@ class _Answer:
 
 
 def _ask(bootstrap: str, key: int, body: bytes) -> _Answer:
-    """Return the answer of the first broker that gives one."""
-    trouble: list[OSError] = []
-    for address in bootstrap.split(","):
-        try:
-            return _ask_one(address, key, body)
-        except OSError as error:
-            trouble.append(error)
-    raise AssertionError(f"no broker answers: {trouble}")
+    """Return the answer of the first broker that gives one: each in turn, one that is frozen gives none."""
+    addresses = itertools.cycle(bootstrap.split(","))
+    return asked_again(lambda: _ask_one(next(addresses), key, body), OSError, pause=0.1)
 
 
 def _ask_one(address: str, key: int, body: bytes) -> _Answer:
     host, _, port = address.partition(":")
     header = struct.pack(">hhih", key, 0, 1, -1) + NO_TAGS  # key, version, correlation, no client id
-    with socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS) as connection:
+    with socket.create_connection((host, int(port)), timeout=ATTEMPT) as connection:
         connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
         length = struct.unpack(">i", _exactly(connection, 4))[0]
         answer = _Answer(_exactly(connection, length))

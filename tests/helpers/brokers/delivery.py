@@ -8,6 +8,7 @@ delivery.faults(observer.records("orders"))                # what is wrong with 
 import json
 import threading
 import time
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from confluent_kafka import KafkaException, Message, Producer
+from helpers.waiting import HANG, wait_for
 
 MOST = 5
 STATISTICS_SECONDS = 1
@@ -147,7 +149,7 @@ class Delivery:
         self._failures: list[str] = []
         self._epochs = 1
         self._pause = 1 / records_per_second
-        self._mark = f"{time.time_ns():x}"
+        self._mark = uuid.uuid4().hex[:16]
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._produce, name="delivery")
         settings = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
@@ -168,12 +170,13 @@ class Delivery:
     def __enter__(self) -> Self:
         """Return the running producer once each partition has acknowledged a record."""
         self._thread.start()
-        end = time.monotonic() + 60
-        while {ack.partition for ack in tuple(self._acks)} != set(range(self.partitions)):
-            if time.monotonic() > end:
-                self._stop()
-                raise AssertionError(f"not every partition of {self.topic} took a record: {self._failures[:1]}")
-            time.sleep(0.05)
+        every = set(range(self.partitions))
+        what = f"a record on every partition of {self.topic}"
+        try:
+            wait_for(lambda: {ack.partition for ack in tuple(self._acks)} == every, what, seen=self._failures.copy)
+        except AssertionError:
+            self._stop()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -182,7 +185,7 @@ class Delivery:
 
     def _stop(self) -> None:
         self._is_over.set()
-        self._thread.join(120)
+        self._thread.join(HANG)
 
     def _produce(self) -> None:
         number = 0
@@ -197,7 +200,7 @@ class Delivery:
                 self._failures.append(str(error))
             self._producer.poll(0)
             number += 1
-        left = self._producer.flush(60)
+        left = self._producer.flush(HANG)
         self._failures += ["no answer"] * left
         self._producer.poll(2 * STATISTICS_SECONDS)
 

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from helpers.waiting import HANG
+
 DEFAULT_VERSION = "4.3.0"
 SLF4J_BINDING = "1.7.36"
 MANIFEST = "manifest.json"
@@ -133,7 +135,7 @@ def _fetch_with_maven(version: str, into: Path, workspace: Path) -> None:
 
 
 def _run(command: list[str], what: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
     if done.returncode != 0:
         raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
 

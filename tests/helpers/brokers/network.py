@@ -13,12 +13,13 @@ import ctypes
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from helpers.waiting import HANG, wait_for
 
 NETWORK, HUB = "10.77.0", 254
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
@@ -108,7 +109,7 @@ class PrivateNetwork:
                 self._run(other, f"route {what} blackhole {self.address(broker_id)}/32")
 
     def _run(self, number: int, command: str) -> None:
-        subprocess.run([*self.prefix(number), "ip", *command.split()], check=True, capture_output=True, timeout=30)
+        subprocess.run([*self.prefix(number), "ip", *command.split()], check=True, capture_output=True, timeout=HANG)
 
 
 @contextmanager
@@ -116,10 +117,7 @@ def _holder() -> Iterator[subprocess.Popen[bytes]]:
     """Yield a process that does nothing in a network namespace of its own; it ends when its pipe closes."""
     own = Path("/proc/self/ns/net").readlink()
     with subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE, start_new_session=True) as process:
-        end = time.monotonic() + 30
-        while Path(f"/proc/{process.pid}/ns/net").readlink() == own:
-            assert time.monotonic() < end, "no network namespace within 30 s"
-            time.sleep(0.01)
+        wait_for(lambda: Path(f"/proc/{process.pid}/ns/net").readlink() != own, "a network namespace", pause=0.01)
         yield process
 
 

@@ -1,13 +1,13 @@
 """What real brokers hold, seen through another client library than the one under test."""
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
+from helpers.waiting import ATTEMPT, HANG, asked_again
 
 THROTTLES = (
     "leader.replication.throttled.rate",
@@ -15,7 +15,6 @@ THROTTLES = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-NEW_LEADER_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,16 @@ class Observer:
 
     def topic(self, name: str) -> dict[int, PartitionState]:
         """Return the partitions of a topic; empty where it does not exist."""
-        topics = self._admin.list_topics(timeout=10).topics
+        topics = self._metadata().topics
         if name not in topics:
             return {}
         return {
             number: PartitionState(tuple(state.replicas), frozenset(state.isrs), state.leader)
             for number, state in sorted(topics[name].partitions.items())
         }
+
+    def _metadata(self) -> ClusterMetadata:
+        return asked_again(lambda: self._admin.list_topics(timeout=ATTEMPT), KafkaException)
 
     def partitions(self, *names: str) -> Iterator[PartitionState]:
         """Yield every partition of these topics."""
@@ -51,7 +53,7 @@ class Observer:
 
     def replicas_per_broker(self) -> Counter[int]:
         """Return how many replicas each broker holds, over all topics."""
-        topics = self._admin.list_topics(timeout=10).topics
+        topics = self._metadata().topics
         return Counter(
             replica for topic in topics.values() for state in topic.partitions.values() for replica in state.replicas
         )
@@ -59,13 +61,13 @@ class Observer:
     def overrides(self, kind: ResourceType, name: str) -> Mapping[str, str]:
         """Return the dynamic overrides of a topic or broker."""
         resource = ConfigResource(kind, name)
-        entries = self._admin.describe_configs([resource])[resource].result(timeout=10)
+        entries = self._admin.describe_configs([resource])[resource].result(timeout=HANG)
         dynamic = {"DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG"}
         return {key: entry.value for key, entry in entries.items() if _source(entry.source) in dynamic}
 
     def throttles(self, topics: tuple[str, ...], brokers: tuple[int, ...]) -> dict[str, str]:
         """Return every throttle key that is set on these topics and brokers."""
-        self._admin.list_topics(timeout=10)  # the client learns of brokers that came since
+        self._metadata()  # the client learns of brokers that came since
         found: dict[str, str] = {}
         for kind, names in ((ResourceType.TOPIC, topics), (ResourceType.BROKER, map(str, brokers))):
             for name in names:
@@ -84,8 +86,8 @@ class Observer:
         consumer.assign([TopicPartition(topic, number, 0) for number in ends])
         found: dict[tuple[int, int], bytes] = {}
         while ends:
-            message = consumer.poll(10)
-            assert message is not None, f"no record within ten seconds; still to read: {ends}"
+            message = consumer.poll(HANG)
+            assert message is not None, f"no record any more; still to read: {ends}"
             assert message.error() is None, message.error()
             found[message.partition(), message.offset()] = message.value()
             if message.offset() + 1 >= ends.get(message.partition(), sys.maxsize):
@@ -96,16 +98,8 @@ class Observer:
 
 def _ends(consumer: Consumer, of: TopicPartition) -> tuple[int, int]:
     """Return a partition's first offset and where it ends; a new leader knows its end once its followers fetched."""
-    deadline = time.monotonic() + NEW_LEADER_SECONDS
-    while True:
-        try:
-            low, high = consumer.get_watermark_offsets(of, timeout=10)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.OFFSET_NOT_AVAILABLE or time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-        else:
-            return low, high
+    low, high = asked_again(lambda: consumer.get_watermark_offsets(of, timeout=ATTEMPT), KafkaException)
+    return low, high
 
 
 def _source(number: int) -> str:

@@ -26,6 +26,7 @@ from helpers.brokers.controller import reassignments
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.observer import Observer
 from helpers.program.command_line import Outcome, reconciler
+from helpers.waiting import HANG
 
 PLAN = "plan.json"
 MB = 1_000_000
@@ -55,9 +56,9 @@ class Applying:
         """What it has said so far."""
         return self.out.read_text() + self.err.read_text()
 
-    def ended(self, *expect: int, timeout: float = 240) -> int:
+    def ended(self, *expect: int) -> int:
         """Wait for its end and return the exit code, one of those expected."""
-        code = self.process.wait(timeout)
+        code = self.process.wait(HANG)
         assert code in expect, f"apply ended with {code}, not {expect}\n{self.told}"
         return code
 
@@ -154,11 +155,11 @@ spec: {{placement: {{assignment: {assignment}}}}}
 
     def wait_until_replicated(self) -> None:
         """Wait until every replica that a partition had before is in sync; those that are added may still be behind."""
-        self.kafka.wait_for(self._has_its_old_replicas, "the old replicas to be in sync", timeout=120)
+        self.kafka.wait_for(self._has_its_old_replicas, "the old replicas to be in sync")
 
     def elect(self) -> None:
         """Have the preferred replicas lead again, as an operator does after brokers were down."""
-        self.kafka.wait_for(self._is_in_sync, "all replicas to be in sync", timeout=120, seen=self._what_is_seen)
+        self.kafka.wait_for(self._is_in_sync, "all replicas to be in sync", seen=self._what_is_seen)
         self.kafka.wait_for(self._is_led_well, "the preferred leaders to lead")
 
     @property
@@ -169,7 +170,7 @@ spec: {{placement: {{assignment: {assignment}}}}}
         lists = [list(replicas) for _, replicas in sorted(self.before.items())]
         new = NewTopic(self.topic, len(lists), replica_assignment=lists, config={"min.insync.replicas": "2"})
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        admin.create_topics([new])[self.topic].result(30)
+        admin.create_topics([new])[self.topic].result(HANG)
         self.kafka.wait_for(lambda: len(self._observer.topic(self.topic)) == len(lists), "the topic to be there")
 
     def _has_ended(self) -> bool:
@@ -203,5 +204,5 @@ spec: {{placement: {{assignment: {assignment}}}}}
             return True
         with suppress(KafkaException):
             admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-            admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
+            admin.elect_leaders(ElectionType.PREFERRED, None).result(HANG)
         return False

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.brokers import counted_program
-from helpers.program.command_line import TIMEOUT_SECONDS, Outcome
+from helpers.program.command_line import Outcome
+from helpers.waiting import HANG
 
 READS = {
     2: "ListOffsets",
@@ -71,7 +72,7 @@ def requests_of(*arguments: str | Path, cwd: Path, expect: int = 0) -> Requests:
         log = Path(folder) / "requests"
         command = [sys.executable, counted_program.__file__, str(log), *map(str, arguments)]
         done = subprocess.run(
-            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=HANG, check=False
         )
         keys = log.read_text().split() if log.exists() else []
     assert done.returncode == expect, f"{command[3:]} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -11,15 +11,14 @@ import multiprocessing
 import os
 import shutil
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from helpers.waiting import HANG, wait_for
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
-POLL_SECONDS, MOST_POLLS = 0.02, 6000
-PATIENCE_SECONDS = 120
 STDOUT, STDERR = 1, 2
 
 
@@ -61,7 +60,7 @@ class HeldRun:
 
     def ended(self) -> tuple[int, str]:
         """Wait for its end; return the exit code and what it said."""
-        self.process.join(PATIENCE_SECONDS)
+        self.process.join(HANG)
         assert self.process.exitcode is not None, f"it runs still: {self._said()}"
         return self.process.exitcode, self._said()
 
@@ -87,7 +86,4 @@ def _run(folder: Path, at: str, arguments: tuple[str, ...]) -> None:
 
 def _wait(folder: Path) -> None:
     (folder / "reached").touch()
-    for _ in range(MOST_POLLS):
-        if (folder / "go").exists():
-            return
-        time.sleep(POLL_SECONDS)
+    wait_for((folder / "go").exists, "the test to let it go on", pause=0.02)
