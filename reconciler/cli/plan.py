@@ -18,7 +18,7 @@ Examples:
   reconciler plan --cluster prod-eu --out plan.json
   reconciler plan --cluster demo --state snapshot.json --detailed-exitcode
   reconciler plan --only 'orders.*' -o markdown
-  reconciler plan --what-if drain=5,add=9@rack-c
+  reconciler plan --what-if drain=5,add=9@b
   reconciler plan --what-if fail-rack=a --state snapshot.json
 
 """

@@ -15,7 +15,7 @@ class DrainBroker:
 
 @dataclass(frozen=True, slots=True)
 class AddBroker:
-    """An empty broker joins, in a rack or, where the cluster has none, in no rack: `add=9@rack-c`."""
+    """An empty broker joins, in a rack or, where the cluster has none, in no rack: `add=9@b`."""
 
     broker_id: int
     rack: str | None = None

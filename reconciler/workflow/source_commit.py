@@ -4,13 +4,17 @@ import subprocess
 from pathlib import Path
 
 _SECONDS = 10
-_YAML = ("*.yaml", "*.yml")
+_YAML = ("*.yaml", "*.yml", ":(exclude,glob)**/.*/**")
+"""Where desired state may stand: not in hidden folders, which are not read."""
 
 
 def source_commit(root: Path) -> str | None:
-    """Return the commit, None without Git or a repository, or where YAML files differ from what is committed."""
-    changed = _git(root, "status", "--porcelain", "--", *_YAML)
-    if changed is None or changed:
+    """Return the commit, None without Git or a repository, or where YAML files differ from what is committed.
+
+    A YAML file that Git ignores is in no commit, so it differs.
+    """
+    differing = _git(root, "status", "--porcelain", "--ignored", "--", *_YAML)
+    if differing is None or differing:
         return None
     return _git(root, "rev-parse", "--verify", "HEAD")
 

@@ -37,6 +37,25 @@ def test_a_changed_or_new_yaml_file_has_no_commit(root: Path) -> None:
     assert source_commit(root) is None
 
 
+def test_a_yaml_file_that_git_ignores_has_no_commit(root: Path) -> None:
+    (root.parent / ".gitignore").write_text("tour/\n")
+    tour = root.parent / "tour" / "demo"
+    tour.mkdir(parents=True)
+    (tour / "cluster.yaml").write_text("a: 1\n")
+    assert source_commit(tour.parent) is None
+    assert source_commit(root) is not None
+    tour.parent.rename(root / "tour")
+    assert source_commit(root) is None
+
+
+def test_hidden_folders_are_not_read_and_do_not_matter(root: Path) -> None:
+    (root / ".venv").mkdir()
+    (root / ".venv" / "other.yaml").write_text("a: 1\n")
+    assert source_commit(root) is not None
+    (root / ".gitignore").write_text(".venv/\n")
+    assert source_commit(root) is not None
+
+
 def test_other_files_do_not_matter(root: Path) -> None:
     (root / "snapshot.json").write_text("{ }\n")
     assert source_commit(root) is not None
