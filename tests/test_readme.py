@@ -1,25 +1,48 @@
-"""The README's tour prints what the README says, and every other command of it runs, or is at least one there is."""
+"""Runs what README and guides say: the tour prints what stands there, and every other command is one that there is."""
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from helpers.program.command_line import reconciler
 from helpers.program.written_commands import commands_in, exit_code_of_reading
 from helpers.waiting import HANG
 
-README = Path(__file__).parent.parent / "README.md"
+from reconciler.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+GUIDES = sorted((ROOT / ".github" / "guides").glob("*.md"))
+PAGES = [README, *GUIDES]
 ANY = "..."
+ACTIVATE = "source .venv/bin/activate"
+MARK = "= the next command ="
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the variables of this machine away."""
+    for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
+        monkeypatch.delenv(name)
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return a page's blocks of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def steps() -> list[tuple[str, list[str]]]:
     """Return each command of the tour with the lines that it is said to print."""
     found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL):
+    for block in blocks(README, "console"):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
@@ -34,27 +57,101 @@ def matches(said: list[str], printed: str) -> bool:
     return re.fullmatch(pattern, printed.rstrip("\n"), flags=re.DOTALL) is not None
 
 
-def test_the_tour_prints_what_the_readme_says(tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    assert len(steps()) >= 5
+# The tour.
+
+
+def test_the_tour_prints_what_the_readme_says_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(steps()) >= 8
     for command, said in steps():
-        done = subprocess.run(
-            command.split(),
-            cwd=tmp_path,
-            env=os.environ | {"PATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=HANG,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        assert matches(said, done.stdout), f"$ {command}\n{done.stdout}"
+        if command == ACTIVATE:
+            continue
+        folder = re.fullmatch(r"mkdir (\w+) && cd \1", command)
+        if folder is not None:
+            Path(folder[1]).mkdir()
+            monkeypatch.chdir(folder[1])
+            continue
+        code, printed = called(command.split())
+        assert code == 0, printed
+        assert matches(said, printed), f"$ {command}\n{printed}"
 
 
-DEMO_VERBS = ("groups",)
+def called(words: list[str]) -> tuple[int, str]:
+    """Return the exit code and all that is printed, as a terminal shows both streams."""
+    assert words[0] == "reconciler"
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        code = main(words[1:])
+    return code, printed.getvalue()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a checkout of what Git would commit now, with an environment as the README's first command makes it."""
+    bin_folder = Path(sys.executable).parent
+    listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", check=False)
+    if not listed or not (bin_folder / "activate").exists():
+        pytest.skip("these are no files of a checkout, or Python has no environment of its own")
+    folder = tmp_path / "checkout"
+    for name in listed.split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "all")
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "bin").symlink_to(bin_folder)
+    return folder
+
+
+def git(folder: Path, *arguments: str, check: bool = True) -> str:
+    """Return what Git says in that folder."""
+    settings = ("user.name=t", "user.email=t@example.invalid", "commit.gpgsign=false", "core.excludesFile=")
+    options = [word for setting in settings for word in ("-c", setting)]
+    command = ["git", *options, "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=check).stdout
+
+
+@pytest.mark.long
+def test_the_tour_line_by_line_in_a_checkout_prints_the_same_and_git_sees_no_change(checkout: Path) -> None:
+    commands = [command for command, _ in steps()]
+    assert commands[0] == ACTIVATE
+    script = "\n".join(f"echo '{MARK}'\n{command}" for command in commands)
+    done = subprocess.run(
+        ["bash", "-e"],
+        input=script,
+        cwd=checkout,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    printed = done.stdout.split(f"{MARK}\n")[1:]
+    assert len(printed) == len(commands)
+    for (command, said), text in zip(steps(), printed, strict=True):
+        assert matches(said, text), f"$ {command}\n{text}"
+    assert git(checkout, "status", "--porcelain") == ""
+
+
+def test_what_the_first_screen_shows_is_of_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = [line for _, said in steps() for line in said]
+    shown = [line for block in blocks(README, "text") for line in block.splitlines()]
+    assert len(shown) >= 2
+    assert [line for line in shown if line not in printed] == []
+    monkeypatch.chdir(tmp_path)
+    assert called(["reconciler", "init", "--demo"])[0] == 0
+    declared = Path("desired-state", "demo", "web.yaml").read_text("utf-8")
+    assert [block for block in blocks(README, "yaml") if block not in declared] == []
+
+
+# Every other command, of the README and of the guides.
+
 ELSEWHERE = {
     ("snapshot", "--bootstrap-server"): "asks kafka-1; tests/journeys runs it on brokers",
+    ("doctor", "--bootstrap-server"): "asks kafka-1; tests/live runs it on brokers",
     ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",
@@ -65,36 +162,42 @@ ELSEWHERE = {
 """Commands which other tests run, by their first words."""
 
 
-def written() -> list[tuple[str, ...]]:
-    """Return the commands of the README's blocks that show no output, in their order."""
-    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [command for block in blocks for command in commands_in(block)]
+def written(page: Path) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield the commands of a page's blocks that show no output, in their order, with their exit codes."""
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            told = re.search(r"#.* exit (\d+)$", line)
+            for command in commands_in(line):
+                yield command, int(told[1]) if told else 0
 
 
-def test_every_command_of_the_readme_is_one_that_the_program_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_is_one_that_the_program_takes(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page.read_text(encoding="utf-8")
     quoted = [command for code in re.findall(r"`(reconciler [^`]*)`", text) for command in commands_in(code)]
-    assert len(written()) > 10
-    assert len(quoted) > 3
-    wrong = [command for command in [*written(), *quoted] if exit_code_of_reading(command, monkeypatch) != 0]
-    assert wrong == []
+    commands = [*(command for command, _ in written(page)), *quoted]
+    assert commands
+    assert [command for command in commands if exit_code_of_reading(command, monkeypatch) != 0] == []
+
+
+def names_a_cluster_of_ones_own(page: Path) -> bool:
+    """Whether a page is about a cluster `prod-eu`, and not about the demo."""
+    return "--cluster demo" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.long
-def test_the_commands_for_a_cluster_of_ones_own_run_as_written(tmp_path: Path) -> None:
-    theirs, demo = tmp_path / "theirs", tmp_path / "demo"
-    for folder in (theirs, demo):
-        folder.mkdir()
-        reconciler("init", "--demo", cwd=folder)
-    as_prod_eu(theirs / "desired-state")
-    reconciler("plan", "--cluster", "prod-eu", "--out", "plan.json", cwd=theirs)
-    commands = [command for command in written() if not any(command[: len(known)] == known for known in ELSEWHERE)]
-    assert len(commands) >= 10
-    for command in commands:
-        if command == ("init",):
-            reconciler(*command, cwd=tmp_path)  # in a folder of its own, as a second cluster would have to be named
-        else:
-            reconciler(*command, cwd=demo if command[0] in DEMO_VERBS else theirs)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "costs"], ids=lambda page: page.stem)
+def test_the_commands_of_a_page_run_as_written(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert called(["reconciler", "init", "--demo"])[0] == 0
+    if names_a_cluster_of_ones_own(page):
+        as_prod_eu(tmp_path / "desired-state")
+    assert called(["reconciler", "plan", "--out", "plan.json"])[0] == 0
+    for command, code in written(page):
+        if any(command[: len(known)] == known for known in ELSEWHERE):
+            continue
+        ended, printed = called(["reconciler", *command])
+        assert ended == code, f"{command}\n{printed}"
 
 
 def as_prod_eu(root: Path) -> None:
@@ -104,3 +207,48 @@ def as_prod_eu(root: Path) -> None:
     text = cluster.read_text("utf-8")
     assert text.count("name: demo") == 1
     cluster.write_text(text.replace("name: demo", "name: prod-eu"), "utf-8")
+
+
+SPECS = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in GUIDES
+    for number, block in enumerate(blocks(page, "yaml"))
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_yaml_of_a_guide_is_part_of_a_cluster_document(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster = tmp_path / "desired-state" / "prod-eu" / "cluster.yaml"
+    cluster.parent.mkdir(parents=True)
+    cluster.write_text(f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: prod-eu}}\n{spec}", "utf-8")
+    assert called(["reconciler", "validate"]) == (0, "1 cluster, 0 topics: no problems.\n")
+
+
+# Where they lead.
+
+LINKED = [
+    ".github/CONTRIBUTING.md",
+    ".github/CHANGELOG.md",
+    ".github/decisions",
+    ".github/RIGHTS.md",
+    "reconciler/files/codes/README.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    assert [link for link in links(page) if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_links_every_guide_and_what_else_there_is_to_read() -> None:
+    guides = [str(page.relative_to(ROOT)) for page in GUIDES]
+    assert len(guides) >= 5
+    assert set(guides) | set(LINKED) <= set(links(README))
+
+
+def links(page: Path) -> list[str]:
+    """Return where a page's links lead."""
+    return re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
