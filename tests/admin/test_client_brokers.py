@@ -1,6 +1,5 @@
 """The client against real brokers that die, freeze and refuse: what the contract cannot ask of a simulated cluster."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -15,12 +14,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
-from helpers.waiting import wait_for
+from helpers.waiting import HANG, wait_for
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client import KafkaAdmin, connect, observe, requests
-from reconciler.admin.client.wire import Build, Wire
+from reconciler.admin.client.wire import Build, NoAnswer, NotSent, Wire
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE
@@ -70,20 +69,32 @@ def test_the_next_change_after_the_death_of_the_active_controller_is_made_by_its
     assert successor in alive
 
 
-def test_a_frozen_broker_delays_reads_once(three: KafkaCluster, admin: KafkaAdmin) -> None:
+def test_a_frozen_broker_delays_reads_once(
+    three: KafkaCluster, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.admin.client.wire.AVOID_SECONDS", HANG)
+    silent: list[str] = []
+    exchange = Wire._exchange
+
+    def noting(wire: Wire, build: Build, node_id: int | None, seconds: float) -> object:
+        try:
+            return exchange(wire, build, node_id, seconds)
+        except (NotSent, NoAnswer) as error:
+            silent.append(str(error))
+            raise
+
+    monkeypatch.setattr(Wire, "_exchange", noting)
     frozen = next(broker for broker in (1, 2, 3) if broker != observe.controller_id(admin.wire))
     for _ in range(6):
         admin.reassignments()
     three.pause(frozen)
     try:
-        began = time.monotonic()
         for _ in range(12):
             admin.reassignments()
-        took = time.monotonic() - began
     finally:
         three.resume(frozen)
     three.wait_until_alive([frozen])
-    assert took < 45
+    assert [text.partition(":")[0] for text in silent] in ([], [f"broker {frozen}"])
 
 
 def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewKafka) -> None:
@@ -250,7 +261,9 @@ def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="v1", metadata=b"since noon")
     timeouts = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 30_000}
     member = ""
-    for _ in range(100):  # a new cluster first makes the internal topic; then the first answer gives the id to use
+
+    def has_joined() -> bool:  # a new cluster first makes the internal topic; then the first answer gives the id to use
+        nonlocal member
         found = admin.wire.read(lambda: FindCoordinatorRequest(key_type=0, coordinator_keys=[group_id], min_version=4))
         join = partial(JoinGroupRequest, member_id=member, protocols=[protocol], **common, **timeouts)
         answers = admin.wire.read_each({coordinator.node_id: join for coordinator in found.coordinators})
@@ -259,9 +272,10 @@ def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
             if answer.error_code == 0:
                 sync = {"generation_id": answer.generation_id, "member_id": member, "protocol_name": "v1"}
                 admin.wire.read(partial(SyncGroupRequest, assignments=[], **common, **sync), coordinator)
-                return
-        time.sleep(0.2)
-    raise AssertionError("could not join")
+                return True
+        return False
+
+    wait_for(has_joined, "the group to take a member", pause=0.2)
 
 
 def test_the_cluster_is_observed_with_few_requests(admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:

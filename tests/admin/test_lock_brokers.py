@@ -1,12 +1,12 @@
 """The contract of the lock, against real Kafka, and what only real Kafka can do to it."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from admin.lock_contract import LockContract, Processes
 from helpers.brokers.cluster import KafkaCluster
+from helpers.waiting import wait_for
 from kafka.protocol.consumer import LeaveGroupRequest
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -55,9 +55,9 @@ def remove(lock: ClusterLock, by: object) -> None:
 
 
 def wait_until_heard(lock: ClusterLock) -> None:
-    """Wait until the holder has asked its coordinator twice more."""
-    time.sleep(2.5)
-    assert lock is not None
+    """Wait until the holder has asked its coordinator twice more, or need not ask any more."""
+    third = lock._beats + 3
+    wait_for(lambda: lock._beats >= third or not lock._thread.is_alive(), "its coordinator's answers")
 
 
 def test_a_holder_that_was_forgotten_goes_on_if_nobody_came_in_between(start: Processes) -> None:

@@ -81,13 +81,14 @@ class Figures:
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def cost_of(arguments: Sequence[str], *, may_fail: bool = False) -> Cost:
+def cost_of(arguments: Sequence[str], *, may_fail: bool = False, cwd: Path | None = None) -> Cost:
     """Run `reconciler` with these arguments; its output is thrown away, but for errors that were not foreseen."""
     done = subprocess.run(
         [sys.executable, "-ISc", REPORTER, sys.executable, "-m", "reconciler", *arguments],
         check=True,
         capture_output=True,
         text=True,
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     used = json.loads(done.stdout)

@@ -29,6 +29,9 @@ KINDS = {
 }
 
 
+CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: c}\nspec: {client: {bootstrap.servers: 'k:1'}}\n"
+
+
 @dataclass(frozen=True, slots=True)
 class BadInput:
     """One input: `says` is how the error begins, `code` the exit code."""
@@ -45,6 +48,28 @@ class BadInput:
             path.write_bytes(self.content)
         else:
             self.content(path)
+
+    def placed(self, demo: Path, folder: Path) -> "Placed":
+        """Make it in that empty folder, with what it is read beside: its own cluster, or `demo` and a plan of it."""
+        cwd, file = demo, folder / "bad"
+        if self.kind == "desired":
+            cwd = folder
+            file = folder / "desired-state" / "c" / "t.yaml"
+            file.parent.mkdir(parents=True)
+            (folder / "snapshot.json").write_text('{"formatVersion": "1.0", "clusterId": "c"}', "utf-8")
+            (file.parent / "cluster.yaml").write_text(CLUSTER, "utf-8")
+        self.write(file)
+        arguments = tuple(argument.replace("{f}", str(file)) for argument in KINDS[self.kind])
+        return Placed(cwd, arguments, f"error: {self.says.replace('{f}', str(file))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An input as a file: where the program is called, with what, and how the error begins."""
+
+    cwd: Path
+    arguments: tuple[str, ...]
+    says: str
 
 
 def fifo(path: Path) -> None:

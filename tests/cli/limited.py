@@ -1,4 +1,4 @@
-"""The program under limits, as tests call it: exit code, streams, CPU seconds and memory of each call."""
+"""The program under limits, as tests call it: exit code, streams and memory of each call."""
 
 import json
 import os
@@ -19,7 +19,6 @@ class Spent:
     code: int | None
     out: str
     err: str
-    cpu: float
     megabytes: float
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.waiting import HANG
 
 from reconciler.cli.exits import Exit
-from reconciler.cli.stopping import stopping
+from reconciler.cli.stopping import LAST_SECONDS, stopping
 from reconciler.cli.terminal import Teller
 
 
@@ -24,6 +24,10 @@ def test_the_first_signal_asks_and_the_second_ends_the_waiting(
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
+
+
+def test_the_second_signal_leaves_less_than_the_ten_seconds_that_are_promised() -> None:
+    assert 0 < LAST_SECONDS < 10
 
 
 SCRIPT = """

@@ -9,6 +9,7 @@ from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster, can_mount
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.run import MB, SMOOTH
+from helpers.waiting import HANG
 from live.faults import Tally
 from live.folder import Assignment, LiveFolder
 from live.other_hands import pin
@@ -66,7 +67,7 @@ def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:
     """Put a topic's partitions on the new broker, all of them into that dir."""
     pin(folder.kafka.bootstrap, {(FILLER, number, NEW): str(path) for number in range(partitions)})
     folder.admin.create_topics([NewTopic(FILLER, partitions, replica_assignment=[[NEW]] * partitions)])[FILLER].result(
-        30
+        HANG
     )
     folder.kafka.wait_for(lambda: len(log_dirs(folder.kafka, NEW, FILLER)) == partitions, "the filler")
     assert set(log_dirs(folder.kafka, NEW, FILLER).values()) == {path}

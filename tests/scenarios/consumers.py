@@ -11,7 +11,6 @@ librdkafka lacks, of kafka-python; with `protocol="consumer"` it is the server-s
 """
 
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -107,11 +106,10 @@ class Consumers:
         return _LibrdkafkaMember(self, name)
 
     def _poll(self) -> None:
-        while not self._has_ended.is_set():
+        while not self._has_ended.wait(0.01):
             with self._lock:
                 for member in self.members.values():
                     member.poll()
-            time.sleep(0.01)
 
 
 class _LibrdkafkaMember:

@@ -24,7 +24,7 @@ from helpers.brokers.delivery import Delivery, delivery_faults, duplicates
 from helpers.brokers.observer import Observer, PartitionState
 from helpers.brokers.sent_requests import requests_of
 from helpers.program.command_line import reconciler
-from helpers.waiting import asked_again, what_stays
+from helpers.waiting import ATTEMPT, asked_again, what_stays
 
 FREE = frozenset({"Empty", "Dead"})
 REPLICA = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)(?P<is_future>\.[0-9a-f]{32}-future)?")
@@ -196,7 +196,7 @@ class Checker:
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # its successor lists consumers' groups alone
-            return {group.id: group.state for group in admin.list_groups(timeout=15)}
+            return {group.id: group.state for group in admin.list_groups(timeout=ATTEMPT)}
 
 
 def _journal(folder: Path, plan_id: str) -> Sequence[str]:
