@@ -14,7 +14,7 @@ went otherwise before Kafka 4.3 (`before`, `since`).
 import itertools
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -154,9 +154,14 @@ class Bench:
             self.throttled.add(broker)
             assert self.admin.alter_broker_configs(broker, [SET(FOLLOWER_THROTTLED_RATE, "1")]).is_ok
         entries = ",".join(f"0:{broker}" for broker in brokers)
-        assert self.configure(name, SET(FOLLOWER_THROTTLED_REPLICAS, entries)).is_ok
+        assert self.configure(name, APPEND(FOLLOWER_THROTTLED_REPLICAS, entries)).is_ok  # each broker has read it then
         self.expect_config(name, FOLLOWER_THROTTLED_REPLICAS, entries)
-        self.admin.clock.sleep(0.5)
+        self.wait_until(lambda: self._have_rate(brokers), f"the rates of {brokers}")
+        self.admin.clock.sleep(0.5)  # a broker shows what it has read a moment before it keeps to it
+
+    def _have_rate(self, brokers: Collection[int]) -> bool:
+        found = self.admin.broker_configs(brokers)
+        return all(found[broker].get(FOLLOWER_THROTTLED_RATE) == "1" for broker in brokers)
 
     def release(self, name: str, *brokers: int) -> None:
         """Let these brokers copy as fast as they can."""

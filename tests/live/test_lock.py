@@ -93,8 +93,9 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
 
 
 def test_the_lock_of_a_killed_holder_passes_to_who_waits(
-    tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
+    tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("reconciler.admin.client.lock.MOMENT_SECONDS", 0.0)  # any wait is worth a word
     nothing = plan_of(tmp_path, cluster, "nothing.json")
     holder = HeldRun(tmp_path / "held", "apply", nothing, "--yes", "--bootstrap-server", cluster.bootstrap)
     cluster.wait_for(lambda: holder.is_there, "the lock to be held")
