@@ -1,14 +1,13 @@
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 from helpers.program.call import ROOT, Program, run_program
-from helpers.waiting import HANG
+from helpers.program.held_runs import HeldRun
+from helpers.waiting import wait_for
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot
@@ -49,18 +48,15 @@ def test_on_a_terminal_the_plan_is_shown_and_asked_for(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number: signal.Signals, code: int) -> None:
-    command = [sys.executable, "-m", "reconciler", "apply", "plan.json", "--yes"]
-    with subprocess.Popen(
-        command, cwd=planned, env={"PYTHONPATH": str(ROOT), "PATH": ""}, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert "stage 3/3" in first
-        process.send_signal(number)
-        _, err = process.communicate(timeout=HANG)
-    assert process.returncode == code, err
-    assert "Traceback" not in err
-    assert "run apply again" in err
+    applying = HeldRun(planned / "held", "apply", "plan.json", "--yes", at="poll", has_own_journal=False)
+    wait_for(lambda: applying.is_there or applying.is_over, "the moves")
+    applying.signal(number)
+    applying.go_on()
+    ended, told = applying.ended()
+    assert ended == code, told
+    assert "stage 3/3" in told
+    assert "Traceback" not in told
+    assert "run apply again" in told
     snapshot = (planned / "desired-state" / "demo" / "snapshot.json").read_text("utf-8")
     assert "throttled" not in snapshot
     again = run_program("apply", "plan.json", "--yes", cwd=planned)

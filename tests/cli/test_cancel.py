@@ -3,16 +3,15 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.program.call import ROOT, Program, all_of, run_program
-from helpers.waiting import HANG
+from helpers.program.call import Program, all_of, run_program
+from helpers.program.held_runs import HeldRun
+from helpers.waiting import wait_for
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.files.lock_file import LockFile
@@ -217,18 +216,15 @@ def test_a_plan_of_a_supposed_state_has_nothing_to_undo(reconciler: Program, sma
 
 
 def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "reconciler", "cancel", "--rollback", "--yes"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""}, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert "stage 2/" in first
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=HANG)
-    assert process.returncode == 143, err
-    assert "Traceback" not in err
-    assert "cancel --rollback goes on with it" in err
+    cancelling = HeldRun(tmp_path / "held", "cancel", "--rollback", "--yes", at="poll", has_own_journal=False)
+    wait_for(lambda: cancelling.is_there or cancelling.is_over, "the moves")
+    cancelling.signal(signal.SIGTERM)
+    cancelling.go_on()
+    ended, told = cancelling.ended()
+    assert ended == 143, told
+    assert "stage 2/" in told
+    assert "Traceback" not in told
+    assert "cancel --rollback goes on with it" in told
     assert "throttled" not in applied.read_text("utf-8")
     again = run_program("cancel", "--rollback", "--yes", cwd=tmp_path)
     assert again.code == 0

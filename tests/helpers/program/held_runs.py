@@ -10,6 +10,7 @@ The processes are forked from one that has imported the program already, so that
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,12 +26,14 @@ STDOUT, STDERR = 1, 2
 class HeldRun:
     """One command that waits at a crash point; see the module's docstring."""
 
-    def __init__(self, folder: Path, *arguments: str, at: str = "lock.taken") -> None:
+    def __init__(self, folder: Path, *arguments: str, at: str = "lock.taken", has_own_journal: bool = True) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         self.folder = folder
         started = multiprocessing.get_context("forkserver")
         started.set_forkserver_preload(["reconciler.cli.main", "reconciler.workflow.apply", "reconciler.admin.client"])
+        if has_own_journal:
+            arguments = (*arguments, "--journal", str(folder / "journal.jsonl"))
         self.process: ForkServerProcess = started.Process(target=_run, args=(folder, at, arguments))
         self.process.start()
 
@@ -49,6 +52,10 @@ class HeldRun:
     def is_over(self) -> bool:
         """Whether it has ended."""
         return not self.process.is_alive()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
 
     def go_on(self) -> None:
         """Let it go on."""
@@ -81,7 +88,7 @@ def _run(folder: Path, at: str, arguments: tuple[str, ...]) -> None:
     from reconciler.cli.main import main
 
     with planted(lambda name: _wait(folder) if name == at else None):
-        sys.exit(main([*arguments, "--journal", str(folder / "journal.jsonl")]))
+        sys.exit(main([*arguments]))
 
 
 def _wait(folder: Path) -> None:
