@@ -94,7 +94,7 @@ def test_a_frozen_broker_delays_reads_once(
     finally:
         three.resume(frozen)
     three.wait_until_alive([frozen])
-    assert [text.partition(":")[0] for text in silent] in ([], [f"broker {frozen}"])
+    assert [text.partition(":")[0] for text in silent].count(f"broker {frozen}") <= 1
 
 
 def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewKafka) -> None:
