@@ -51,9 +51,10 @@ def _to_nobody(_text: str) -> None:
 class Session:
     """What a run holds while it works.
 
-    `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles
-    as this run first saw them; `confirmed_rates` and `confirmed_items`: what Kafka said it has set for this run. `lock`
-    is the cluster's, once it is held. `notify` is called with what somebody who waits for the run should know at once.
+    `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles as this run
+    first saw them; `earlier_lists`: those that earlier runs of the plan extended, by the journal; `confirmed_rates` and
+    `confirmed_items`: what Kafka said it has set for this run. `lock` is the cluster's, once it is held. `notify` is
+    called with what somebody who waits for the run should know at once.
     `has_log_dirs`: new replicas are made in the log dirs that the plan foretells.
     """
 
@@ -65,6 +66,7 @@ class Session:
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    earlier_lists: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     lock: Lock | None = None
@@ -201,6 +203,16 @@ def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:
         if event.step == "unthrottle" and event.outcome is Outcome.DONE:
             record = record.without_rates(_rates(event)).without_lists(_lists(event))
     return record
+
+
+def lists_once_extended(events: Sequence[RunEvent]) -> Mapping[tuple[str, str], Entry]:
+    """Return every list that runs have added to, taken off since or not: as it was before the last, and all items."""
+    found: dict[tuple[str, str], Entry] = {}
+    for event in events:
+        if event.step == "throttle" and event.outcome is Outcome.STARTED:
+            for key, entry in _lists(event).items():
+                found[key] = Entry(entry.before, entry.items | found.get(key, entry).items)
+    return found
 
 
 def throttle_detail(record: ThrottleRecord) -> dict[str, object]:

@@ -156,6 +156,21 @@ def lists_to_extend(
     return missing
 
 
+def lists_before(
+    configs: Mapping[str, Mapping[str, str]], earlier: Mapping[tuple[str, str], Entry]
+) -> Mapping[tuple[str, str], str | None]:
+    """Return what lists held before this run, where that is not what is read.
+
+    A broker may still show the time of an `earlier` run of the plan, and items of ours that are gone since: taken for
+    somebody else's, they would not be added again, so that replicas copy unthrottled, and would be put back at the end.
+    """
+    return {
+        (topic, key): entry.before
+        for (topic, key), entry in earlier.items()
+        if set(parts(configs.get(topic, {}).get(key))) & entry.items - set(parts(entry.before))
+    }
+
+
 def appended(missing: Mapping[tuple[str, str], Items]) -> Mapping[str, tuple[ConfigChange, ...]]:
     """Return the changes that append these items, by topic."""
     changes: dict[str, list[ConfigChange]] = {}

@@ -12,6 +12,7 @@ from reconciler.apply.session import (
     TRANSIENT,
     TRIES,
     Session,
+    lists_once_extended,
     recorded_throttles,
     refusal,
     refused,
@@ -24,6 +25,7 @@ from reconciler.apply.throttles import (
     ThrottleRecord,
     appended,
     list_restored,
+    lists_before,
     lists_to_extend,
     our_rates,
     parts,
@@ -61,6 +63,7 @@ def adopt_leftovers(session: Session, observed: Observed) -> None:
         session.throttles = with_leftovers(plan, events, broker_configs, topic_configs)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
+    session.earlier_lists = lists_once_extended(events)
 
 
 def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
@@ -81,14 +84,15 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     topic_configs = session.admin.topic_configs(topics) if topics else {}
     ours = our_rates(session.itinerary.plan)
     to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates)
-    to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, session.first_lists)
+    first_lists = {**lists_before(topic_configs, session.earlier_lists), **session.first_lists}
+    to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, first_lists)
     if not to_set and not to_append:
         return frozenset(broker_configs)
     changed_rates = [(broker, change.key) for broker, changes in to_set.items() for change in changes]
     for broker, key in changed_rates:
         session.first_rates.setdefault((broker, key), broker_configs[broker].get(key))
     for topic, key in to_append:
-        session.first_lists.setdefault((topic, key), topic_configs[topic].get(key))
+        session.first_lists.setdefault((topic, key), first_lists.get((topic, key), topic_configs[topic].get(key)))
     # What this run found first is what was there before; what a later stage finds may be ours.
     added = ThrottleRecord(
         {key: session.first_rates[key] for key in changed_rates},

@@ -1,5 +1,6 @@
 """Reads that lag behind writes change how long a run takes, never where it ends."""
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 import pytest
@@ -7,9 +8,15 @@ from apply.lagging_admin import LaggingAdmin
 from helpers.plans.end_state import shortcomings
 from helpers.plans.small_runs import cluster, whole_plan
 
+from reconciler.admin.port import Answer
+from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
+from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS, Cluster
+from reconciler.model.plan import Plan
 from reconciler.model.run import StoppedEarly
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -35,3 +42,66 @@ def test_a_stopped_run_goes_on_whatever_moment_its_reads_are_from(seed: int) -> 
     admin.clock.sleep(60)
     run_plan(whole_plan(before), admin, MemoryJournal())
     assert shortcomings(whole_plan(before), before, admin.cluster) == []
+
+
+class OneBehind(SimulatedAdmin):
+    """Shows the topics' configs of a `past` moment, but for the first read of a run: brokers are asked in turn.
+
+    `bare`: the moves that were submitted while the topic's lists lacked their replicas.
+    """
+
+    def __init__(self, cluster: Cluster, plan: Plan) -> None:
+        super().__init__(cluster)
+        self.past: Cluster | None = None
+        self.reads = 0
+        self.bare: list[str] = []
+        stages = [
+            stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.throttle_bytes_per_second
+        ]
+        self.moves = [move for stage in stages for move in stage.moves if move.added]
+
+    def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the configs of now once, and of the past from then on."""
+        self.reads += 1
+        if self.past is None or self.reads == 1:
+            return super().topic_configs(names)
+        return {name: self.past.topics[name].configs for name in names if name in self.past.topics}
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Look at the lists as they are now, and reassign."""
+        submitted = [move for move in self.moves if targets.get(move.topic_partition) == move.to_replicas]
+        for move in submitted:
+            for key, brokers in (
+                (LEADER_THROTTLED_REPLICAS, move.from_replicas),
+                (FOLLOWER_THROTTLED_REPLICAS, move.added),
+            ):
+                items = self.cluster.topics[move.topic_partition.topic].configs.get(key, "").split(",")
+                wanted = {f"{move.topic_partition.partition}:{broker}" for broker in brokers}
+                self.bare += [] if "*" in items or wanted <= set(items) else [f"{move.topic_partition} {key}"]
+        return super().reassign(targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+
+
+@pytest.mark.parametrize("turn", [11, 29])
+def test_lists_of_a_stopped_run_that_a_broker_still_shows_are_not_taken_for_somebody_elses(turn: int) -> None:
+    before = cluster()
+    plan = whole_plan(before)
+    admin = OneBehind(before, plan)
+    turns = iter(range(turn))
+    moments: list[Cluster] = []
+
+    def should_stop() -> str | None:
+        moments.append(admin.cluster)
+        return None if next(turns, None) is not None else "SIGTERM"
+
+    journal = MemoryJournal()
+    with pytest.raises(StoppedEarly):
+        run_plan(plan, admin, journal, should_stop=should_stop)
+    admin.past, admin.reads = moments[-1], 0
+    run_plan(plan, admin, MemoryJournal(journal.appended))
+    assert shortcomings(plan, before, admin.cluster) == []
+    assert admin.bare == []
