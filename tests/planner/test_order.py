@@ -1,4 +1,7 @@
-"""Kept replicas stay in their present order, whatever is copied beside them."""
+"""The order of a partition's replicas in a plan: the leader, kept ones as they stand, new ones by id from the leader's.
+
+What is written out as an assignment stands as it is written.
+"""
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
@@ -16,6 +19,23 @@ from reconciler.model.desired import (
 )
 from reconciler.planner.place import plan_placement
 
+BROKERS = range(1, 11)
+
+
+def _planned(
+    present: str, topic: DesiredTopic | None, draining: int | None = None, brokers: range = BROKERS
+) -> tuple[int, ...]:
+    observed = small_cluster(f"t-0: {present} size 100", brokers=brokers)
+    states = {draining: DesiredBroker(draining, BrokerState.DRAINING)} if draining is not None else {}
+    desired = Desired(DesiredCluster("c", brokers=states), {"t": topic} if topic else {})
+    rules = topic_rules(desired, observed)
+    (move,) = plan_placement(desired, observed, rules, compare(desired, observed, rules)).moves
+    return move.to_replicas
+
+
+def _topic(replication_factor: int) -> DesiredTopic:
+    return DesiredTopic("t", replication_factor=replication_factor, placement=Placement(racks_spread=Spread.IGNORE))
+
 
 @pytest.mark.parametrize(
     ("present", "draining", "replication_factor", "kept"),
@@ -31,12 +51,23 @@ from reconciler.planner.place import plan_placement
 def test_kept_replicas_stay_in_their_present_order_where_another_is_copied(
     present: str, draining: int | None, replication_factor: int, kept: tuple[int, ...]
 ) -> None:
-    observed = small_cluster(f"t-0: {present} size 100", brokers=range(1, 11))
-    states = {draining: DesiredBroker(draining, BrokerState.DRAINING)} if draining is not None else {}
-    topic = DesiredTopic("t", replication_factor=replication_factor, placement=Placement(racks_spread=Spread.IGNORE))
-    desired = Desired(DesiredCluster("c", brokers=states), {"t": topic})
-    rules = topic_rules(desired, observed)
-    (move,) = plan_placement(desired, observed, rules, compare(desired, observed, rules)).moves
-    *before, new = move.to_replicas
+    *before, new = _planned(present, _topic(replication_factor), draining)
     assert tuple(before) == kept
     assert new not in {int(broker_id) for broker_id in present.split(",")}
+
+
+def test_new_replicas_follow_by_id_from_the_leaders_on() -> None:
+    assert _planned("3", _topic(5), brokers=range(1, 6)) == (3, 4, 5, 1, 2)
+    assert _planned("3,2", _topic(5), brokers=range(1, 6)) == (3, 2, 4, 5, 1)
+
+
+def test_an_undeclared_topics_other_replicas_stay_in_order_where_one_has_to_leave() -> None:
+    assert _planned("4,9,2", None, draining=9, brokers=range(1, 10))[:2] == (4, 2)
+    assert len(_planned("4,9,2", None, draining=9)) == 3
+    assert _planned("7,9,5,2", None, draining=9)[:3] == (7, 5, 2)
+
+
+def test_an_assignment_stands_as_it_is_written() -> None:
+    topic = DesiredTopic("t", placement=Placement(assignment=((9, 2, 5),)))
+    assert _planned("2,5,7", topic) == (9, 2, 5)
+    assert _planned("2,5,9", topic) == (9, 2, 5)
