@@ -77,13 +77,20 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
         return killed_at(points, *arguments, cwd=self.path)
 
     def set_throttles(self, values: Mapping[tuple[ResourceType, str], Mapping[str, str]]) -> None:
-        """Set throttle keys of topics and brokers, as an operator does by hand; an empty mapping removes all four."""
+        """Set throttle keys of topics and brokers, as an operator does by hand; an empty mapping removes them.
+
+        It returns when the brokers show them: what comes next may ask any of them.
+        """
         self.admin.list_topics(timeout=HANG)  # only a client that knows a broker can ask it
         for (kind, name), keys in values.items():
             entries = [_entry(key, keys.get(key)) for key in THROTTLES if kind_of(key) is kind]
             resource = ConfigResource(kind, name, incremental_configs=entries)
             for answer in self.admin.incremental_alter_configs([resource]).values():
                 answer.result(timeout=HANG)
+            self.kafka.wait_for(lambda k=kind, n=name, v=keys: self._throttles(k, n) == v, f"throttles of {name}")  # type: ignore[misc]
+
+    def _throttles(self, kind: ResourceType, name: str) -> Mapping[str, str]:
+        return {key: value for key, value in self.observer.overrides(kind, name).items() if key in THROTTLES}
 
     def heal(self, *topics: str) -> None:
         """Remove these topics, and with them their reassignments, and every broker's throttle."""

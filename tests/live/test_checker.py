@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from helpers.brokers import checker
 from helpers.brokers.checker import Seen, journal_faults, lists_wanted, state_faults
+from helpers.brokers.controller import PartitionState
 from helpers.brokers.counted_program import api_keys
-from helpers.brokers.observer import PartitionState
+from helpers.brokers.observer import Behind, agreed
 from helpers.brokers.sent_requests import writes_in
 
 RATE, LIST = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
@@ -105,6 +106,15 @@ def checked(after: Seen) -> list[str]:
 def test_a_debt_is_allowed_to_its_broker_alone() -> None:
     after = with_throttles(**{f"4:{RATE}": "100", f"3:{RATE}": "100"})
     assert state_faults(BEFORE, after, WANTED, debts={4}) == [f"3:{RATE} is '100', it was None"]
+
+
+def test_what_brokers_show_counts_once_all_show_the_same() -> None:
+    assert agreed({1: {LIST: "0:4"}, 2: {LIST: "0:4"}}, "orders") == {LIST: "0:4"}
+    assert agreed({1: {}, 2: {}}, "orders") == {}
+    with pytest.raises(Behind, match=r"5: .*0:4"):
+        agreed({1: {}, 5: {LIST: "0:4"}}, "orders")
+    with pytest.raises(Behind):
+        agreed({}, "orders")
 
 
 RUN = '{"step": "run", "outcome": "started"}'

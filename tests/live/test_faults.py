@@ -97,9 +97,9 @@ def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
     run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
     source = run.before[0][0]
     with run.delivery() as delivery:
+        assert run.leader(0) == source
         applying = run.start()
         run.wait_in_flight(DESTINATION)
-        assert run.leader(0) == source
         brokers.kill(source)
         run.assert_in_flight()
         brokers.start(source)

@@ -22,6 +22,9 @@ from reconciler.admin.client import KafkaAdmin, connect
 pytestmark = pytest.mark.brokers
 
 RACES = 20
+SWAP = {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}
+SIZE, SLOW = 12 * MB, "100kB/s"
+"""Moves that take two minutes: for tests that take them back, and need them in flight for as long as they look."""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,7 @@ def test_the_lock_of_a_killed_holder_passes_to_who_waits(
 def test_a_holder_that_stood_still_writes_nothing_more(
     tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
 ) -> None:
-    run = LiveRun(tmp_path, cluster, "frozen", {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}, 12 * MB)
+    run = LiveRun(tmp_path, cluster, "frozen", *SWAP, SIZE, SLOW)
     applying = run.start()
     run.wait_in_flight(3)
     observer = Observer(cluster.bootstrap)
@@ -131,7 +134,7 @@ def test_a_holder_that_stood_still_writes_nothing_more(
 
 
 def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin) -> None:
-    run = LiveRun(tmp_path, cluster, "cancelled", {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}, 12 * MB)
+    run = LiveRun(tmp_path, cluster, "cancelled", *SWAP, SIZE, SLOW)
     applying = run.start()
     run.wait_in_flight(3)
     run.assert_in_flight()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.observer import Observer, PartitionState
+from helpers.brokers.controller import PartitionState
+from helpers.brokers.observer import Observer
 from helpers.program.command_line import reconciler
 
 pytestmark = pytest.mark.brokers
@@ -20,7 +21,7 @@ BEFORE: Assignment = {0: (3, 1), 1: (6, 4), 2: (5, 3), 3: (2, 6)}
 AFTER: Assignment = {0: (4, 3, 2), 1: (6, 4, 5), 2: (1, 5, 3), 3: (2, 6, 1)}
 
 
-def write(folder: Path, kafka: KafkaCluster, assignment: Assignment) -> None:
+def write(folder: Path, kafka: KafkaCluster, assignment: Assignment, *, throttle: str = "1MiB/s") -> None:
     root = folder / "desired-state" / "live"
     root.mkdir(parents=True, exist_ok=True)
     lists = [list(replicas) for replicas in assignment.values()]
@@ -31,7 +32,7 @@ kind: Cluster
 metadata: {{name: live}}
 spec:
   client: {{bootstrap.servers: "{kafka.bootstrap}"}}
-  moves: {{throttle: 1MiB/s, perPartition: 2}}
+  moves: {{throttle: {throttle}, perPartition: 2}}
 ---
 apiVersion: reconciler/v1
 kind: Topic
@@ -76,16 +77,18 @@ def test_a_killed_run_is_cancelled_to_its_ordered_start_or_goes_on_to_its_end(
     reconciler("apply", "create.json", "--yes", cwd=tmp_path)
     for number in BEFORE:
         kafka.produce(TOPIC, number, size=6_000_000)
-    write(tmp_path, kafka, AFTER)
-    reconciler("plan", "--out", "grow.json", "--detailed-exitcode", cwd=tmp_path, expect=2)
+    write(tmp_path, kafka, AFTER, throttle="100KiB/s")  # what is to be taken back does not end meanwhile
+    reconciler("plan", "--out", "slow.json", "--detailed-exitcode", cwd=tmp_path, expect=2)
 
-    kill_mid_way(tmp_path, "grow.json", observer, kafka)
+    kill_mid_way(tmp_path, "slow.json", observer, kafka)
     assert observer.throttles((TOPIC,), kafka.alive) != {}
-    assert "in flight" in reconciler("status", "grow.json", cwd=tmp_path).out
-    reconciler("cancel", "grow.json", cwd=tmp_path)
+    assert "in flight" in reconciler("status", "slow.json", cwd=tmp_path).out
+    reconciler("cancel", "slow.json", cwd=tmp_path)
     assert state(observer) == led_by_the_first(BEFORE)
     wait_until_unthrottled(observer, kafka)
 
+    write(tmp_path, kafka, AFTER)
+    reconciler("plan", "--out", "grow.json", "--detailed-exitcode", cwd=tmp_path, expect=2)
     kill_mid_way(tmp_path, "grow.json", observer, kafka)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "grow.json").rename(tmp_path / "elsewhere" / "grow.json")

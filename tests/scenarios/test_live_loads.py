@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.observer import Observer, PartitionState
+from helpers.brokers.controller import PartitionState
+from helpers.brokers.observer import Observer
 from helpers.program.call import Program
 from helpers.program.command_line import reconciler
 from helpers.waiting import HANG

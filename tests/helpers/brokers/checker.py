@@ -19,9 +19,9 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.controller import reassignments
+from helpers.brokers.controller import PartitionState, reassignments
 from helpers.brokers.delivery import Delivery, delivery_faults, duplicates
-from helpers.brokers.observer import Observer, PartitionState
+from helpers.brokers.observer import Observer
 from helpers.brokers.sent_requests import requests_of
 from helpers.program.command_line import reconciler
 from helpers.waiting import ATTEMPT, asked_again, what_stays

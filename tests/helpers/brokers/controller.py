@@ -1,6 +1,7 @@
-"""Two questions to Kafka's controller that confluent-kafka cannot ask, written out byte by byte.
+"""Questions to Kafka's controller, and to one broker, that confluent-kafka cannot ask, written out byte by byte.
 
-Any broker passes both on to the active controller. Versions 0 of the requests, which every broker with KRaft has.
+Any broker passes the first two on to the active controller: versions 0, which every broker with KRaft has. What a
+broker shows of a topic is its own image, which lags behind the controller's.
 """
 
 import itertools
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 
 from helpers.waiting import ATTEMPT, asked_again
 
-LIST_REASSIGNMENTS, DESCRIBE_QUORUM = 46, 55
+METADATA, LIST_REASSIGNMENTS, DESCRIBE_QUORUM = 3, 46, 55
+METADATA_VERSION = 9
 METADATA_TOPIC = b"__cluster_metadata"
 NO_TAGS = b"\0"
+NONE, UNKNOWN_TOPIC = 0, 3
 
 
 def reassignments(bootstrap: str) -> Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -44,6 +47,37 @@ def active_controller(bootstrap: str) -> int:
     assert error == 0, f"no quorum is told: error {error}"
     answer.count(), answer.text(), answer.count(), answer.number(4), answer.number(2)
     return answer.number(4)
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """One partition as Metadata shows it."""
+
+    replicas: tuple[int, ...]
+    isr: frozenset[int]
+    leader: int
+
+
+def topic_shown_by(address: str, name: str) -> dict[int, PartitionState]:
+    """Return the partitions of a topic as the broker at that address shows them; empty where it knows of none."""
+    topic = b"\x02" + bytes([len(name) + 1]) + name.encode() + NO_TAGS
+    answer = _ask_one(address, METADATA, topic + bytes(3) + NO_TAGS, METADATA_VERSION)  # creates none, tells no rights
+    answer.number(4)  # throttle time
+    for _ in range(answer.count()):
+        answer.number(4), answer.text(), answer.number(4), answer.text()  # a broker
+        answer.tags()
+    answer.text(), answer.number(4), answer.count()  # the cluster, its controller; one topic
+    error = answer.number(2)
+    assert error in {NONE, UNKNOWN_TOPIC}, f"{address} does not show {name}: error {error}"
+    answer.text(), answer.number(1)
+    found = {}
+    for _ in range(answer.count()):
+        answer.number(2)
+        number, leader, _ = answer.number(4), answer.number(4), answer.number(4)
+        replicas, isr, _ = answer.numbers(), answer.numbers(), answer.numbers()
+        answer.tags()
+        found[number] = PartitionState(replicas, frozenset(isr), leader)
+    return dict(sorted(found.items()))
 
 
 @dataclass(slots=True)
@@ -78,7 +112,7 @@ class _Answer:
         return tuple(self.number(4) for _ in range(self.count()))
 
     def tags(self) -> None:
-        assert self.varint() == 0, "version 0 has no tagged fields"
+        assert self.varint() == 0, "these versions have no tagged fields"
 
 
 def _ask(bootstrap: str, key: int, body: bytes) -> _Answer:
@@ -87,9 +121,9 @@ def _ask(bootstrap: str, key: int, body: bytes) -> _Answer:
     return asked_again(lambda: _ask_one(next(addresses), key, body), OSError, pause=0.1)
 
 
-def _ask_one(address: str, key: int, body: bytes) -> _Answer:
+def _ask_one(address: str, key: int, body: bytes, version: int = 0) -> _Answer:
     host, _, port = address.partition(":")
-    header = struct.pack(">hhih", key, 0, 1, -1) + NO_TAGS  # key, version, correlation, no client id
+    header = struct.pack(">hhih", key, version, 1, -1) + NO_TAGS  # key, version, correlation, no client id
     with socket.create_connection((host, int(port)), timeout=ATTEMPT) as connection:
         connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
         length = struct.unpack(">i", _exactly(connection, 4))[0]

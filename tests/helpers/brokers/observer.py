@@ -1,12 +1,19 @@
-"""What real brokers hold, seen through another client library than the one under test."""
+"""What real brokers hold, seen through another client library than the one under test.
+
+Each broker shows its own image, and one that has just come back shows the past for a while, though all take it for
+alive. So what is asked of a topic is asked of every broker, and again until all show the same.
+"""
 
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigEntry, ConfigResource, ResourceType
+from helpers.brokers.controller import PartitionState, topic_shown_by
 from helpers.waiting import ATTEMPT, HANG, asked_again
 
 THROTTLES = (
@@ -17,13 +24,11 @@ THROTTLES = (
 )
 
 
-@dataclass(frozen=True)
-class PartitionState:
-    """One partition as Metadata shows it."""
+Shown = TypeVar("Shown")
 
-    replicas: tuple[int, ...]
-    isr: frozenset[int]
-    leader: int
+
+class Behind(Exception):
+    """Brokers show different things, or one of them shows nothing."""
 
 
 class Observer:
@@ -34,14 +39,15 @@ class Observer:
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def topic(self, name: str) -> dict[int, PartitionState]:
-        """Return the partitions of a topic; empty where it does not exist."""
-        topics = self._metadata().topics
-        if name not in topics:
-            return {}
-        return {
-            number: PartitionState(tuple(state.replicas), frozenset(state.isrs), state.leader)
-            for number, state in sorted(topics[name].partitions.items())
-        }
+        """Return the partitions of a topic as every broker that runs shows them; empty where it does not exist."""
+        return asked_again(lambda: agreed(self._topic_by_broker(name), name), Behind, pause=0.1)
+
+    def _topic_by_broker(self, name: str) -> dict[str, dict[int, PartitionState]]:
+        found = {}
+        for address in self._bootstrap.split(","):
+            with suppress(OSError):  # it is down, or frozen
+                found[address] = topic_shown_by(address, name)
+        return found
 
     def _metadata(self) -> ClusterMetadata:
         return asked_again(lambda: self._admin.list_topics(timeout=ATTEMPT), KafkaException)
@@ -59,11 +65,22 @@ class Observer:
         )
 
     def overrides(self, kind: ResourceType, name: str) -> Mapping[str, str]:
-        """Return the dynamic overrides of a topic or broker."""
+        """Return the dynamic overrides of a broker, or of a topic as every broker that is alive shows them."""
         resource = ConfigResource(kind, name)
-        entries = self._admin.describe_configs([resource])[resource].result(timeout=HANG)
-        dynamic = {"DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG"}
-        return {key: entry.value for key, entry in entries.items() if _source(entry.source) in dynamic}
+        if kind is not ResourceType.TOPIC:
+            return _dynamic(self._admin.describe_configs([resource])[resource].result(timeout=HANG))
+        found = asked_again(lambda: agreed(self._overrides_by_broker(resource), name), Behind, pause=0.1)
+        if found is None:
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"no broker knows {name}"))
+        return found
+
+    def _overrides_by_broker(self, topic: ConfigResource) -> dict[int, Mapping[str, str] | None]:
+        alive = sorted(self._metadata().brokers)
+        asked = {
+            broker: self._admin.describe_configs([topic], broker=broker, request_timeout=ATTEMPT)[topic]
+            for broker in alive
+        }
+        return {broker: _dynamic_or_none(answer) for broker, answer in asked.items()}
 
     def throttles(self, topics: tuple[str, ...], brokers: tuple[int, ...]) -> dict[str, str]:
         """Return every throttle key that is set on these topics and brokers."""
@@ -100,6 +117,32 @@ def _ends(consumer: Consumer, of: TopicPartition) -> tuple[int, int]:
     """Return a partition's first offset and where it ends; a new leader knows its end once its followers fetched."""
     low, high = asked_again(lambda: consumer.get_watermark_offsets(of, timeout=ATTEMPT), KafkaException)
     return low, high
+
+
+def agreed(shown: Mapping[int, Shown] | Mapping[str, Shown], name: str) -> Shown:
+    """Return what all brokers show; raise Behind where one of them shows something else, or none shows anything."""
+    found = list(shown.values())
+    if not found or any(other != found[0] for other in found):
+        raise Behind(f"brokers do not show the same of {name}: {shown}")
+    return found[0]
+
+
+def _dynamic_or_none(answer: Future[Mapping[str, ConfigEntry]]) -> Mapping[str, str] | None:
+    """Return the overrides that one broker shows; None where it does not know the topic."""
+    try:
+        return _dynamic(answer.result(timeout=HANG))
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return None
+        if code < 0:  # librdkafka's own: no answer came
+            raise Behind(str(error)) from None
+        raise
+
+
+def _dynamic(entries: Mapping[str, ConfigEntry]) -> Mapping[str, str]:
+    dynamic = {"DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG"}
+    return {key: entry.value for key, entry in entries.items() if _source(entry.source) in dynamic}
 
 
 def _source(number: int) -> str:
