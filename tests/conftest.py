@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
     version = os.environ.get("KAFKA_VERSION") or DEFAULT_VERSION
     parser.addoption("--kafka-version", default=version, help="Kafka version of the real brokers, such as 3.9.1")
-    parser.addoption("--seeds", default="1000", help="how many seeds the simulation plays")
-    parser.addoption("--first-seed", default="0", help="the first of them")
+    parser.addoption("--seeds", help="how many seeds the simulation plays, in place of its own")
+    parser.addoption("--first-seed", help="the first of them")
 
 
 def pytest_configure() -> None:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
+from helpers.depth import parts
 from helpers.plans.end_state import in_flight, shortcomings, throttles
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
@@ -54,6 +55,11 @@ def boundaries() -> list[str]:
     return bomb.passed
 
 
+def places(every: int) -> list[tuple[int, str]]:
+    """Return each boundary's number and name, or every n-th in the order of their names."""
+    return sorted(enumerate(boundaries(), start=1), key=lambda place: (place[1], place[0]))[::every]
+
+
 def killed(admin: SimulatedAdmin, journal: MemoryJournal, at: int) -> None:
     """Run until the process is killed."""
     with planted(Bomb(at)), pytest.raises(Killed):
@@ -65,8 +71,9 @@ def test_a_whole_run_passes_known_boundaries_only() -> None:
 
 
 @pytest.mark.parametrize("next_journal", [kept, lost])
-def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals) -> None:
-    for at, name in enumerate(boundaries(), start=1):
+@parts("every", 6, deep=1)
+def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals, every: int) -> None:
+    for at, name in places(every):
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         killed(admin, journal, at)
@@ -80,9 +87,10 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
 
 
 @pytest.mark.parametrize("next_journal", [kept, lost])
-def test_killed_again_while_it_resumes_it_ends_the_same(next_journal: Journals) -> None:
+@parts("every", 35, deep=7)
+def test_killed_again_while_it_resumes_it_ends_the_same(next_journal: Journals, every: int) -> None:
     names = boundaries()
-    for at in range(5, len(names), 7):
+    for at in range(5, len(names), every):
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         killed(admin, journal, at)
@@ -97,20 +105,21 @@ def test_killed_again_while_it_resumes_it_ends_the_same(next_journal: Journals) 
         assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"killed at {at}: {names[at - 1]}"
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_killed_here_and_there_and_resumed_on_any_machine_it_ends_the_same(seed: int) -> None:
-    random = Random(seed)
-    before = cluster()
-    admin, journals = admin_of(before), [MemoryJournal(), MemoryJournal(), MemoryJournal()]
-    told = []
-    for _ in range(random.randint(2, 6)):
-        place, further = random.randrange(3), random.randint(1, 40)
-        told.append((place, further))
-        with suppress(Killed), planted(Bomb(further)):
-            run_plan(whole_plan(before), admin, journals[place])
-        journals[place] = kept(journals[place])
-    run_plan(whole_plan(before), admin, journals[random.randrange(3)])
-    assert shortcomings(whole_plan(before), before, admin.cluster) == [], told
+@parts("seeds", range(6), deep=range(24))
+def test_killed_here_and_there_and_resumed_on_any_machine_it_ends_the_same(seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        before = cluster()
+        admin, journals = admin_of(before), [MemoryJournal(), MemoryJournal(), MemoryJournal()]
+        told = []
+        for _ in range(random.randint(2, 6)):
+            place, further = random.randrange(3), random.randint(1, 40)
+            told.append((place, further))
+            with suppress(Killed), planted(Bomb(further)):
+                run_plan(whole_plan(before), admin, journals[place])
+            journals[place] = kept(journals[place])
+        run_plan(whole_plan(before), admin, journals[random.randrange(3)])
+        assert shortcomings(whole_plan(before), before, admin.cluster) == [], (seed, told)
 
 
 class LostAnswer:
@@ -141,8 +150,11 @@ def writes_of_a_run() -> int:
 
 @pytest.mark.parametrize("moment", list(Moment))
 @pytest.mark.parametrize("next_journal", [kept, lost])
-def test_killed_around_each_request_and_started_again_it_ends_the_same(moment: Moment, next_journal: Journals) -> None:
-    for at in range(1, writes_of_a_run() + 1):
+@parts("every", 3, deep=1)
+def test_killed_around_each_request_and_started_again_it_ends_the_same(
+    moment: Moment, next_journal: Journals, every: int
+) -> None:
+    for at in range(1, writes_of_a_run() + 1, every):
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         admin.fault = LostAnswer(at, moment, Killed("request"))
@@ -154,8 +166,9 @@ def test_killed_around_each_request_and_started_again_it_ends_the_same(moment: M
 
 
 @pytest.mark.parametrize("moment", list(Moment))
-def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(moment: Moment) -> None:
-    for at in range(1, writes_of_a_run() + 1):
+@parts("every", 3, deep=1)
+def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(moment: Moment, every: int) -> None:
+    for at in range(1, writes_of_a_run() + 1, every):
         before = cluster()
         admin = admin_of(before)
         admin.fault = LostAnswer(at, moment, ClusterUnavailable("no answer"))
@@ -165,7 +178,8 @@ def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(mo
 
 
 @pytest.mark.parametrize("moment", list(Moment))
-def test_a_refusal_that_passes_is_tried_again(moment: Moment) -> None:
+@parts("every", 3, deep=1)
+def test_a_refusal_that_passes_is_tried_again(moment: Moment, every: int) -> None:
     class Once(LostAnswer):
         def __call__(self, name: str, moment: Moment) -> Answer | None:
             try:
@@ -173,7 +187,7 @@ def test_a_refusal_that_passes_is_tried_again(moment: Moment) -> None:
             except ClusterUnavailable:
                 return Answer("NOT_CONTROLLER", "This is not the correct controller for this cluster.")
 
-    for at in range(1, writes_of_a_run() + 1):
+    for at in range(1, writes_of_a_run() + 1, every):
         before = cluster()
         admin = admin_of(before)
         admin.fault = Once(at, moment, ClusterUnavailable("no answer"))
@@ -182,8 +196,9 @@ def test_a_refusal_that_passes_is_tried_again(moment: Moment) -> None:
 
 
 @pytest.mark.parametrize("next_journal", [kept, lost])
-def test_killed_at_each_boundary_and_cancelled_nothing_is_left_behind(next_journal: Journals) -> None:
-    for at, name in enumerate(boundaries(), start=1):
+@parts("every", 6, deep=1)
+def test_killed_at_each_boundary_and_cancelled_nothing_is_left_behind(next_journal: Journals, every: int) -> None:
+    for at, name in places(every):
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         killed(admin, journal, at)
@@ -196,8 +211,9 @@ def test_killed_at_each_boundary_and_cancelled_nothing_is_left_behind(next_journ
 
 
 @pytest.mark.parametrize("next_journal", [kept, lost])
-def test_stopped_in_each_turn_it_takes_its_moves_back_and_goes_on_later(next_journal: Journals) -> None:
-    for turn in range(1, 40, 2):
+@parts("every", 6, deep=2)
+def test_stopped_in_each_turn_it_takes_its_moves_back_and_goes_on_later(next_journal: Journals, every: int) -> None:
+    for turn in range(1, 40, every):
         before = cluster()
         admin, journal = admin_of(before), MemoryJournal()
         asked = iter(range(1, 1000))

@@ -5,23 +5,27 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.fuzz_worker import MEGABYTES
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.program.fuzz_folder import KINDS, write_good
 
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS, WORKERS = 5200, 2
+WHOLE, WORKERS = 5200, 2
 
 
-def test_five_thousand_damaged_files_are_read_or_refused(tmp_path: Path, figures: Tell) -> None:
-    share = SEEDS // WORKERS
-    started = [_worker(tmp_path / str(number), number * share, share) for number in range(WORKERS)]
+@parts("shares", [range(20 * len(KINDS))], deep=[range(WHOLE)[: WHOLE // WORKERS], range(WHOLE)[WHOLE // WORKERS :]])
+def test_damaged_files_are_read_or_refused(tmp_path: Path, figures: Tell, shares: Sequence[range]) -> None:
+    """Each worker has a share of the seeds; the kinds of file take turns."""
+    seeds = sum(map(len, shares))
+    started = [_worker(tmp_path / str(number), share) for number, share in enumerate(shares)]
     answers = [_answers(worker) for worker in started]
     wrong = [each for told in answers for each in told if "wrong" in each]
     kept = tmp_path / "wrong.json"
@@ -31,13 +35,13 @@ def test_five_thousand_damaged_files_are_read_or_refused(tmp_path: Path, figures
     ends = [told[-1] for told in answers]
     assert all("ended" in end for end in ends), f"a worker was ended by its limits: {ends}"
     ended = sum((Counter(end["ended"]) for end in ends), Counter())
-    assert ended.total() == SEEDS
-    assert min(ended["read"], ended["placed"]) > SEEDS // 20
+    assert ended.total() == seeds
+    assert min(ended["read"], ended["placed"]) > seeds // 20
     megabytes = max(end["megabytes"] for end in ends)
     assert megabytes < MEGABYTES
     figures(
         "fuzzed inputs",
-        f"{SEEDS:,} of {len(KINDS)} kinds: {ended['read']:,} read, {ended['placed']:,} refused with line and column, "
+        f"{seeds:,} of {len(KINDS)} kinds: {ended['read']:,} read, {ended['placed']:,} refused with line and column, "
         f"{ended['refused']:,} otherwise; at most {megabytes:.0f} MB",
     )
 
@@ -50,11 +54,11 @@ def test_the_files_that_are_fuzzed_are_good(tmp_path: Path, monkeypatch: pytest.
         assert kind.call(tmp_path) == 0, name
 
 
-def _worker(folder: Path, first: int, count: int) -> "subprocess.Popen[str]":
+def _worker(folder: Path, seeds: range) -> "subprocess.Popen[str]":
     folder.mkdir()
     write_good(folder)
     return subprocess.Popen(
-        [sys.executable, "-m", "cli.fuzz_worker", str(folder), str(first), str(count)],
+        [sys.executable, "-m", "cli.fuzz_worker", str(folder), str(seeds.start), str(len(seeds))],
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
         text=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import drawn, parts
 from helpers.plans.sample_plan import sample_plan
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.files.journal import RunJournal, read_journal
@@ -82,27 +82,25 @@ def folder_with(tmp_path: Path) -> Path:
     return tmp_path / "demo" / "x.yaml"
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_mutated_desired_state_is_read_or_refused(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
+@parts("count", 90, deep=720)
+def test_mutated_desired_state_is_read_or_refused(tmp_path: Path, count: int) -> None:
     files = sorted(DEMO.glob("*.yaml"))
     path = folder_with(tmp_path)
-    for _ in range(60):
+    for seed in range(count):
+        chance = random.Random(seed)
         documents = chance.choice(files).read_bytes().split(b"---\n")
         path.write_bytes(mutated(b"---\n".join(chance.sample(documents, min(2, len(documents)))), chance))
         survives(lambda: load_desired(tmp_path, "demo"))
 
 
-@settings(max_examples=1200)
-@given(st.lists(st.sampled_from(YAML_PIECES), max_size=40))
+@drawn(st.lists(st.sampled_from(YAML_PIECES), max_size=40), part=150, deep=1200)
 def test_any_mix_of_yaml_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
     path = folder_with(tmp_path_factory.getbasetemp())
     path.write_bytes("".join(pieces).encode())
     survives(lambda: load_desired(path.parent.parent, "demo"))
 
 
-@settings(max_examples=400)
-@given(st.binary(max_size=200))
+@drawn(st.binary(max_size=200), part=50, deep=400)
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = folder_with(tmp_path_factory.getbasetemp())
     path.write_bytes(content)
@@ -114,13 +112,13 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
     survives(lambda: RunJournal(path, "9b21e07c"))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_mutated_snapshots_and_plans_are_read_or_refused(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
+@parts("count", 90, deep=720)
+def test_mutated_snapshots_and_plans_are_read_or_refused(tmp_path: Path, count: int) -> None:
     cluster = small_cluster("a-0: 1,2,3 size 5", "a-1: 2,3 isr 3", "b-0: 4", rates={1: {"x": "1"}})
     snapshot, plan = snapshot_text(cluster), plan_text(sample_plan())
     path = tmp_path / "x.json"
-    for _ in range(60):
+    for seed in range(count):
+        chance = random.Random(seed)
         path.write_bytes(mutated(snapshot.encode(), chance))
         survives(lambda: read_snapshot(path))
         path.write_bytes(with_another_value(snapshot, chance, [*JSON_VALUES, *STRANGE_VALUES]))

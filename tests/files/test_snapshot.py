@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from hypothesis import given, settings
+from helpers.depth import drawn
 from hypothesis import strategies as st
 
 from reconciler.files.snapshot import read_snapshot, snapshot_text, write_snapshot
@@ -133,8 +133,7 @@ def test_the_same_cluster_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=200)
-@given(cluster=clusters(), seed=st.integers(0, 2**32))
+@drawn(clusters(), st.integers(0, 2**32), part=40, deep=200)
 def test_any_cluster_reads_back_in_whatever_order_it_is_written(
     tmp_path_factory: pytest.TempPathFactory, cluster: Cluster, seed: int
 ) -> None:

@@ -17,7 +17,8 @@ from helpers.waiting import HANG
 
 VERSION = "4.1.1"
 PROGRAM = Path(__file__).parent / "java" / "Assignors.java"
-RANDOM_GROUPS = 600
+GROUPS, ALL_GROUPS = 88, 600
+"""How many random groups are tried in each run, eight of each class, and in all."""
 ASSIGNORS = ("cooperative-sticky", "range", "roundrobin", "server-range", "server-uniform", "sticky")
 
 AssignmentForm = Mapping[str, Mapping[str, list[int]]]
@@ -69,9 +70,9 @@ def why_not() -> str | None:
 
 
 @functools.cache
-def random_groups() -> tuple[tuple[ScenarioForm, AnswerForm], ...]:
-    """Return 600 random groups, each with what all of Kafka's classes answer; Java is started once for all tests."""
-    made = scenarios(RANDOM_GROUPS)
+def random_groups(count: int) -> tuple[tuple[ScenarioForm, AnswerForm], ...]:
+    """Return random groups, each with what all of Kafka's classes answer; Java is started once for all tests."""
+    made = scenarios(count)
     return tuple(zip(made, ask(made, {"orders": 1}), strict=True))
 
 

@@ -1,12 +1,14 @@
 """Random groups under Kafka's own classes and under ours: partition for partition the same."""
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from groups.classic_groups import CLASSIC, rebalances
-from groups.java_assignors import RANDOM_GROUPS, ask, random_groups, why_not
+from groups.java_assignors import ALL_GROUPS, GROUPS, ask, random_groups, why_not
+from helpers.depth import parts
 
 from reconciler.groups.registry import assignor_named
 
@@ -20,14 +22,15 @@ def _kafka_classes() -> None:
         pytest.skip(reason)
 
 
-def test_random_groups_get_what_kafkas_classes_give() -> None:
+@parts("count", GROUPS, deep=ALL_GROUPS)
+def test_random_groups_get_what_kafkas_classes_give(count: int) -> None:
     """Left out is only what is no assignment: an exception, or partitions for members that do not subscribe to them.
 
     Both are known of the class behind `sticky` where members come with old claims, and where one subscribes to nothing.
     """
     compared: Counter[str] = Counter()
     illegal = 0
-    for scenario, answer in random_groups():
+    for scenario, answer in random_groups(count):
         for assignor in CLASSIC:
             if assignor in answer.get("failed", {}):
                 illegal += 1
@@ -39,9 +42,9 @@ def test_random_groups_get_what_kafkas_classes_give() -> None:
                 given = assignor_named(assignor).assign(rebalance.members, rebalance.topics)
                 assert given == rebalance.expected, rebalance.where
                 compared[assignor] += 1
-    assert illegal <= RANDOM_GROUPS * len(CLASSIC) // 200
+    assert illegal <= math.ceil(count * len(CLASSIC) / 200)
     assert set(compared) == set(CLASSIC)
-    assert min(compared.values()) > 2 * RANDOM_GROUPS
+    assert min(compared.values()) > 2 * count
 
 
 def test_the_groups_that_are_kept_as_a_file_are_answered_as_kept() -> None:

@@ -1,13 +1,16 @@
 """Kafka's own assignors are the oracle: the program that asks them is checked first, then ours against them."""
 
 import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
-from groups.java_assignors import ASSIGNORS, RANDOM_GROUPS, AssignmentForm, ResultForm, ask, random_groups, why_not
-from groups.scenarios import ScenarioForm, StepForm, TopicForm
+from groups.java_assignors import ALL_GROUPS, ASSIGNORS, GROUPS, AssignmentForm, ResultForm, ask, random_groups, why_not
+from groups.scenarios import KINDS, ScenarioForm, StepForm, TopicForm
+from helpers.depth import parts
 
 from reconciler.files.scenario import outcomes_text, read_scenarios
 from reconciler.groups.registry import assignor_named
@@ -19,6 +22,7 @@ pytestmark = pytest.mark.java
 INEXACT_AT_MOST = 1.0
 
 OwnForm = dict[str, list[ResultForm]]
+Ours = Callable[[int], list[OwnForm]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,17 +33,22 @@ def _kafka_classes() -> None:
 
 
 @pytest.fixture(scope="module")
-def ours(_kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> list[OwnForm]:
-    """Return our answers to the same scenarios, read and written as `groups simulate` does."""
-    file = tmp_path_factory.mktemp("golden") / "scenarios.json"
-    file.write_text(json.dumps([scenario for scenario, _ in random_groups()]))
-    read = read_scenarios(file)
-    assignors = {name: assignor_named(name) for name in ASSIGNORS}
-    outcomes = [
-        {name: simulate(scenario, assignor) for name, assignor in assignors.items()} for scenario in read.scenarios
-    ]
-    answers: list[OwnForm] = json.loads(outcomes_text(read, outcomes))
-    return answers
+def ours(_kafka_classes: None, tmp_path_factory: pytest.TempPathFactory) -> Ours:
+    """Return what gives our answers to so many scenarios, read and written as `groups simulate` does."""
+
+    @cache
+    def answers_to(count: int) -> list[OwnForm]:
+        file = tmp_path_factory.mktemp("golden") / "scenarios.json"
+        file.write_text(json.dumps([scenario for scenario, _ in random_groups(count)]))
+        read = read_scenarios(file)
+        assignors = {name: assignor_named(name) for name in ASSIGNORS}
+        outcomes = [
+            {name: simulate(scenario, assignor) for name, assignor in assignors.items()} for scenario in read.scenarios
+        ]
+        answers: list[OwnForm] = json.loads(outcomes_text(read, outcomes))
+        return answers
+
+    return answers_to
 
 
 def test_the_java_program_gives_what_the_visible_cases_expect() -> None:
@@ -49,11 +58,12 @@ def test_the_java_program_gives_what_the_visible_cases_expect() -> None:
         assert answer["insertion_order_sensitive_from_step"] == case["insertion_order_sensitive_from_step"]
 
 
+@parts("count", GROUPS, deep=ALL_GROUPS)
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_random_groups_come_out_as_in_kafka(assignor: str, ours: list[OwnForm]) -> None:
+def test_random_groups_come_out_as_in_kafka(assignor: str, ours: Ours, count: int) -> None:
     inexact: Counter[str] = Counter()
     compared = 0
-    for (scenario, kafka), own in zip(random_groups(), ours, strict=True):
+    for (scenario, kafka), own in zip(random_groups(count), ours(count), strict=True):
         if assignor in kafka.get("failed", {}):
             continue
         wanted = _legal_part(scenario, kafka["expected"][assignor])
@@ -62,16 +72,18 @@ def test_random_groups_come_out_as_in_kafka(assignor: str, ours: list[OwnForm]) 
         if given != wanted:
             inexact[scenario["class"]] += 1
             _assert_as_good(given, wanted, scenario, assignor)
-    assert compared >= RANDOM_GROUPS * 0.95
-    assert sum(inexact.values()) <= RANDOM_GROUPS * INEXACT_AT_MOST / 100, inexact
+    assert compared >= count * 0.95
+    assert sum(inexact.values()) <= math.ceil(count * INEXACT_AT_MOST / 100), inexact
 
 
-def test_every_class_of_groups_moves_partitions_of_members_that_stay() -> None:
+@parts("count", GROUPS, deep=ALL_GROUPS)
+def test_every_class_of_groups_moves_partitions_of_members_that_stay(count: int) -> None:
     """What is compared would say nothing if the random groups never had anything to do."""
     moved: Counter[str] = Counter()
-    for scenario, kafka in random_groups():
+    for scenario, kafka in random_groups(count):
         for results in kafka["expected"].values():
             moved[scenario["class"]] += sum(result["stats"].get("moved_from_survivors", 0) for result in results)
+    assert set(moved) == set(KINDS)
     assert {name for name in moved if not moved[name]} == {"small-equal-1step"}
 
 

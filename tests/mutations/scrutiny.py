@@ -1,6 +1,6 @@
 """Everything that is asked of a placement, in one place: whether any check complains, and which."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -42,6 +42,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.place import Placed
 from reconciler.proof.check import prove
 
+EVERY = 4
 Reached = Mapping[TopicPartition, tuple[int, ...]]
 
 
@@ -109,12 +110,17 @@ def _new_topic() -> Case:
     return _built("a new topic", desired, small_cluster(brokers=range(1, 10)), is_tried=False)
 
 
-def complaint(first: str = "") -> str | None:
-    """Return the first thing that is wrong with any case's placement, None where nothing is.
+def part(showing: Collection[str]) -> Sequence[Case]:
+    """Return every fourth case of each kind, and those of these names."""
+    return [case for number, case in enumerate(cases()) if number % EVERY == 0 or case.name in showing]
+
+
+def complaint(looked_at: Sequence[Case], first: str = "") -> str | None:
+    """Return the first thing that is wrong with a case's placement, after the case's name; None where nothing is.
 
     Cases of the name `first` are looked at before all others.
     """
-    ordered = sorted(cases(), key=lambda case: case.name != first)
+    ordered = sorted(looked_at, key=lambda case: case.name != first)
     return next((f"{case.name}: {wrong}" for case in ordered for wrong in _wrong(case)), None)
 
 

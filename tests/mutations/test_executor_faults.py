@@ -1,24 +1,26 @@
 """Faults planted in the executor, its journal and its own checkers, one at a time: each is noticed.
 
 Runs in a bad world (`simulation.play`) and runs that are killed and started again (`simulation.crashes`)
-notice those of the executor. `shown_by` names what showed a fault last; where runs make other calls by now, the first
-seeds are searched. Where a piece of source has moved on, its fault says that it is not found: write it anew.
+notice those of the executor. `shown_by` names what showed a fault last; where runs make other calls by now, the seeds
+and crashes of the default run are searched. Where a piece of source has moved on, its fault says that it is not found:
+write it anew.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 
 import pytest
 from helpers.figures import Tell
 from mutations.faults import Fault, planted
 from mutations.watch_faults import unnoticed
-from simulation.crashes import crashed_everywhere
+from simulation.crashes import crashed_somewhere, plans_to_crash
 from simulation.many import played
+from simulation.test_crashes import PLANS
+from simulation.test_seeds import PART
 
 pytestmark = pytest.mark.simulation
 
 APPLY, CHECKERS = "reconciler.apply", "simulation"
-SEARCHED = 150
-CRASHED = (6, 11, 1)
 
 
 def seed_complaint(seed: int) -> str | None:
@@ -28,23 +30,24 @@ def seed_complaint(seed: int) -> str | None:
 
 
 def crash_complaint(seed: int) -> str | None:
-    """Return what is wrong after the runs of a seed's plan were killed and started again."""
-    return "\n".join(crashed_everywhere(seed, every=3).wrong) or None
+    """Return what is wrong after runs of a seed's plan were killed and started again."""
+    return "\n".join(crashed_somewhere(seed).wrong) or None
 
 
 COMPLAINTS: dict[str, Callable[[int], str | None]] = {"seed": seed_complaint, "crash": crash_complaint}
 
 
-def complaint(shown_by: str) -> str | None:
-    """Return the first thing that is wrong: where it was shown last, else in the first seeds, else after crashes."""
-    if shown_by:
-        kind, number = shown_by.split()
-        found = COMPLAINTS[kind](int(number))
-        if found is not None:
-            return found
-    seeds = (seed_complaint(seed) for seed in range(SEARCHED))
-    crashes = (crash_complaint(seed) for seed in CRASHED)
-    return next((found for found in (*seeds, *crashes) if found is not None), None)
+def complaint(shown_by: str, seeds: Sequence[int] = PART) -> str | None:
+    """Return what shows first that something is wrong: what showed it last, else a seed, else crashes."""
+    looked_at = (f"seed {seed}" for seed in seeds)
+    crashed = (f"crash {seed}" for seed in plans_to_crash(PLANS))
+    return next((one for one in chain([shown_by] if shown_by else [], looked_at, crashed) if is_wrong(one)), None)
+
+
+def is_wrong(one: str) -> bool:
+    """Whether something is wrong with `seed 7`, or with `crash 7`."""
+    kind, number = one.split()
+    return COMPLAINTS[kind](int(number)) is not None
 
 
 FAULTS = [
@@ -276,6 +279,10 @@ def test_a_fault_in_the_executor_is_noticed(fault: Fault) -> None:
 def test_a_fault_in_the_simulations_own_checkers_is_noticed(fault: Fault) -> None:
     with planted(fault, CHECKERS):
         assert unnoticed() != []
+
+
+def test_what_showed_a_fault_is_tried_in_each_run() -> None:
+    assert {int(fault.shown_by.removeprefix("seed ")) for fault in FAULTS} <= set(PART)
 
 
 def test_how_many_faults_are_planted(figures: Tell) -> None:

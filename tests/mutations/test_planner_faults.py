@@ -1,12 +1,16 @@
 """Faults planted in the planner, one at a time: the checks that every plan must pass notice each of them.
 
 The checks are the proof, enumeration, and the laws of order, determinism and rest; they are in `mutations.scrutiny`.
+Each run looks at a part of its cases: every fourth, and those that show a fault.
 Where a piece of source has moved on, its fault says that it is not found: write it anew for what stands there now.
 """
 
+from collections.abc import Sequence
+
 import pytest
+from helpers.depth import parts
 from mutations.faults import Fault, planted
-from mutations.scrutiny import complaint
+from mutations.scrutiny import Case, cases, complaint, part
 
 from reconciler.planner import levels, sift
 
@@ -14,17 +18,17 @@ pytestmark = pytest.mark.long
 PLANNER = "reconciler.planner"
 
 
+def take_every_path(patch: pytest.MonkeyPatch) -> None:
+    """Make small clusters go the way of large ones: a few arcs at a time, and counts through a narrow window."""
+    patch.setattr(sift, "FEW_ARCS", 0)
+    patch.setattr(sift, "SPARE_ROWS", 1)
+    patch.setattr(sift, "CHUNK", 3)
+    patch.setattr(levels, "BROKER_WINDOW", 1)
+
+
 @pytest.fixture(autouse=True)
 def _every_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make small clusters go the way of large ones: a few arcs at a time, and counts through a narrow window."""
-    monkeypatch.setattr(sift, "FEW_ARCS", 0)
-    monkeypatch.setattr(sift, "SPARE_ROWS", 1)
-    monkeypatch.setattr(sift, "CHUNK", 3)
-    monkeypatch.setattr(levels, "BROKER_WINDOW", 1)
-
-
-def test_without_a_fault_nothing_is_wrong() -> None:
-    assert complaint() is None
+    take_every_path(monkeypatch)
 
 
 FAULTS = [
@@ -408,4 +412,14 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])
 def test_a_fault_is_noticed(fault: Fault) -> None:
     with planted(fault, PLANNER):
-        assert complaint(fault.shown_by) is not None
+        assert complaint(of_each_run(), fault.shown_by) is not None
+
+
+def of_each_run() -> Sequence[Case]:
+    """Return the cases that each run looks at."""
+    return part({fault.shown_by for fault in FAULTS})
+
+
+@parts("is_whole", part=False, deep=True)
+def test_without_a_fault_nothing_is_wrong(*, is_whole: bool) -> None:
+    assert complaint(cases() if is_whole else of_each_run()) is None

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 from helpers.clusters.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
+from helpers.depth import parts
 from helpers.plans.oracle import (
     Problem,
     is_feasible,
@@ -28,9 +29,12 @@ from reconciler.planner.place import Placed
 
 pytestmark = pytest.mark.long
 
-SEEDS = 800
-CHUNK = 100
-CHUNKS = [range(start, start + CHUNK) for start in range(0, SEEDS, CHUNK)]
+WHOLE = range(800)
+PART = WHOLE[::8]
+SMALL_WHOLE = range(300)
+
+all_seeds = parts("seeds", PART, deep=WHOLE)
+half_of_the_seeds = parts("seeds", PART[:50], deep=WHOLE[:400])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,12 @@ def _solved(seeds: range) -> list[_Solved]:
     return found
 
 
-def test_there_are_at_least_two_hundred_clusters_to_plan() -> None:
-    assert sum(len(_solved(seeds)) for seeds in CHUNKS) >= 200
+@all_seeds
+def test_at_least_a_quarter_of_the_clusters_can_be_planned(seeds: range) -> None:
+    assert len(_solved(seeds)) >= len(seeds) / 4
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_no_placement_is_more_even_or_copies_fewer_bytes_or_replicas(seeds: range) -> None:
     for case in _solved(seeds):
         target = case.desired.cluster.balance.replicas
@@ -72,7 +77,7 @@ def test_no_placement_is_more_even_or_copies_fewer_bytes_or_replicas(seeds: rang
         assert sum(move.bytes for move in case.placed.moves) == least.bytes, case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_every_replica_set_keeps_every_rule(seeds: range) -> None:
     for case in _solved(seeds):
         for demand in case.problem.demands:
@@ -82,7 +87,7 @@ def test_every_replica_set_keeps_every_rule(seeds: range) -> None:
         assert len(case.reached) == len(case.problem.demands)
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_no_order_of_the_replicas_has_better_leaders_or_changes_fewer(seeds: range) -> None:
     for case in _solved(seeds):
         target = case.desired.cluster.balance.leaders
@@ -91,7 +96,7 @@ def test_no_order_of_the_replicas_has_better_leaders_or_changes_fewer(seeds: ran
         assert leader_worth(case.problem, target, leaders) == best, case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_the_proof_says_what_the_moves_cost_and_has_no_gap(seeds: range) -> None:
     for case in _solved(seeds):
         moves, proof = case.placed.moves, case.placed.proof
@@ -100,7 +105,7 @@ def test_the_proof_says_what_the_moves_cost_and_has_no_gap(seeds: range) -> None
         assert proof.value == proof.lower_bound == value, case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_planning_from_the_reached_state_moves_nothing(seeds: range) -> None:
     for case in _solved(seeds):
         after = cluster_after(case.observed, case.placed.moves, case.placed.topic_changes)
@@ -108,13 +113,13 @@ def test_planning_from_the_reached_state_moves_nothing(seeds: range) -> None:
         assert (again.moves, again.topic_changes) == ((), ()), case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_the_order_in_which_brokers_and_topics_are_written_does_not_matter(seeds: range) -> None:
     for case in _solved(seeds):
         assert planned(shuffled(case.desired, case.seed), case.observed) == case.placed, case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@all_seeds
 def test_what_the_rules_forbid_is_refused(seeds: range) -> None:
     feasible = {case.seed for case in _solved(seeds)}
     for seed in sorted(set(seeds) - feasible):
@@ -122,7 +127,7 @@ def test_what_the_rules_forbid_is_refused(seeds: range) -> None:
             planned(*random_cluster(seed))
 
 
-@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+@half_of_the_seeds
 def test_where_a_size_is_unknown_the_fewest_replicas_are_copied_then_the_fewest_known_bytes(seeds: range) -> None:
     for case in _solved(seeds):
         observed = with_unknown_sizes(case.observed, case.seed)
@@ -146,7 +151,7 @@ def test_two_small_copies_are_better_than_a_large_one_unless_a_size_is_unknown(*
     assert placed.proof.objective == ("bytes" if is_known else "replicas")
 
 
-@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+@half_of_the_seeds
 def test_how_far_a_count_is_from_its_fair_share_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = _solved(seeds)
     monkeypatch.setattr(levels, "BROKER_WINDOW", 1)
@@ -157,7 +162,7 @@ def test_how_far_a_count_is_from_its_fair_share_does_not_matter(seeds: range, mo
         assert worth_of(case.problem, target, reached) == worth, case.seed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS[:4], ids=str)
+@half_of_the_seeds
 def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = _solved(seeds)
     monkeypatch.setattr(sift, "FEW_ARCS", 0)
@@ -171,7 +176,7 @@ def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeyp
         assert placed.proof.value == placed.proof.lower_bound, case.seed
 
 
-@pytest.mark.parametrize("seeds", [range(150), range(150, 300)], ids=str)
+@parts("seeds", SMALL_WHOLE[::6], deep=SMALL_WHOLE)
 def test_forty_partitions_on_nine_brokers_are_placed_as_well_as_the_flow_oracle_does(seeds: range) -> None:
     tried = 0
     for seed in seeds:
@@ -188,4 +193,4 @@ def test_forty_partitions_on_nine_brokers_are_placed_as_well_as_the_flow_oracle_
             found = leader_worth(problem, balance.leaders, leaders)
             assert found == leader_worth(problem, balance.leaders, best_leaders), seed
         tried += 1
-    assert tried > 30
+    assert tried > len(seeds) / 5

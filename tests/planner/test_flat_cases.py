@@ -16,7 +16,7 @@ from reconciler.planner.place import Placed
 
 pytestmark = pytest.mark.long
 
-NAMES = ["a", "b", "c", "d"]
+NAMES = ["a", "b", "c", pytest.param("d", marks=pytest.mark.deep)]
 NO_EXCESS = (0, 0, 0)
 FOUR_RACKS = FlatCase("four-racks", brokers=10, racks=4, topics=12, partitions=20, joining=2)
 """The kind of case e, small enough for the flow oracle: fewer replicas than racks, brokers that join."""
@@ -99,6 +99,7 @@ def test_a_raised_factor_copies_just_the_missing_replicas() -> None:
     assert sum(len(move.removed) for move in placed.moves) == 0
 
 
+@pytest.mark.deep
 def test_twenty_thousand_partitions_leave_a_broker_within_what_racks_allow() -> None:
     _, observed, _, placed = _solved("d")
     reached = replicas_after(observed, placed)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 import pytest
 from helpers.clusters.flat_clusters import CASES
 from helpers.clusters.random_clusters import random_cluster
+from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, lagrangian_bound, problem_of
 from helpers.plans.planning import planned
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("seeds", [range(start, start + 100) for start in range(0, 400, 100)], ids=str)
+@parts("seeds", range(0, 400, 8), deep=range(400))
 def test_the_prices_alone_prove_the_value(seeds: range) -> None:
     for seed in seeds:
         desired, observed = random_cluster(seed)
@@ -23,7 +24,7 @@ def test_the_prices_alone_prove_the_value(seeds: range) -> None:
             assert lagrangian_bound(problem, target, proof.prices, is_in_bytes=is_in_bytes) == proof.value, seed
 
 
-@pytest.mark.parametrize("name", ["a", "b", "c", "d"])
+@pytest.mark.parametrize("name", ["a", "b", "c", pytest.param("d", marks=pytest.mark.deep)])
 def test_the_prices_of_a_flat_cluster_prove_its_bytes(name: str) -> None:
     desired, observed = CASES[name].build()
     proof = planned(desired, observed).proof

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 
 import pytest
 from helpers.clusters.random_clusters import Size, random_cluster
 from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import parts
 from planner.remedy_oracle import is_pair_enough, is_plannable, kinds_that_help
 
 from reconciler.model.cluster import Cluster
@@ -39,6 +41,7 @@ from reconciler.workflow.plan import plan_of
 
 pytestmark = pytest.mark.long
 
+some_refused = parts("count", 14, deep=40)
 NO_PLANS = Effort(plans=0, partitions=0)
 STRICT = Placement(racks_spread=Spread.STRICT)
 PLACES = {
@@ -219,14 +222,10 @@ DRAWN = Size(brokers=5, topics=3, partitions=5, replication_factor=3)
 
 
 @cache
-def _refused() -> list[tuple[int, States]]:
-    """Return random states that cannot be planned because rules are in conflict."""
-    found = []
-    for seed in range(450):
-        states = States(*random_cluster(seed, DRAWN))
-        if not is_plannable(states) and _is_conflict(states):
-            found.append((seed, states))
-    return found[:40]
+def _refused(count: int) -> list[tuple[int, States]]:
+    """Return so many random states that cannot be planned because rules are in conflict, if there are."""
+    drawn = ((seed, States(*random_cluster(seed, DRAWN))) for seed in range(450))
+    return list(islice((each for each in drawn if not is_plannable(each[1]) and _is_conflict(each[1])), count))
 
 
 def _is_conflict(states: States) -> bool:
@@ -239,15 +238,17 @@ def _is_conflict(states: States) -> bool:
     return False
 
 
-def test_enough_random_states_are_refused_for_many_reasons() -> None:
-    refused = _refused()
+@some_refused
+def test_enough_random_states_are_refused_for_many_reasons(count: int) -> None:
+    refused = _refused(count)
     kinds = {kind for _, states in refused for kind in kinds_that_help(states, conflicting(states, None))}
-    assert len(refused) >= 30
+    assert len(refused) >= 3 * count / 4
     assert kinds >= {"kept", "spread", "factor", "broker", "brokers", "protect"}
 
 
-def test_random_refusals_get_exactly_the_kinds_of_single_change_that_brute_force_finds() -> None:
-    for seed, states in _refused():
+@some_refused
+def test_random_refusals_get_exactly_the_kinds_of_single_change_that_brute_force_finds(count: int) -> None:
+    for seed, states in _refused(count):
         topics = conflicting(states, None)
         changes = {change.edits: change for change in changes_for(states, sorted(topics))}
         found = remedies_of_conflict(states, None, plan_of, THOROUGH)
@@ -263,8 +264,9 @@ def test_random_refusals_get_exactly_the_kinds_of_single_change_that_brute_force
             assert bool(found) == is_pair_enough(states, topics), seed
 
 
-def test_what_is_checked_on_a_thinned_cluster_is_true_of_the_whole() -> None:
-    for seed, states in _refused():
+@some_refused
+def test_what_is_checked_on_a_thinned_cluster_is_true_of_the_whole(count: int) -> None:
+    for seed, states in _refused(count):
         topics = conflicting(states, None)
         thin = thinned(states, topics)
         for change in changes_for(states, sorted(topics)):

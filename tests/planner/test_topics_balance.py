@@ -8,6 +8,7 @@ from math import ceil, floor
 from random import Random
 
 import pytest
+from helpers.depth import parts
 from helpers.plans.planning import planned, replicas_after
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -28,6 +29,7 @@ from reconciler.planner import sift
 
 pytestmark = pytest.mark.long
 
+SEEDS = range(100)
 Placed = Mapping[TopicPartition, tuple[int, ...]]
 
 
@@ -104,14 +106,15 @@ def _placements(observed: Cluster) -> Iterator[Placed]:
         yield dict(zip(there, chosen, strict=True))
 
 
+@parts("seeds", SEEDS[::5], deep=SEEDS)
 @pytest.mark.parametrize("is_sifted", [False, True])
 def test_topics_are_as_even_as_enumeration_finds_and_no_plan_copies_less(
-    monkeypatch: pytest.MonkeyPatch, *, is_sifted: bool
+    monkeypatch: pytest.MonkeyPatch, seeds: range, *, is_sifted: bool
 ) -> None:
     if is_sifted:
         monkeypatch.setattr(sift, "FEW_ARCS", 0)
         monkeypatch.setattr(sift, "SPARE_ROWS", 0)
-    for seed in range(100):
+    for seed in seeds:
         desired, observed = _random_cluster(seed)
         plan = planned(desired, observed)
         reached = replicas_after(observed, plan)
@@ -120,8 +123,9 @@ def test_topics_are_as_even_as_enumeration_finds_and_no_plan_copies_less(
         assert plan.proof.value == plan.proof.lower_bound == best[2], seed
 
 
-def test_each_topics_leaders_are_as_even_as_enumeration_finds() -> None:
-    for seed in range(100):
+@parts("seeds", SEEDS[::5], deep=SEEDS)
+def test_each_topics_leaders_are_as_even_as_enumeration_finds(seeds: range) -> None:
+    for seed in seeds:
         desired, observed = _random_cluster(seed)
         reached = replicas_after(observed, planned(desired, observed))
         found = _leader_worth(observed, desired, {key: replicas[0] for key, replicas in reached.items()})

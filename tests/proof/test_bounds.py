@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from helpers.clusters.random_clusters import random_cluster, with_unknown_sizes
+from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, least_placement, problem_of, reached_replicas
 from helpers.plans.proving import leader_bounds_by_enumeration, provable_plan, replica_bounds_by_enumeration
 
@@ -20,7 +21,7 @@ from reconciler.proof.reached import reached
 
 pytestmark = pytest.mark.long
 
-CHUNKS = [range(start, start + 100) for start in range(1000, 1400, 100)]
+some_seeds = parts("seeds", range(1000, 1400, 6), deep=range(1000, 1400))
 
 
 def _level(random: Random, name: str, desired: Desired, observed: Cluster) -> PriceLevel:
@@ -47,7 +48,7 @@ def _cases(seeds: range) -> Iterator[tuple[Random, Desired, Cluster]]:
             yield random, desired, with_unknown_sizes(observed, seed) if random.random() < 0.3 else observed
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@some_seeds
 def test_the_bounds_on_replicas_are_what_enumeration_gives(seeds: range) -> None:
     for random, desired, observed in _cases(seeds):
         problem, balance = problem_of(desired, observed), desired.cluster.balance
@@ -68,7 +69,7 @@ def test_the_bounds_on_replicas_are_what_enumeration_gives(seeds: range) -> None
             assert found[0] <= least.balance
 
 
-@pytest.mark.parametrize("seeds", CHUNKS, ids=str)
+@some_seeds
 def test_the_bounds_on_leaders_are_what_enumeration_gives(seeds: range) -> None:
     for random, desired, observed in _cases(seeds):
         problem, balance = problem_of(desired, observed), desired.cluster.balance

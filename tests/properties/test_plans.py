@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 from helpers.clusters.random_clusters import SMALL, TINY, random_cluster, shuffled
+from helpers.depth import drawn
 from helpers.plans.oracle import Problem, is_feasible, legal_sets, problem_of
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from properties.replay import Replay, reached_cluster, replayed
 
@@ -28,7 +29,7 @@ Case = tuple[Desired, Cluster, Problem]
 
 seeds = st.integers(0, 10**9)
 sizes = st.sampled_from([TINY, SMALL, SMALL])
-some = settings(max_examples=120)
+PART, WHOLE = 25, 120
 
 
 @st.composite
@@ -68,15 +69,13 @@ def _walked(case: Case) -> tuple[Plan, Replay]:
     return plan, replayed(desired, observed, problem, plan)
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_every_stage_keeps_its_limits_and_the_rules_that_held_before_it(case: Case) -> None:
     _, replay = _walked(case)
     assert replay.faults == ()
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_the_last_stage_ends_in_a_state_that_keeps_every_rule(case: Case) -> None:
     _, _, problem = case
     _, replay = _walked(case)
@@ -87,16 +86,14 @@ def test_the_last_stage_ends_in_a_state_that_keeps_every_rule(case: Case) -> Non
         assert demand.settled is None or replicas == demand.settled
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_planning_again_from_the_last_state_gives_the_empty_plan(case: Case) -> None:
     desired, observed, _ = case
     _, replay = _walked(case)
     assert plan_of(desired, reached_cluster(observed, replay.states[-1])).is_empty
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_where_leaders_are_balanced_the_preferred_ones_lead_in_the_end(case: Case) -> None:
     desired, observed, problem = case
     assume(not isinstance(desired.cluster.balance.leaders, Off))
@@ -107,8 +104,7 @@ def test_where_leaders_are_balanced_the_preferred_ones_lead_in_the_end(case: Cas
             assert held.leader == held.replicas[0], (demand.topic_partition, observed.partition(demand.topic_partition))
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_stages_copy_what_the_proof_says_and_nothing_twice(case: Case) -> None:
     plan, _ = _walked(case)
     moves = _moves(plan)
@@ -117,8 +113,7 @@ def test_stages_copy_what_the_proof_says_and_nothing_twice(case: Case) -> None:
     assert max(Counter((m.topic_partition, b) for m in moves for b in m.added).values(), default=1) == 1
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_the_rollback_holds_what_was_there_before(case: Case) -> None:
     _, observed, _ = case
     plan, _ = _walked(case)
@@ -129,15 +124,13 @@ def test_the_rollback_holds_what_was_there_before(case: Case) -> None:
     assert kept == {key: there[key] for key in touched if key in there}
 
 
-@some
-@given(cases(), seeds)
+@drawn(cases(), seeds, part=PART, deep=WHOLE)
 def test_the_order_of_files_does_not_show_in_the_plan(case: Case, seed: int) -> None:
     desired, observed, _ = case
     assert plan_of(shuffled(desired, seed), observed) == plan_of(desired, observed)
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_an_empty_broker_that_drains_changes_nothing(case: Case) -> None:
     desired, observed, _ = case
     newcomer = 1000
@@ -148,8 +141,7 @@ def test_an_empty_broker_that_drains_changes_nothing(case: Case) -> None:
     assert _moves(plan_of(with_it, seen)) == _moves(plan_of(desired, observed))
 
 
-@some
-@given(cases())
+@drawn(cases(), part=PART, deep=WHOLE)
 def test_a_thousand_times_the_sizes_copy_a_thousand_times_the_bytes(case: Case) -> None:
     desired, observed, _ = case
     topics = {
@@ -181,8 +173,7 @@ def _with_disks(case: Case, random: Random) -> tuple[Desired, Cluster, dict[int,
     return replace(desired, cluster=cluster), replace(observed, brokers=brokers), allowed
 
 
-@some
-@given(cases(), seeds)
+@drawn(cases(), seeds, part=PART, deep=WHOLE)
 def test_no_disk_passes_its_limit_at_any_moment_unless_the_plan_says_so(case: Case, seed: int) -> None:
     desired, observed, allowed = _with_disks(case, Random(seed))
     plan = plan_of(desired, observed)
@@ -197,8 +188,7 @@ def test_no_disk_passes_its_limit_at_any_moment_unless_the_plan_says_so(case: Ca
             held.subtract(dict.fromkeys(move.removed, _size(observed, move.topic_partition)))
 
 
-@some
-@given(cases(), seeds)
+@drawn(cases(), seeds, part=PART, deep=WHOLE)
 def test_where_one_step_after_the_other_fits_the_disks_the_stages_do(case: Case, seed: int) -> None:
     desired, observed, allowed = _with_disks(case, Random(seed))
     plan = plan_of(desired, observed)

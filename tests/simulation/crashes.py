@@ -28,6 +28,7 @@ UNSYNCED, UNREAD = "record written, not synced", "request sent, answer not read"
 POINTS = (*CRASH_POINTS, UNSYNCED, UNREAD)
 """The executor's own boundaries, and two that lie inside the journal and inside the client."""
 
+EIGHTH = 8
 MOST_STAGES = 6
 POLLS = 2
 """At how many polls in a row a run is killed; the others are no different."""
@@ -109,12 +110,20 @@ def _is_handy(case: Case) -> bool:
     return len(case.plan.stages) <= MOST_STAGES and sum(stage.bytes for stage in stages) > 0
 
 
-def crashed_everywhere(seed: int, every: int = 1) -> Crashes:
-    """Kill the run of a seed's plan at each, or every n-th, boundary, start it again, and return what differed."""
+def crashed_somewhere(seed: int) -> Crashes:
+    """Do the same at every eighth boundary, another eighth for each plan."""
+    return crashed_everywhere(seed, every=EIGHTH, first=seed % EIGHTH)
+
+
+def crashed_everywhere(seed: int, every: int = 1, first: int = 0) -> Crashes:
+    """Kill the run of a seed's plan at each, or every n-th, boundary, start it again, and return what differed.
+
+    Every n-th is taken in the order of points and stages: a part has some of each.
+    """
     case = drawn_case(seed)
     told = Crashes(seed, stages=len(case.plan.stages))
     wanted, passed = _undisturbed(case)
-    for boundary in _worth_a_crash(passed)[::every]:
+    for boundary in sorted(_worth_a_crash(passed), key=lambda one: (one.name, one.stage, one.number))[first::every]:
         told.runs += 1
         told.points[boundary.name] += 1
         told.places.add((seed, boundary.name, boundary.stage))

@@ -1,4 +1,4 @@
-"""Many plays, and many crashes, spread over processes: what became of each, in the order of the seeds."""
+"""Many plays, and many crashes, the whole spread over processes: what became of each, in the order of the seeds."""
 
 import multiprocessing
 import os

@@ -1,7 +1,9 @@
 """One seed's play: a plan, its run in a bad world, whatever is needed until it has ended, and the judgement."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from random import Random
 
 from simulation.cases import Case, drawn_case
@@ -37,6 +39,8 @@ class Play:
     faults: int = 0
     requests: int = 0
     calls: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    """How often each kind of trouble came: what befell a request, and what others did."""
 
 
 def play(seed: int) -> Play:
@@ -54,7 +58,7 @@ class _Stage:
         self.world = World(self.case.before, self.random, self.watch, weather)
         self.others = Others(self.case, self.world, self.random)
         for call, deed in deeds:
-            self.world.at_call.setdefault(call, []).append(self.others.deeds[deed])
+            self.world.at_call.setdefault(call, []).append(partial(self._others_do, deed))
         self.journals = {HERE: MemoryJournal(), THERE: MemoryJournal()}
         self.machine = HERE
         self.crash_at = self.random.randint(1, 60) if self.random.random() < 0.2 else None
@@ -87,6 +91,7 @@ class _Stage:
             raise self._failed(f"{type(error).__name__}: {error}") from error
         self.told.faults = sum(" ! " in line for line in self.world.diary)
         self.told.requests, self.told.calls = self.world.requests, self.world.calls
+        self.told.kinds += self.world.befell
         return self.told
 
     def _failed(self, why: str) -> SeedFailed:
@@ -95,6 +100,10 @@ class _Stage:
     def _scene(self) -> list[str]:
         stages = [f"  {stage}" for stage in self.case.plan.stages]
         return [f"weather {self.world.weather}", f"runs ended: {self.told.ends}", *stages]
+
+    def _others_do(self, deed: str) -> None:
+        self.told.kinds[deed] += 1
+        self.others.deeds[deed]()
 
     def _crash(self, name: str) -> None:
         if self.crash_at is not None:

@@ -1,26 +1,36 @@
 """A run that is killed at any boundary, of any stage, and started again ends as one that never died."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
+from helpers.depth import parts
 from helpers.figures import Tell
-from simulation.crashes import POINTS, crashed_everywhere, plans_to_crash
+from simulation.crashes import MOST_STAGES, POINTS, Crashes, crashed_everywhere, crashed_somewhere, plans_to_crash
 from simulation.many import in_processes
 
 from reconciler.apply.crash import CRASH_POINTS
 
 PLANS = 20
 LEAST_RUNS = 1000
+LEAST_RUNS_OF_PART = 150
 
 
-def test_a_plan_killed_at_some_boundaries_ends_the_same() -> None:
-    crashes = crashed_everywhere(6, every=4)
-    assert crashes.wrong == []
+def _somewhere(plans: Sequence[int]) -> Iterable[Crashes]:
+    return map(crashed_somewhere, plans)
+
+
+def _everywhere(plans: Sequence[int]) -> Iterable[Crashes]:
+    return in_processes(crashed_everywhere, plans)
 
 
 @pytest.mark.simulation
-def test_killed_at_each_boundary_of_each_stage_and_started_again_it_ends_the_same(figures: Tell) -> None:
-    told = list(in_processes(crashed_everywhere, plans_to_crash(PLANS)))
+@parts("crashed", (_somewhere, LEAST_RUNS_OF_PART), deep=(_everywhere, LEAST_RUNS))
+def test_killed_at_each_boundary_of_each_stage_and_started_again_it_ends_the_same(
+    crashed: tuple[Callable[[Sequence[int]], Iterable[Crashes]], int], figures: Tell
+) -> None:
+    crash, least_runs = crashed
+    told = list(crash(plans_to_crash(PLANS)))
     wrong = [text for one in told for text in one.wrong]
     assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:3])
     points: Counter[str] = sum((one.points for one in told), Counter())
@@ -30,6 +40,7 @@ def test_killed_at_each_boundary_of_each_stage_and_started_again_it_ends_the_sam
         f"{len(points)} points, {places:,} of them x stages of {PLANS} plans, {runs:,} crash and resume runs, "
         "none ended in another state",
     )
-    assert runs >= LEAST_RUNS
+    assert runs >= least_runs
     assert set(points) <= set(POINTS)
     assert set(CRASH_POINTS) - set(points) <= {"withdraw.before", "withdraw.sent"}
+    assert {stage for one in told for _, _, stage in one.places} >= set(range(1, MOST_STAGES + 1))

@@ -1,22 +1,29 @@
 """Whole runs in a bad world, decided by one seed each: whatever happens, nothing unsafe does, and they end as planned.
 
+pytest tests/simulation                              the first seeds, and those that found something once
+pytest tests/simulation -m deep                      the whole
 pytest tests/simulation --seeds 10000                more of them
 pytest tests/simulation --first-seed 4711 --seeds 1  one again, with its diary
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from helpers.depth import parts
 from helpers.figures import Tell
 from simulation.many import corpus_seeds, in_processes, kept, played
-from simulation.play import Play
+from simulation.play import DEEDS, Play
+from simulation.world import READ_FATES, WRITE_FATES
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.simulation]
 
 CORPUS = Path(__file__).with_name("corpus.txt")
-QUICK_SEEDS = 50
+PART = sorted({*corpus_seeds(CORPUS), *range(150)})
+WHOLE = sorted({*corpus_seeds(CORPUS), *range(1000)})
+SHARED_OUT = 300
+"""From so many seeds on, other processes are worth their start."""
 SHOWN = 3
 
 
@@ -34,28 +41,34 @@ def judged(outcomes: Iterable[tuple[int, Play | str]]) -> list[Play]:
     return plays
 
 
-def test_seeds_that_failed_once_and_a_few_others_end_as_they_must() -> None:
-    judged((seed, played(seed)) for seed in [*corpus_seeds(CORPUS), *range(QUICK_SEEDS)])
+def asked_for(config: pytest.Config) -> Sequence[int]:
+    """Return the seeds that the command line asks for; none where it does not."""
+    first, count = config.getoption("--first-seed"), config.getoption("--seeds")
+    if first is None and count is None:
+        return ()
+    return range(int(first or 0), int(first or 0) + int(count or 1))
 
 
 def test_a_seed_means_the_same_each_time() -> None:
     assert [played(seed) for seed in range(5)] == [played(seed) for seed in range(5)]
 
 
-@pytest.mark.simulation
+@parts("seeds", PART, deep=WHOLE)
 def test_whatever_happens_a_run_does_nothing_unsafe_and_ends_as_planned(
-    pytestconfig: pytest.Config, figures: Tell
+    seeds: Sequence[int], pytestconfig: pytest.Config, figures: Tell
 ) -> None:
-    first, count = int(pytestconfig.getoption("--first-seed")), int(pytestconfig.getoption("--seeds"))
-    seeds = range(first, first + count)
-    plays = judged(zip(seeds, in_processes(played, seeds), strict=True))
+    asked = asked_for(pytestconfig) or seeds
+    outcomes = in_processes(played, asked) if len(asked) > SHARED_OUT else map(played, asked)
+    plays = judged(zip(asked, outcomes, strict=True))
     ends = Counter(end for play in plays for end in play.ends)
+    kinds = sum((play.kinds for play in plays), Counter[str]())
     figures(
         "simulation",
-        f"{len(plays):,} seeds from {first}: {sum(ends.values()):,} runs, "
-        f"{ends['killed']:,} killed, {sum(play.faults for play in plays):,} faults, "
+        f"{len(plays):,} seeds from {asked[0]}: {sum(ends.values()):,} runs, "
+        f"{ends['killed']:,} killed, {sum(play.faults for play in plays):,} faults of {len(kinds)} kinds, "
         f"{sum(play.requests for play in plays):,} writes, {sum(play.calls for play in plays):,} calls, none wrong",
     )
-    if first == 0 and count >= 1000:
-        assert ends["done"] > count / 2
+    if asked is seeds:
+        assert ends["done"] > len(seeds) / 2
         assert len(ends) > 8, ends
+        assert set(kinds) == {*READ_FATES, *WRITE_FATES, "half", *DEEDS}, kinds

@@ -1,6 +1,7 @@
 """A simulated cluster in a bad world: answers get lost, metadata is old, brokers die; one seed decides all of it."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -94,6 +95,7 @@ class World(SimulatedAdmin):
         self.weather = weather
         self.diary: list[str] = []
         self.calls = self.requests = 0
+        self.befell: Counter[str] = Counter()
         self.at_call: dict[int, list[Callable[[], None]]] = {}
         self.is_ours = False
         self._past: list[Cluster] = []
@@ -266,6 +268,7 @@ class World(SimulatedAdmin):
             chance = self.weather.fates.get(fate, 0.0)
             if chance and self.random.random() < chance:
                 self._told("!", fate)
+                self.befell[fate] += 1
                 return fate
         return None
 

@@ -16,6 +16,8 @@ from reconciler.model.move import Election, Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.stages import Staging, stage_moves
 
+WHOLE = range(300)
+PART = WHOLE[::5]
 UNFIT = (BrokerState.DRAINING, BrokerState.MAINTENANCE)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.plans.small_runs import MB, RATE, admin_of, plan_of
 from helpers.plans.undone import differences
@@ -133,7 +134,10 @@ def test_a_seeds_plan_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.long
-def test_the_plans_of_many_seeds_go_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Tell) -> None:
+@parts("seeds", range(5, 30), deep=range(5, 155))
+def test_the_plans_of_many_seeds_go_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Tell, seeds: range
+) -> None:
     monkeypatch.chdir(tmp_path)
-    begun = [played(seed, monkeypatch) for seed in range(5, 155)]
+    begun = [played(seed, monkeypatch) for seed in seeds]
     figures("seeds of rollbacks", f"{len(begun)} plans undone, begun {sum(begun)} times: 0 wrong")

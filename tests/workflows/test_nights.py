@@ -100,6 +100,7 @@ def applied(workflow: Workflow) -> set[str]:
     return {path.stem for path in (workflow.steps.artifacts / "journal-demo").rglob("*.jsonl")}
 
 
+@pytest.mark.deep
 def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Workflow) -> None:
     assert workflow.merged().result == "success"
     approved = workflow.steps.folder / "approved"
@@ -144,6 +145,7 @@ def test_an_unfinished_plan_is_gone_on_with_night_after_night_until_it_is_done(w
         assert applied(workflow) == set()
 
 
+@pytest.mark.deep
 def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Workflow) -> None:
     workflow.boxed("1s", before="5h")
     workflow.merged()
@@ -157,6 +159,7 @@ def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Work
     assert applied(workflow) == set()
 
 
+@pytest.mark.deep
 def test_what_was_rolled_back_is_not_done_again(workflow: Workflow) -> None:
     workflow.boxed("1s", before="5h")
     workflow.merged()
@@ -171,6 +174,7 @@ def test_what_was_rolled_back_is_not_done_again(workflow: Workflow) -> None:
     assert NOTHING in workflow.night().log
 
 
+@pytest.mark.deep
 def test_a_plan_that_was_approved_outside_the_windows_is_begun_at_night(workflow: Workflow) -> None:
     window = "  windows: [{days: [mon], from: '00:00', to: '00:01', timezone: UTC}]\n"
     workflow.edited("desired-state/demo/cluster.yaml", "  simulation:", f"{window}  simulation:")

@@ -34,7 +34,7 @@ def test_zizmor_finds_nothing(figures: Tell) -> None:
     figures("workflows", f"{len(WORKFLOWS)} workflows and {len(ACTIONS)} actions, zizmor: 0 findings")
 
 
-@pytest.mark.long
+@pytest.mark.deep
 def test_actionlint_finds_nothing(figures: Tell) -> None:
     actionlint, go = shutil.which("actionlint"), shutil.which("go")
     if actionlint is None and go is None:
