@@ -1,6 +1,6 @@
 """Tells of each planted fault what notices it first: of the part that each run tries, and of the whole.
 
-    PYTHONPATH=tests .venv/bin/python -m mutations.planted_faults    # prints the table of decision 34
+    PYTHONPATH=tests .venv/bin/python -m mutations.planted_faults    # prints it as a table
 
 Nothing is looked at first because it is known to show a fault.
 """
@@ -130,7 +130,7 @@ def table(rows: Iterable[Noticed]) -> Iterator[str]:
     yield "| planted in | fault | the part notices by | the whole by |"
     yield "|---|---|---|---|"
     for row in rows:
-        yield f"| {row.where} | {row.what} | {row.part} | {row.whole} |".replace("`*`", "\\*")
+        yield f"| {row.where} | {row.what} | {row.part} | {row.whole} |"
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ and crashes of the default run are searched. Where a piece of source has moved o
 write it anew.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from helpers.figures import Tell
@@ -39,9 +38,15 @@ COMPLAINTS: dict[str, Callable[[int], str | None]] = {"seed": seed_complaint, "c
 
 def complaint(shown_by: str, seeds: Sequence[int] = PART) -> str | None:
     """Return what shows first that something is wrong: what showed it last, else a seed, else crashes."""
-    looked_at = (f"seed {seed}" for seed in seeds)
-    crashed = (f"crash {seed}" for seed in plans_to_crash(PLANS))
-    return next((one for one in chain([shown_by] if shown_by else [], looked_at, crashed) if is_wrong(one)), None)
+    return next((one for one in looked_at(shown_by, seeds) if is_wrong(one)), None)
+
+
+def looked_at(shown_by: str, seeds: Sequence[int]) -> Iterator[str]:
+    """Yield what may show a fault, crashes last: to find plans worth a crash costs most."""
+    if shown_by:
+        yield shown_by
+    yield from (f"seed {seed}" for seed in seeds)
+    yield from (f"crash {seed}" for seed in plans_to_crash(PLANS))
 
 
 def is_wrong(one: str) -> bool:
