@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,10 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from helpers.brokers.cluster import KafkaCluster
+
+# Hundreds of processes import the program and the tests: both are compiled once, whatever the environment says.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 pytest.register_assert_rewrite(*sorted(area.name for area in Path(__file__).parent.iterdir() if area.is_dir()))
 pytest_plugins = ("helpers.figures", "helpers.samples.spark_session", "helpers.workers")

@@ -1,7 +1,11 @@
+import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from helpers.program.call import Program
+from helpers.program.call import ROOT, Program
+
+from reconciler.cli.main import main
 
 
 @pytest.fixture
@@ -15,3 +19,13 @@ def reconciler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return Program(capsys)
+
+
+@pytest.fixture(scope="session")
+def planned_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the demo and its plan, plan.json, made once: copy it, never change it."""
+    folder = tmp_path_factory.mktemp("planned")
+    shutil.copytree(ROOT / "desired-state", folder / "desired-state")
+    with chdir(folder):
+        assert main(["plan", "--out", "plan.json"]) == 0
+    return folder

@@ -16,10 +16,9 @@ DEMO = ROOT / "desired-state" / "demo"
 
 
 @pytest.fixture
-def planned(tmp_path: Path, reconciler: Program) -> Path:
+def planned(planned_demo: Path, tmp_path: Path) -> Path:
     """Return a folder with the demo and a plan of it, in which the program is called."""
-    shutil.copytree(DEMO, tmp_path / "desired-state" / "demo")
-    assert reconciler("plan", "--out", "plan.json").code == 0
+    shutil.copytree(planned_demo, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

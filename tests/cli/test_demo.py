@@ -21,6 +21,13 @@ def demo(tmp_path: Path) -> Path:
     return tmp_path / "desired-state" / "demo"
 
 
+@pytest.fixture
+def planned(planned_demo: Path, tmp_path: Path) -> Path:
+    """Return the same beside its plan, plan.json."""
+    shutil.copytree(planned_demo, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "desired-state" / "demo"
+
+
 def test_the_demo_is_planned_applied_and_then_nothing_is_left(reconciler: Program) -> None:
     begun = reconciler("init", "--demo")
     assert begun.code == 0
@@ -110,39 +117,36 @@ def test_over_a_limit_the_plan_is_shown_exits_3_and_apply_refuses(reconciler: Pr
     assert (demo / "snapshot.json").read_bytes() == before
 
 
-def test_a_stale_plan_exits_4_and_changes_nothing(reconciler: Program, demo: Path) -> None:
-    assert reconciler("plan", "--out", "plan.json").code == 0
-    value = json.loads((demo / "snapshot.json").read_text("utf-8"))
+def test_a_stale_plan_exits_4_and_changes_nothing(reconciler: Program, planned: Path) -> None:
+    value = json.loads((planned / "snapshot.json").read_text("utf-8"))
     clicks = next(topic for topic in value["topics"] if topic["name"] == "clicks")
     replicas = clicks["partitions"][0]["replicas"]
     elsewhere = next(broker["id"] for broker in value["brokers"] if broker["id"] not in replicas)
     clicks["partitions"][0] |= {"replicas": [elsewhere], "isr": [elsewhere], "leader": elsewhere}
     clicks["partitions"][0] |= {"sizes": [1], "logDirs": [None]}
-    (demo / "snapshot.json").write_text(json.dumps(value))
-    before = read_snapshot(demo / "snapshot.json").topics
+    (planned / "snapshot.json").write_text(json.dumps(value))
+    before = read_snapshot(planned / "snapshot.json").topics
     ended = reconciler("apply", "plan.json", "--yes")
     assert (ended.code, ended.out) == (4, "")
     assert "clicks-0" in ended.err
-    assert read_snapshot(demo / "snapshot.json").topics == before
+    assert read_snapshot(planned / "snapshot.json").topics == before
 
 
-def test_a_dry_run_lists_the_steps_and_changes_nothing(reconciler: Program, demo: Path) -> None:
-    assert reconciler("plan", "--out", "plan.json").code == 0
-    before = (demo / "snapshot.json").read_bytes()
+def test_a_dry_run_lists_the_steps_and_changes_nothing(reconciler: Program, planned: Path) -> None:
+    before = (planned / "snapshot.json").read_bytes()
     ended = reconciler("apply", "plan.json", "--dry-run")
     assert ended.code == 0
     assert "move clicks-0 " in ended.out
     assert ended.err == "Dry run: nothing has been changed.\n"
     told = json.loads(reconciler("apply", "plan.json", "--dry-run", "-o", "json").out)
     assert (told["state"], told["stagesDone"], told["writes"]) == ("checked", 0, 0)
-    assert (demo / "snapshot.json").read_bytes() == before
+    assert (planned / "snapshot.json").read_bytes() == before
     assert not Path("runs").exists()
 
 
-@pytest.mark.usefixtures("demo")
+@pytest.mark.usefixtures("planned")
 def test_a_run_leaves_its_journal_and_status_finds_it(reconciler: Program) -> None:
     assert "no run is known here" in reconciler("status").out
-    assert reconciler("plan", "--out", "plan.json").code == 0
     plan_id = read_plan("plan.json").id
     assert reconciler("apply", "plan.json", "--yes", "--journal", "here.jsonl").code == 0
     assert Path("here.jsonl").exists()
@@ -155,9 +159,8 @@ def test_a_run_leaves_its_journal_and_status_finds_it(reconciler: Program) -> No
     assert cancelled.out.startswith("Cancelled")
 
 
-@pytest.mark.usefixtures("demo")
+@pytest.mark.usefixtures("planned")
 def test_no_time_left_stops_early_with_5(reconciler: Program) -> None:
-    assert reconciler("plan", "--out", "plan.json").code == 0
     ended = reconciler("apply", "plan.json", "--yes", "--max-duration", "0s")
     assert ended.code == 5
     assert "run apply again" in ended.err

@@ -2,20 +2,31 @@
 
 import json
 import shutil
+from contextlib import chdir
+from pathlib import Path
 
 import pytest
 from helpers.program.call import Program
 
+from reconciler.cli.main import main
 from reconciler.files.plan_file import write_plan
 from reconciler.model.plan import Plan, Source
 
 
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a plan of the demo."""
+    folder = tmp_path_factory.mktemp("demo")
+    with chdir(folder):
+        assert main(["init", "--demo"]) == 0
+        assert main(["plan", "--out", "plan.json"]) == 0
+    return folder / "plan.json"
+
+
 @pytest.fixture
-def saved(reconciler: Program) -> Program:
+def saved(plan: Path, reconciler: Program) -> Program:
     """Return the program, in a folder with a plan of the demo and nothing else."""
-    reconciler("init", "--demo")
-    assert reconciler("plan", "--out", "plan.json").code == 0
-    shutil.rmtree("desired-state")
+    shutil.copy(plan, "plan.json")
     return reconciler
 
 

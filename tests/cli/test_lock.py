@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.plans.end_state import in_flight, throttles
-from helpers.program.call import ROOT, Program
+from helpers.program.call import Program
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
@@ -18,10 +18,9 @@ HOLDER = Holder("apply of plan 5ca1ab1e", "kim", "build-7", 4711, "2026-11-21T09
 
 
 @pytest.fixture
-def planned(tmp_path: Path, reconciler: Program) -> Path:
+def planned(planned_demo: Path, tmp_path: Path) -> Path:
     """Return the demo's snapshot in a folder with a plan for it."""
-    shutil.copytree(ROOT / "desired-state" / "demo", tmp_path / "desired-state" / "demo")
-    assert reconciler("plan", "--out", "plan.json").code == 0
+    shutil.copytree(planned_demo, tmp_path, dirs_exist_ok=True)
     return tmp_path / "desired-state" / "demo" / "snapshot.json"
 
 

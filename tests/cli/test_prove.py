@@ -5,7 +5,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from helpers.program.call import ROOT, Ended, Program
+from helpers.program.call import Ended, Program
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -17,10 +17,9 @@ SNAPSHOT = Path("desired-state/demo/snapshot.json")
 
 
 @pytest.fixture
-def planned(reconciler: Program) -> Program:
+def planned(planned_demo: Path, reconciler: Program) -> Program:
     """Return the program in a folder with the demo and its plan, plan.json."""
-    copytree(ROOT / "desired-state", "desired-state")
-    assert reconciler("plan", "--out", "plan.json").code == 0
+    copytree(planned_demo, Path(), dirs_exist_ok=True)
     return reconciler
 
 
