@@ -57,7 +57,7 @@ def plan_bytes(folder: Path, seed: int) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
 def test_order_of_lists_and_files_hash_seed_and_place_do_not_show_in_a_plan(tmp_path: Path, seed: int) -> None:
     first, other = tmp_path / "here", tmp_path / "there" / "deeper"
     for folder in (first, other):

@@ -19,6 +19,8 @@ EAGER = ("range", "roundrobin", "sticky")
 RACKS = ("rack-a", "rack-b", "rack-c")
 NAMES = ("t0", "t1", "pay.ments", "Z", "é")
 
+pytestmark = pytest.mark.long
+
 laws = settings(max_examples=30)
 
 

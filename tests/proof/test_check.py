@@ -21,6 +21,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 from reconciler.proof.check import prove
 
+pytestmark = pytest.mark.long
+
 TINY_SEEDS = [range(start, start + 100) for start in range(0, 300, 100)]
 
 
@@ -71,12 +73,16 @@ def test_the_plan_of_a_flat_cluster_is_proved(name: str) -> None:
     assert {level.objective: level.value for level in verdict.levels}["bytes"] == sum(move.bytes for move in moves)
 
 
-PRICED = [(seed, desired, observed, plan) for seed, desired, observed, plan in _cases(range(400, 460), TINY)]
+@pytest.fixture(scope="module")
+def priced() -> list[tuple[int, Desired, Cluster, Plan]]:
+    return list(_cases(range(400, 460), TINY))
 
 
-def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good() -> None:
+def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good(
+    priced: list[tuple[int, Desired, Cluster, Plan]],
+) -> None:
     refused = 0
-    for seed, desired, observed, plan in PRICED:
+    for seed, desired, observed, plan in priced:
         problem, balance = problem_of(desired, observed), desired.cluster.balance
         for number, level in enumerate(plan.proof.levels):
             if "leaders" in level.objective:
@@ -96,9 +102,9 @@ def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good() -> Non
     assert refused > 300
 
 
-def test_a_changed_price_of_the_leaders_is_noticed() -> None:
+def test_a_changed_price_of_the_leaders_is_noticed(priced: list[tuple[int, Desired, Cluster, Plan]]) -> None:
     refused = 0
-    for _, desired, observed, plan in PRICED:
+    for _, desired, observed, plan in priced:
         for number, level in enumerate(plan.proof.levels):
             if level.objective == "leaders balance":
                 for broker_id in level.prices:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pytest
 from helpers.clusters.small_cluster import small_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ from reconciler.simulate.brokers import fence, unfence
 from reconciler.simulate.flows import copies, rates
 from reconciler.simulate.progress import advance, milliseconds_to_next_join
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
+
+pytestmark = pytest.mark.long
 
 BROKERS = range(1, 7)
 KEYS = (TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("sms", 0))

@@ -9,6 +9,8 @@ from planner.loaded.planning import planned_with
 from reconciler.model.loads import Loads
 from reconciler.planner.place import Placed
 
+pytestmark = pytest.mark.long
+
 BAND = 1.09
 
 
