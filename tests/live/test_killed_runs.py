@@ -11,6 +11,7 @@ from confluent_kafka.admin import ResourceType
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.delivery import Delivery
+from helpers.depth import parts
 from helpers.figures import Tell
 from live.copies import Copies
 from live.faults import Tally
@@ -37,6 +38,8 @@ OF_CANCEL = frozenset({"withdraw.before", "withdraw.sent"})
 AT_THE_END = frozenset({"unthrottle.topic", "unthrottle.broker", "unthrottle.sent", "end.before", "end.recorded"})
 OF_ROLLBACK = frozenset({"withdraw.sent", "topics.sent", "intent.written", "reassign.sent", "unthrottle.broker"})
 OF_APPLY = frozenset(CRASH_POINTS) - OF_CANCEL
+OF_EACH_STEP = frozenset({point.partition(".")[0]: point for point in sorted(OF_APPLY)}.values())
+"""One of each step's points."""
 LOCK_AWAITED = 8
 """After every so many kills the lock of the dead run is left to end by itself, in 6 s; else it is taken off at once."""
 TWICE = frozenset({"throttle.broker", "reassign.sent", "poll", "unthrottle.broker"})
@@ -49,7 +52,7 @@ AN_OPERATORS_OWN = {
 
 @pytest.fixture
 def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
-    live = LiveFolder(tmp_path / "here", steady, moves=moves_at("1MiB/s"))
+    live = LiveFolder(tmp_path / "here", steady, moves=moves_at("2MiB/s"))
     yield live
     live.heal(*TOPICS)
 
@@ -95,8 +98,9 @@ def elsewhere(folder: LiveFolder, plan: str) -> Path:
     return place
 
 
-def test_a_run_killed_at_every_crash_point_ends_as_one_that_never_died(
-    folder: LiveFolder, figures: Tell, tally: Tally
+@parts("points", Counter(OF_EACH_STEP), deep=times(OF_APPLY))
+def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
+    folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
@@ -104,19 +108,20 @@ def test_a_run_killed_at_every_crash_point_ends_as_one_that_never_died(
     checker, copies = Checker(kafka, *TOPICS), Copies(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
     with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
-        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_APPLY), copies)
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), Counter(points), copies)
         deaths.until_it_ends("apply", plan, "--yes")
         folder.run("apply", plan, "--yes")
     checker.finished(folder.path, plan, delivery)
     assert copies.made_more_than_once(BEFORE, AFTER) == []
     assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"172800000"}
-    assert set(deaths.killed) == OF_APPLY, f"never killed at {sorted(OF_APPLY - set(deaths.killed))}"
+    assert set(deaths.killed) == set(points), f"never killed at {sorted(set(points) - set(deaths.killed))}"
     figures("live kills, apply", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
     tally.accepted("apply killed", checker, delivery)
 
 
-def test_a_cancel_killed_at_every_crash_point_takes_back_all_that_is_in_flight(
-    folder: LiveFolder, figures: Tell, tally: Tally
+@parts("points", OF_CANCEL, deep=OF_CANCEL | AT_THE_END)
+def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
+    folder: LiveFolder, figures: Tell, tally: Tally, points: frozenset[str]
 ) -> None:
     kafka = folder.kafka
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
@@ -127,9 +132,7 @@ def test_a_cancel_killed_at_every_crash_point_takes_back_all_that_is_in_flight(
     with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
         folder.kill("poll", "apply", plan, "--yes")
         bury(kafka.bootstrap)
-        deaths = Deaths(
-            folder, (folder.path, elsewhere(folder, plan)), times(OF_CANCEL | AT_THE_END), Copies(kafka, *TOPICS)
-        )
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(points), Copies(kafka, *TOPICS))
         deaths.until_it_ends("cancel", plan)
         folder.run("cancel", plan)
     assert checker.faults(checker.lists, delivery) == []
@@ -138,8 +141,9 @@ def test_a_cancel_killed_at_every_crash_point_takes_back_all_that_is_in_flight(
     tally.accepted("cancel killed", checker, delivery)
 
 
+@parts("points", frozenset({"topics.sent", "unthrottle.broker"}), deep=OF_ROLLBACK)
 def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
-    folder: LiveFolder, figures: Tell, tally: Tally
+    folder: LiveFolder, figures: Tell, tally: Tally, points: frozenset[str]
 ) -> None:
     kafka = folder.kafka
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
@@ -151,11 +155,11 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
         bury(kafka.bootstrap)
         folder.kill("poll", "apply", plan, "--yes")
         bury(kafka.bootstrap)
-        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(OF_ROLLBACK), Copies(kafka, *TOPICS))
+        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), times(points), Copies(kafka, *TOPICS))
         deaths.until_it_ends("cancel", "--rollback", "--yes", plan)
         folder.run("cancel", "--rollback", "--yes", plan)
     assert checker.faults(checker.lists, delivery) == []
     assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"86400000"}
-    assert set(deaths.killed) >= OF_ROLLBACK - {"withdraw.sent"}  # a slow machine may let the moves in flight end first
+    assert set(deaths.killed) >= points - {"withdraw.sent"}  # a slow machine may let the moves in flight end first
     figures("live kills, cancel --rollback", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
     tally.accepted("rollback killed", checker, delivery)

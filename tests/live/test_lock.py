@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.observer import Observer
-from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun
+from helpers.brokers.run import MB, PLAN, LiveRun
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.program.command_line import reconciler
 from helpers.program.held_runs import HeldRun
@@ -21,18 +22,14 @@ from reconciler.admin.client import KafkaAdmin, connect
 
 pytestmark = pytest.mark.brokers
 
-RACES = 20
 SWAP = {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}
 SIZE, SLOW = 12 * MB, "100kB/s"
 """Moves that take two minutes: for tests that take them back, and need them in flight for as long as they look."""
 
 
-@pytest.fixture(scope="module")
-def cluster(kafka_version: str) -> Iterator[KafkaCluster]:
-    """Four brokers for this module; a dead one is missed sooner than by default."""
-    settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
-    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3, 4), settings=settings) as started:
-        yield started
+@pytest.fixture
+def cluster(mended: KafkaCluster) -> KafkaCluster:
+    return mended
 
 
 @pytest.fixture
@@ -69,8 +66,9 @@ spec: {{config: {{retention.ms: {milliseconds}}}}}
 """
 
 
+@parts("races", 4, deep=20)
 def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
-    tmp_path: Path, cluster: KafkaCluster, figures: Tell
+    tmp_path: Path, cluster: KafkaCluster, figures: Tell, races: int
 ) -> None:
     client = AdminClient({"bootstrap.servers": cluster.bootstrap})
     client.create_topics([NewTopic("raced", 1, 2, config={"retention.ms": "2000000"})])["raced"].result(HANG)
@@ -78,7 +76,7 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     forth = plan_of(tmp_path, cluster, "forth.json", retention(1_000_000))
     reconciler("apply", forth, "--yes", *at, cwd=tmp_path)
     back = plan_of(tmp_path, cluster, "back.json", retention(2_000_000))
-    for number in range(RACES):
+    for number in range(races):
         plan = forth if number % 2 else back
         both = [HeldRun(tmp_path / name, "apply", plan, "--yes", *at) for name in ("left", "right")]
         cluster.wait_for(lambda b=both: any(one.is_over for one in b), "one to be refused")  # type: ignore[misc]
@@ -92,7 +90,7 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
         assert "KR450" in told
         code, told = winner.ended()
         assert code == 0, told
-    figures("lock races, live", f"{RACES} of two applies on real brokers, exactly one ran in each")
+    figures("lock races, live", f"{races} of two applies on real brokers, exactly one ran in each")
 
 
 def test_the_lock_of_a_killed_holder_passes_to_who_waits(
@@ -156,7 +154,7 @@ def test_a_run_goes_on_when_the_coordinator_of_its_lock_dies(
     with admin.lock("a test that looks where it is kept") as lock:
         coordinator = lock.member.coordinator
     assert coordinator is not None
-    first, second, third = (broker for broker in cluster.broker_ids if broker != coordinator)
+    first, second, third, *_ = (broker for broker in cluster.broker_ids if broker != coordinator)
     before, after = {0: (first, second), 1: (second, first)}, {0: (first, third), 1: (second, third)}
     run = LiveRun(tmp_path, cluster, "survives", before, after, 7 * MB)
     applying = run.start()

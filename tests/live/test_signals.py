@@ -1,7 +1,6 @@
 """A run that is asked to stop by a signal, on real brokers: it puts things in order, or says what it leaves."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,14 @@ SLOW, SLOWEST = "500kB/s", "100kB/s"
 DONE, INTERRUPTED, TERMINATED = 0, 130, 143
 
 
-@pytest.fixture
-def awake(steady: KafkaCluster) -> Iterator[KafkaCluster]:
-    """The brokers, none of them frozen any more at the end."""
-    yield steady
-    for broker in steady.alive:
-        steady.resume(broker)
-    steady.wait_until_alive(steady.alive)
-
-
 def names(run: LiveRun) -> set[str]:
     return {f"{run.topic}-{number}" for number in run.before}
 
 
-def test_a_signal_takes_the_moves_back_and_the_throttles_off(tmp_path: Path, awake: KafkaCluster, tally: Tally) -> None:
-    run = LiveRun(tmp_path, awake, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
+def test_a_signal_takes_the_moves_back_and_the_throttles_off(
+    tmp_path: Path, mended: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, mended, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
     with run.delivery() as delivery:
         for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED)):
             applying = run.start()
@@ -47,21 +39,21 @@ def test_a_signal_takes_the_moves_back_and_the_throttles_off(tmp_path: Path, awa
 
 
 def test_a_second_signal_ends_the_wait_and_what_is_left_is_named_and_paid_later(
-    tmp_path: Path, awake: KafkaCluster, tally: Tally
+    tmp_path: Path, mended: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, awake, "signalled-twice", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOW)
+    run = LiveRun(tmp_path, mended, "signalled-twice", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOW)
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
-        awake.pause(DESTINATION)  # it will not answer when its throttle is to go
+        mended.pause(DESTINATION)  # it will not answer when its throttle is to go
         applying.process.send_signal(signal.SIGTERM)
-        awake.wait_for(lambda: "ending in order" in applying.told, "the first signal to be told of")
+        mended.wait_for(lambda: "ending in order" in applying.told, "the first signal to be told of")
         applying.process.send_signal(signal.SIGTERM)
         applying.ended(TERMINATED)
         assert f"broker {DESTINATION}" in applying.told, applying.told
         assert "throttle" in applying.told
-        awake.resume(DESTINATION)
-        awake.wait_until_alive([DESTINATION])
+        mended.resume(DESTINATION)
+        mended.wait_until_alive([DESTINATION])
         run.start().ended(DONE)
     run.checker.finished(tmp_path, PLAN, delivery)
     tally.passed("second signal", run, delivery)

@@ -143,7 +143,7 @@ def _few(faults: Sequence[str]) -> list[str]:
 class Delivery:
     """Produces keyed records to every partition of a topic, from `with` on until its end."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, *, records_per_second: int = 200) -> None:
+    def __init__(self, bootstrap: str, topic: str, partitions: int, *, records_per_second: int = 50) -> None:
         self.topic, self.partitions = topic, partitions
         self._acks: list[Ack] = []
         self._failures: list[str] = []

@@ -4,6 +4,8 @@
 and needs the network; later ones take none. The Ivy jar that PySpark ships does the fetching; without PySpark, `mvn`.
 """
 
+import functools
+import hashlib
 import importlib.util
 import json
 import os
@@ -84,12 +86,22 @@ def java() -> str:
     found = shutil.which("java")
     if found is None:
         raise KafkaMissingError("Tests marked `brokers` need Java 17 or later, and there is no `java` on the PATH.")
-    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    told = _version_told_by(found)
     number = re.search(r'version "(\d+)', told)
     if number is None or int(number.group(1)) < 17:
         first = told.splitlines()[0] if told else "nothing"
         raise KafkaMissingError(f"Tests marked `brokers` need Java 17 or later; `java -version` says {first}.")
     return found
+
+
+def java_release() -> str:
+    """Return what tells one release of Java from another, short enough for a file's name."""
+    return hashlib.sha256(_version_told_by(java()).encode()).hexdigest()[:12]
+
+
+@functools.cache
+def _version_told_by(path: str) -> str:
+    return subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr
 
 
 def _fetch(version: str, into: Path, workspace: Path) -> None:
