@@ -1,15 +1,20 @@
 """Who runs which test: a few processes, each with its own brokers or Spark, and what is long first.
 
-Brokers and Spark are dear to start and their tests mostly wait, so all tests of one set of brokers go to one process,
-all of the Spark session to another, and what only computes fills the rest. `-n 0` runs everything in one process.
+Brokers and Spark are dear to start and their tests mostly wait. So tests with brokers are two units, of about the same
+time: those of `tests/live`, which kill and freeze them, and the others. Each goes to one process, all of the Spark
+session to another, and what only computes fills the rest. `-n 0` runs everything in one process.
 """
 
 import pytest
 
 WORKERS = 3
 """Two cores, and one process more: tests of brokers wait for most of their time."""
+FAULTS = "steady"
+"""The unit of all tests whose brokers die, freeze or run full, after the fixture of those that share brokers."""
+SHARED = (FAULTS, "kafka", "spark", "installed")
+"""Fixtures that are dear: all tests of one go to one process."""
 # A unit of work is begun in this order; whatever has no place here follows, file by file.
-FIRST = ("kafka", "spark", "brokers", "java", "simulation", "long")
+FIRST = (FAULTS, "kafka", "spark", "installed", "java", "simulation", "long")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -30,12 +35,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _unit(item: pytest.Item) -> str:
     fixtures = getattr(item, "fixturenames", ())
-    shared = next((fixture for fixture in ("kafka", "spark") if fixture in fixtures), None)
+    shared = next((fixture for fixture in SHARED if fixture in fixtures), None)
+    if shared is None and item.get_closest_marker("brokers"):
+        return FAULTS if item.path.parent.name == "live" else "kafka"
     return shared or item.nodeid.partition("::")[0]
 
 
-def _rank(item: pytest.Item) -> int:
+def _rank(item: pytest.Item) -> tuple[int, bool]:
+    """Return the place of a test's unit, and whether it is one of those in the unit that share what is dear.
+
+    Those stand last: what they share is then started late, and costs nothing while others run.
+    """
     fixtures = getattr(item, "fixturenames", ())
-    return next(
-        (rank for rank, name in enumerate(FIRST) if name in fixtures or item.get_closest_marker(name)), len(FIRST)
+    place = next(
+        (
+            rank
+            for rank, name in enumerate(FIRST)
+            if name == _unit(item) or name in fixtures or item.get_closest_marker(name)
+        ),
+        len(FIRST),
     )
+    return place, any(name in fixtures for name in SHARED)

@@ -23,7 +23,7 @@ PARTITIONS = 12
 # More than followers fetch before the throttle of nothing a second has measured anything.
 PARTITION_BYTES = 4_000_000
 ROUNDS = 5
-SEEDS = (1, 2)
+SEEDS = (1, pytest.param(2, marks=pytest.mark.deep))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
