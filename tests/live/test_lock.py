@@ -26,6 +26,7 @@ SWAP = {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}
 SIZE, SLOW = 12 * MB, "100kB/s"
 """Moves that take two minutes: for tests that take them back, and need them in flight for as long as they look."""
 
+
 @pytest.fixture
 def cluster(mended: KafkaCluster) -> KafkaCluster:
     return mended
