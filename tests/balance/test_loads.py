@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from balance.broken_series import broken_series
 from helpers.samples.load_oracle import RATES, Expected, Row, expected_loads
-from helpers.samples.sample_tables import START, drawn_rows, write_by_age, write_parquet
-from pyarrow import parquet
+from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
 from reconciler.balance.loads_job import SampleTask, run_loads
 from reconciler.files.sample_files import find_sample_files
@@ -34,6 +34,8 @@ def _run(spark: "SparkSession", out: Path, *paths: Path, bucket: int = 60) -> Lo
 
 
 def _rows(out: Path) -> list[dict[str, Any]]:
+    from pyarrow import parquet
+
     rows: list[dict[str, Any]] = parquet.read_table(out).to_pylist()
     return rows
 
@@ -44,19 +46,46 @@ def _assert_equal(found: list[dict[str, Any]], expected: Expected) -> None:
         wanted = expected.loads[row["cluster"], row["topic"], row["partition"]]
         for name, value in wanted.items():
             # Times have 16 digits, of which a slope's centre keeps few: a few of a slope's own are lost.
-            tolerance = 1e-6 if name == "growth_bytes_per_day" else 1e-9
-            is_same = row[name] is value or math.isclose(row[name], value, rel_tol=tolerance, abs_tol=1e-6)
+            near = {"rel_tol": 1e-6, "abs_tol": 1e-6} if name == "growth_bytes_per_day" else {"rel_tol": 1e-9}
+            is_same = row[name] is value or math.isclose(row[name], value, **near)
             assert is_same, (row["cluster"], row["partition"], name, row[name], value)
 
 
-@pytest.mark.parametrize(("seed", "bucket"), [(1, 60), (2, 90)])
-def test_every_figure_and_every_count_equals_the_oracles(
-    spark: "SparkSession", tmp_path: Path, seed: int, bucket: int
-) -> None:
-    rows = drawn_rows(seed)
-    expected = expected_loads(rows, bucket, NOW.timestamp())
-    report = _run(spark, tmp_path / "out", write_by_age(tmp_path / "in", rows), bucket=bucket)
-    found = _rows(tmp_path / "out")
+@pytest.fixture(scope="module")
+def lake() -> list[Row]:
+    """Return samples of many clusters in which everything that can be wrong is wrong somewhere."""
+    once = [Row(START, "one", "t", number, 1.5 * number, 2.0, 3.0, 10) for number in range(4)]
+    many = [replace(row, cluster="many") for row in drawn_rows(4, partitions=3, minutes=20) if row.cluster == "east"]
+    for sample in many:
+        sample.end_offset = sample.size_bytes = None
+        sample.bytes_in, sample.bytes_out = None if sample.ts is None else sample.ts % 1009, sample.messages_in
+    scaled = [_scaled(sample, 8.0) for sample in many]
+    return [*drawn_rows(1), *once, *many, *scaled, *broken_series()]
+
+
+@pytest.fixture(scope="module")
+def minutes(
+    spark: "SparkSession", lake: list[Row], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[LoadReport, Path]:
+    """Return what is found of the lake, in buckets of a minute, and the folder that it is written to."""
+    home = tmp_path_factory.mktemp("minutes")
+    return _run(spark, home / "out", write_by_age(home / "in", lake, prefix="a")), home / "out"
+
+
+def test_every_figure_and_every_count_equals_the_oracles(lake: list[Row], minutes: tuple[LoadReport, Path]) -> None:
+    report, out = minutes
+    _assert_is_the_oracles(report, out, expected_loads(lake, 60, NOW.timestamp()))
+    assert json.loads((out / "_report.json").read_text()) == json.loads(load_report_json(report))
+
+
+def test_and_they_do_in_wider_buckets(spark: "SparkSession", tmp_path: Path) -> None:
+    rows = drawn_rows(2)
+    report = _run(spark, tmp_path / "out", write_by_age(tmp_path / "in", rows), bucket=90)
+    _assert_is_the_oracles(report, tmp_path / "out", expected_loads(rows, 90, NOW.timestamp()))
+
+
+def _assert_is_the_oracles(report: LoadReport, out: Path, expected: Expected) -> None:
+    found = _rows(out)
     assert list(found[0]) == COLUMNS
     _assert_equal(found, expected)
     for cluster in report.clusters:
@@ -70,39 +99,26 @@ def test_every_figure_and_every_count_equals_the_oracles(
         "notSplit",
         "unusedSeries",
     }
-    assert json.loads((tmp_path / "out" / "_report.json").read_text()) == json.loads(load_report_json(report))
 
 
 def test_neither_the_order_of_rows_nor_of_files_shows_and_two_runs_are_equal_to_the_byte(
-    spark: "SparkSession", tmp_path: Path
+    spark: "SparkSession", tmp_path: Path, lake: list[Row], minutes: tuple[LoadReport, Path]
 ) -> None:
-    rows = drawn_rows(3, partitions=3, minutes=20)
-    mixed = random.Random(1).sample(rows, len(rows))
-    _run(spark, tmp_path / "one", write_by_age(tmp_path / "a", rows, prefix="a"))
+    mixed = random.Random(1).sample(lake, len(lake))
     _run(spark, tmp_path / "two", write_by_age(tmp_path / "b", mixed, prefix="z"))
-    assert _rows(tmp_path / "one") == _rows(tmp_path / "two")
-    (first,), (second,) = (list((tmp_path / name).glob("*.parquet")) for name in ("one", "two"))
+    (first,), (second,) = (list(out.glob("*.parquet")) for out in (minutes[1], tmp_path / "two"))
     assert first.read_bytes() == second.read_bytes()
-    assert (tmp_path / "one" / "_report.json").read_bytes() == (tmp_path / "two" / "_report.json").read_bytes()
+    assert (minutes[1] / "_report.json").read_bytes() == (tmp_path / "two" / "_report.json").read_bytes()
 
 
-def test_one_bucket_is_average_percentile_maximum_and_peak_and_rates_scale(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    once = [Row(START, "one", "t", number, 1.5 * number, 2.0, 3.0, 10) for number in range(4)]
-    many = [replace(row, cluster="many") for row in drawn_rows(4, partitions=3, minutes=20) if row.cluster == "east"]
-    for sample in many:
-        sample.end_offset = sample.size_bytes = None
-        sample.bytes_in, sample.bytes_out = None if sample.ts is None else sample.ts % 1009, sample.messages_in
-    scaled = [_scaled(sample, 8.0) for sample in many]
-    path = write_parquet(tmp_path / "in.parquet", [*once, *many, *scaled])
-    _run(spark, tmp_path / "out", path)
-    found = {(row["cluster"], row["partition"]): row for row in _rows(tmp_path / "out")}
-    for (cluster, partition), row in found.items():
-        if cluster == "one":
-            assert all(len({row[f"{rate}_{statistic}"] for statistic in STATISTICS}) == 1 for rate in RATES)
-            assert row["bytes_in_avg"] == 1.5 * partition
-            assert row["growth_bytes_per_day"] is None
+def test_one_bucket_is_average_percentile_maximum_and_peak_and_rates_scale(minutes: tuple[LoadReport, Path]) -> None:
+    found = {(row["cluster"], row["partition"]): row for row in _rows(minutes[1])}
+    once = {partition: row for (cluster, partition), row in found.items() if cluster == "one"}
+    assert len(once) == 4
+    for partition, row in once.items():
+        assert all(len({row[f"{rate}_{statistic}"] for statistic in STATISTICS}) == 1 for rate in RATES)
+        assert row["bytes_in_avg"] == 1.5 * partition
+        assert row["growth_bytes_per_day"] is None
     names = [f"{rate}_{statistic}" for rate in RATES for statistic in STATISTICS]
     compared: list[tuple[Any, Any]] = [
         (found["scaled", partition][name], _times(row[name], 8.0))

@@ -1,6 +1,6 @@
 """Samples that need no neighbours are summed as they come; those that do are noticed, and everything is counted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +12,14 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.samples.load_oracle import Row, expected_loads
 from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
-from reconciler.balance.buckets import bucketed, carried, known_carriers, sums
 from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples
-from reconciler.balance.soundness import Told, told
 from reconciler.files.sample_files import find_sample_files
 from reconciler.model.load_report import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.balance.soundness import Told
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 MINUTE = 60
@@ -29,22 +29,24 @@ Summed = dict[tuple[int, int], tuple[int, ...]]
 
 
 class Lake:
-    """A cluster `one` of 70 partitions on three brokers, and what the sums of its samples come to."""
+    """Clusters of 70 partitions on three brokers, and what the sums of their samples come to."""
 
-    def __init__(self, spark: "SparkSession", folder: Path) -> None:
+    def __init__(self, spark: "SparkSession", folder: Path, *clusters: str) -> None:
+        from reconciler.balance.buckets import carried, known_carriers
+
         self._spark, self._folder, self._count = spark, folder, 0
         held = small_cluster(*(f"t-{number}: {1 + number % 3},{1 + (number + 1) % 3}" for number in range(PARTITIONS)))
-        self._tables = assigned(spark, {"one": held})
+        self._tables = assigned(spark, dict.fromkeys(clusters, held))
         self._carriers = carried(self._tables.partitions).persist()
         self._known = known_carriers(self._carriers).persist()
 
-    def alone(self, rows: Sequence[Row]) -> tuple[Told, Summed]:
+    def alone(self, rows: Sequence[Row]) -> "tuple[Told, Summed]":
         """Return what is told where each sample is a row of its own."""
         found = rows_of_samples(self._spark, self._task(rows))
         assert found is not None
         return self._summed(found)
 
-    def beside(self, rows: Sequence[Row]) -> tuple[Told, Summed]:
+    def beside(self, rows: Sequence[Row]) -> "tuple[Told, Summed]":
         """Return what is told where samples are sorted first."""
         return self._summed(rows_of_buckets(self._spark, self._task(rows)))
 
@@ -53,17 +55,22 @@ class Lake:
         folder = write_by_age(self._folder / str(self._count), rows)
         return SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
 
-    def _summed(self, rows: "DataFrame") -> tuple[Told, Summed]:
-        summed = sums(rows, self._carriers)
+    def _summed(self, rows: "DataFrame") -> "tuple[Told, Summed]":
+        from reconciler.balance.buckets import bucketed, sums
+        from reconciler.balance.soundness import told
+
+        summed = sums(rows, self._carriers).persist()
         names = ("bytes_in", "bytes_out", "size_bytes", "seen_in", "seen_out", "seen_sizes")
         each = bucketed(summed, self._known).collect()
         found = {(row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each}
-        return told(summed, self._known, self._tables.partition_counts, MINUTE), found
+        whole = told(summed, self._known, self._tables.partition_counts, MINUTE)
+        summed.unpersist()
+        return whole, found
 
 
 @pytest.fixture(scope="module")
 def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return Lake(spark, tmp_path_factory.mktemp("lake"))
+    return Lake(spark, tmp_path_factory.mktemp("lake"), "one")
 
 
 def _whole(minutes: int = 4) -> list[Row]:
@@ -138,22 +145,24 @@ def _without_a_rate(rows: list[Row]) -> list[Row]:
     return [*rows[:PARTITIONS], replace(rows[PARTITIONS], bytes_in=None), *rows[PARTITIONS + 1 :]]
 
 
-@pytest.mark.parametrize(
-    ("broken", "rule"),
-    [
-        (_twice, Rule.DUPLICATE),
-        (_two_in_a_bucket, None),
-        (_late, Rule.LATE),
-        (_without_a_rate, Rule.ESTIMATED),
-    ],
-)
-def test_samples_that_want_their_neighbours_are_noticed(
-    lake: Lake, broken: Callable[[list[Row]], list[Row]], rule: Rule | None
-) -> None:
-    rows = broken(_whole())
-    assert not lake.alone(rows)[0].is_sound
+# What each does to samples that are sound, and the rule that is counted for it.
+BROKEN: Mapping[str, tuple[Callable[[list[Row]], list[Row]], Rule | None]] = {
+    "twice": (_twice, Rule.DUPLICATE),
+    "two in a bucket": (_two_in_a_bucket, None),
+    "late": (_late, Rule.LATE),
+    "without a rate": (_without_a_rate, Rule.ESTIMATED),
+    "whole": (list, None),
+}
+
+
+def test_samples_that_want_their_neighbours_are_noticed(spark: "SparkSession", tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path, *BROKEN)
+    rows = [replace(row, cluster=name) for name, (broken, _) in BROKEN.items() for row in broken(_whole())]
+    alone = lake.alone(rows)[0]
+    assert {row.cluster: row.is_unsound for row in alone.spans} == {name: name != "whole" for name in BROKEN}
+    assert not alone.is_sound
     counted = {each: count for each, count in lake.beside(rows)[0].defects.items() if count}
-    assert counted == {Rule.GAP: 1, **({rule: 1} if rule else {})}
+    assert counted == {Rule.GAP: len(BROKEN), **{rule: 1 for _, rule in BROKEN.values() if rule}}
 
 
 def test_counts_after_sorting_are_the_oracles(lake: Lake) -> None:

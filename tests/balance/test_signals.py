@@ -48,7 +48,7 @@ def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bo
         start_new_session=True,  # its Java is in the same, and can be looked for
     ) as running:
         try:
-            wait_for(lambda: is_time(running.pid) or running.poll() is not None, "the moment of the signal", pause=0.01)
+            wait_for(lambda: is_time(running.pid) or running.poll() is not None, "the moment of the signal", pause=0.05)
             assert running.poll() is None, "it ended before the signal"
             running.send_signal(number)
             out, err = running.communicate(timeout=HANG)

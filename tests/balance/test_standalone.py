@@ -1,27 +1,29 @@
-"""The same jobs on a standalone Spark cluster and under spark-submit: a master and two workers of their own."""
+"""The same jobs on a standalone Spark cluster, with a master and under spark-submit: a cluster of their own."""
 
 import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, SparkCluster, spark_cluster, spark_program
+from helpers.program.call import Program
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 from helpers.waiting import HANG
-from pyarrow import dataset, parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = ROOT / "reconciler" / "__main__.py"
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 KEYS = [("cluster", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
-Run = Callable[..., str]
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.usefixtures("spark")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with samples in three files, some of them wrong, and the snapshot of their cluster."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     made = tmp_path_factory.mktemp("lake")
     (made / "samples").mkdir()
     drawn = random.Random(7)
@@ -99,12 +104,9 @@ def _reconciler(*arguments: str, cwd: Path, **environment: str) -> str:
     return _run(sys.executable, "-m", "reconciler", *arguments, cwd=cwd, **environment)
 
 
-def _submitted(cluster: SparkCluster, *arguments: str, cwd: Path) -> str:
-    submit = (spark_program("spark-submit"), "--master", cluster.master, str(MAIN))
-    return _run(*submit, *arguments, cwd=cwd, **cluster.environment)
+def _rows(folder: Path) -> "pa.Table":
+    from pyarrow import dataset
 
-
-def _rows(folder: Path) -> pa.Table:
     return dataset.dataset(folder, format="parquet").to_table().sort_by(KEYS)
 
 
@@ -112,42 +114,37 @@ LOADS = ("loads", "--samples", "samples")
 BALANCE = ("balance", "--cluster", "lake", "--samples", "samples", "--state", "snapshot.json", "-o", "json")
 
 
-@pytest.fixture(scope="module")
-def local_loads(folder: Path) -> Path:
-    """Return the folder that local mode writes."""
-    _reconciler(*LOADS, "--out", "loads-local", "--master", "local[2]", cwd=folder)
-    return folder / "loads-local"
+@pytest.fixture
+def in_local_mode(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Program:
+    """Return the program, run in this process and in that folder by the Spark of all tests."""
+    monkeypatch.chdir(folder)
+    return Program(capsys)
 
 
-@pytest.fixture(scope="module")
-def local_balance(folder: Path) -> str:
-    """Return what local mode tells."""
-    return _reconciler(*BALANCE, "--master", "local[2]", cwd=folder)
-
-
-def test_loads_on_a_cluster_are_those_of_local_mode(cluster: SparkCluster, folder: Path, local_loads: Path) -> None:
-    _reconciler(*LOADS, "--out", "loads-cluster", "--master", cluster.master, cwd=folder, **cluster.environment)
-    there = folder / "loads-cluster"
+def test_loads_on_a_cluster_are_those_of_local_mode(
+    cluster: SparkCluster, folder: Path, in_local_mode: Program
+) -> None:
+    before = cluster.programs()
+    two_executors = {"PYSPARK_SUBMIT_ARGS": "--executor-cores 1 pyspark-shell"}
+    to_cluster = (*LOADS, "--out", "loads-cluster", "--master", cluster.master)
+    _reconciler(*to_cluster, cwd=folder, **cluster.environment, **two_executors)
+    assert cluster.programs() == before + 1
+    assert in_local_mode(*LOADS, "--out", "loads-local").code == 0
+    there, here = folder / "loads-cluster", folder / "loads-local"
     assert _rows(there).num_rows == 40
-    assert _rows(there).equals(_rows(local_loads))
-    assert (there / "_report.json").read_text() == (local_loads / "_report.json").read_text()
+    assert _rows(there).equals(_rows(here))
+    assert (there / "_report.json").read_text() == (here / "_report.json").read_text()
     assert not list(there.rglob("_temporary"))
 
 
-def test_the_balance_on_a_cluster_is_that_of_local_mode(
-    cluster: SparkCluster, folder: Path, local_balance: str
+def test_the_balance_under_spark_submit_takes_its_master_and_is_that_of_local_mode(
+    cluster: SparkCluster, folder: Path, in_local_mode: Program
 ) -> None:
-    told = _reconciler(*BALANCE, "--master", cluster.master, cwd=folder, **cluster.environment)
-    assert json.loads(told) == json.loads(local_balance)
-    assert told == local_balance
-
-
-def test_loads_under_spark_submit_take_its_master(cluster: SparkCluster, folder: Path, local_loads: Path) -> None:
-    _submitted(cluster, *LOADS, "--out", "loads-submitted", cwd=folder)
-    assert _rows(folder / "loads-submitted").equals(_rows(local_loads))
-
-
-def test_the_balance_under_spark_submit_is_that_of_local_mode(
-    cluster: SparkCluster, folder: Path, local_balance: str
-) -> None:
-    assert _submitted(cluster, *BALANCE, cwd=folder) == local_balance
+    before = cluster.programs()
+    submit = (spark_program("spark-submit"), "--master", cluster.master, str(MAIN))
+    told = _run(*submit, *BALANCE, cwd=folder, **cluster.environment)
+    assert cluster.programs() == before + 1
+    local = in_local_mode(*BALANCE)
+    assert local.code == 0, local.err
+    assert json.loads(told) == json.loads(local.out)
+    assert told == local.out

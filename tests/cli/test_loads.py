@@ -7,7 +7,6 @@ import pytest
 from helpers.program.call import Program
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import START, write_parquet
-from pyarrow import parquet
 
 from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.render.as_load_report import load_report_lines
@@ -63,6 +62,8 @@ def test_the_report_names_each_broken_rule_and_says_all_only_where_it_is_all() -
 def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     spark: "SparkSession", tmp_path: Path, reconciler: Program
 ) -> None:
+    from pyarrow import parquet
+
     del spark
     assert reconciler("init", str(tmp_path / "ds"), "--demo").code == 0
     demo = tmp_path / "ds" / "demo"
@@ -83,10 +84,16 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
         for minute in (0, 1)
     ]
     samples, out = write_parquet(tmp_path / "in.parquet", rows), tmp_path / "loads"
-    first = reconciler("loads", "--samples", str(samples), "--out", str(out), "-o", "json")
-    assert first.code == 0, first.err
-    assert json.loads(first.out)["clusters"][0]["defects"].keys() == {rule.value for rule in Rule}
-    assert "demo: " in first.err
+    out.mkdir()
+    for older in ("_report.json", "part-old.parquet"):
+        (out / older).touch()
+    given = ("--samples", str(samples), samples.as_uri(), "--cluster", "demo")
+    made = reconciler("loads", *given, "--out", str(out), "-o", "json")
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["clusters"][0]["defects"].keys() == {rule.value for rule in Rule}
+    assert "demo: " in made.err
+    assert f"duplicate: {len(rows)} samples" in made.err
+    assert not (out / "part-old.parquet").exists()
     plan = reconciler("-C", str(tmp_path / "ds"), "plan", "--cluster", "demo", "--loads", str(out))
     assert plan.code == 0, plan.err
     nothing = write_parquet(tmp_path / "none.parquet", [Row(None, "demo", "t", 0)])
@@ -94,7 +101,4 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     assert failed.code == 1
     assert "no sample counts" in failed.err
     assert parquet.read_table(out).num_rows == len(rows) // 2
-    again = reconciler("loads", "--samples", str(samples), samples.as_uri(), "--out", str(out), "--cluster", "demo")
-    assert again.code == 0, again.err
-    assert f"duplicate: {len(rows)} samples" in again.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "in.parquet", "loads", "none.parquet"]

@@ -10,6 +10,15 @@ if TYPE_CHECKING:
 
 FIXTURE = "spark"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Tests run each plan once, on a handful of rows: to compile it, or to plan it again while it runs, costs more than to
+# run it. What Spark does for a user is shown by programs of their own, in tests/balance/test_standalone.py (which
+# compares both) and tests/cli/test_balance.py.
+AS_IT_STANDS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,8 +37,7 @@ def spark() -> Iterator["SparkSession"]:
     from reconciler.balance.session import settings
 
     builder = SparkSession.builder
-    chosen = settings("local[2]", {}, driver_memory="1g") | {"spark.sql.shuffle.partitions": "2"}
-    # Tests run each plan once, on a handful of rows: to compile it well costs more than to run it.
+    chosen = settings("local[2]", {}, driver_memory="1g") | AS_IT_STANDS
     chosen["spark.driver.extraJavaOptions"] += f" {QUICK_JAVA}"
     for name, value in chosen.items():
         builder = builder.config(name, value)
