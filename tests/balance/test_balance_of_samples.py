@@ -29,10 +29,10 @@ class Lake:
 
     before: dict[str, Cluster] = field(default_factory=dict)
     after: dict[str, Cluster] = field(default_factory=dict)
-    samples: dict[str, Sequence[Sample]] = field(default_factory=dict)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
     capacities: dict[str, Mapping[int, int]] = field(default_factory=dict)
 
-    def add(self, name: str, before: Cluster, samples: Sequence[Sample] = (), after: Cluster | None = None) -> None:
+    def add(self, name: str, before: Cluster, samples: list[Sample], after: Cluster | None = None) -> None:
         """Add a cluster, with a plan or without."""
         self.before[name], self.samples[name] = before, samples
         if after is not None:
@@ -80,10 +80,9 @@ def unplanned(spark: "SparkSession") -> Weighed:
     """Return the balance of clusters without a plan: one that grows, one of unequal brokers, one that is empty."""
     made = Lake(capacities={"unequal": {1: 2, 4: 0}})
     made.add("growth", *_growing()[:2])
-    made.add(
-        "unequal", small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
-    )
-    made.add("empty", Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers))
+    unequal = small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
+    made.add("unequal", unequal, [])
+    made.add("empty", Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers), [])
     return _weighed(spark, made)
 
 

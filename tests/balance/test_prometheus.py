@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from helpers.samples.sample_tables import START
 
-from reconciler.balance.marks import MARKS, rules_of
-from reconciler.balance.normalise import cleaned
 from reconciler.files.sample_files import find_sample_files
 from reconciler.model.load_report import Rule
 
@@ -63,6 +61,9 @@ def test_what_exports_tell_twice_counts_once_and_a_share_without_growth_is_unkno
         _series(f"{IN}_total", "counter", {2: 18000, 3: 27000}),
         _series(f"{IN}_oneminuterate", "gauge", {2: 60, 3: 60}),
     )
+    from reconciler.balance.marks import MARKS, rules_of
+    from reconciler.balance.normalise import cleaned
+
     # It makes windows where it is loaded, which takes a session.
     from reconciler.balance.sources import read_samples
 

@@ -6,14 +6,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from pyarrow import parquet
-
-from reconciler.balance.marks import MARKS, rules_of
 from reconciler.files.sample_files import find_sample_files
 from reconciler.model.load_report import Rule
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 TS = "2026-03-29T00:00:00Z"
@@ -21,6 +18,9 @@ MOMENT = datetime(2026, 3, 29, tzinfo=UTC)
 
 
 def _parquet(path: Path, topic: str, **columns: "pa.Array[Any]") -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
     keys = {
         "ts": pa.array([MOMENT] * 2, pa.timestamp("us", tz="UTC")),
         "topic": pa.array([topic] * 2),
@@ -30,6 +30,8 @@ def _parquet(path: Path, topic: str, **columns: "pa.Array[Any]") -> None:
 
 
 def test_what_other_tools_write_is_read_as_it_is_meant(spark: "SparkSession", tmp_path: Path) -> None:
+    import pyarrow as pa
+
     (tmp_path / "odd.csv").write_text(
         "kafka.version,written_at,ts,TOPIC,topic,partition,corrupt,,bytes_in,,unreadable_line,_c0\n"
         f"4.3,x,{TS},X,odd,0,,,100,,y,z\n"
@@ -50,6 +52,8 @@ def test_what_other_tools_write_is_read_as_it_is_meant(spark: "SparkSession", tm
         size_bytes=pa.array([2**40, 2**64 - 1], pa.uint64()),
         bytes_out=pa.array([None, None], pa.null()),
     )
+    from reconciler.balance.marks import MARKS, rules_of
+
     # It makes windows where it is loaded, which takes a session.
     from reconciler.balance.sources import read_samples
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from helpers.program.call import ROOT, Program, modules_loaded_by
 from helpers.waiting import HANG
-from pyarrow import dataset
 
 from reconciler.workflow.init import write_demo
 
@@ -23,6 +22,8 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_round_by_default_and_what_comes_next_is_told(reconciler: Program, demo: Path) -> None:
+    from pyarrow import dataset
+
     done = reconciler("collect", "--cluster", "demo", "--out", "samples")
     assert (done.code, done.out) == (0, "")
     first, last = done.err.splitlines()
@@ -82,6 +83,8 @@ run()
 @pytest.mark.usefixtures("demo")
 @pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "Interrupted."), ("SIGTERM", 143, "Terminated.")])
 def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: int, word: str) -> None:
+    from pyarrow import dataset
+
     arguments = ("collect", "--cluster", "demo", "--out", "samples", "--every", "1h")
     started = subprocess.Popen(
         [sys.executable, "-c", _PAUSED, *arguments],

@@ -12,7 +12,6 @@ from helpers.brokers.observer import Observer
 from helpers.program.call import Program
 from helpers.program.command_line import reconciler
 from helpers.waiting import HANG
-from pyarrow import dataset
 from scenarios.skewed_load import SkewedLoad
 
 pytestmark = [pytest.mark.brokers, pytest.mark.spark]
@@ -102,6 +101,8 @@ def write_desired(kafka: KafkaCluster, folder: Path) -> None:
 
 def measured(program: Program, folder: Path, name: str) -> Loads:
     """Collect for a while and return the bytes a second that each partition takes in, as `loads` finds them."""
+    from pyarrow import dataset
+
     reconciler("collect", "--cluster", "live", "--out", f"samples-{name}", "--every", "2s", "--for", "16s", cwd=folder)
     done = program("loads", "--samples", f"samples-{name}", "--out", f"loads-{name}", "--bucket", "4s")
     assert done.code == 0, done.err

@@ -18,7 +18,6 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.program.command_line import Outcome, reconciler
 from helpers.waiting import HANG
-from pyarrow import dataset
 
 pytestmark = pytest.mark.brokers
 
@@ -73,6 +72,8 @@ class Watcher:
         return {(row["topic"], row["partition"], row["broker"]) for row in rows}
 
     def _rows(self, folder: Path) -> list[dict[str, Any]]:
+        from pyarrow import dataset
+
         found: list[dict[str, Any]] = (
             dataset.dataset(folder, format="parquet", partitioning="hive").to_table().to_pylist()
         )

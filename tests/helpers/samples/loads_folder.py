@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow import parquet
-
 
 def write_loads(folder: Path, cluster: str, rates: Mapping[tuple[str, int], tuple[int, int]]) -> str:
     """Write bytes in and out per second of each (topic, partition); the averages are half of the peaks."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     folder.mkdir()
     keys = sorted(rates)
     columns = {

@@ -6,29 +6,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 from helpers.samples.load_oracle import MEASURES, RATES, Row
-from pyarrow import parquet
 
 START = int(datetime(2026, 3, 29, 0, 0, tzinfo=UTC).timestamp())
 COLUMNS = ("ts", "cluster", "topic", "partition", *MEASURES)
-TYPES = {
-    "ts": pa.timestamp("us", tz="UTC"),
-    "cluster": pa.string(),
-    "topic": pa.string(),
-    "partition": pa.int32(),
-    **{rate: pa.float64() for rate in RATES},
-    "size_bytes": pa.int64(),
-    "end_offset": pa.int64(),
-}
 
 
 def write_parquet(path: Path, rows: Sequence[Row]) -> Path:
     """Write these samples, with the times in microseconds."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {
+        "ts": pa.timestamp("us", tz="UTC"),
+        "cluster": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        **{rate: pa.float64() for rate in RATES},
+        "size_bytes": pa.int64(),
+        "end_offset": pa.int64(),
+    }
     values = {name: [getattr(row, name) for row in rows] for name in COLUMNS}
     values["ts"] = [None if ts is None else round(ts * 1_000_000) for ts in values["ts"]]
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pa.table({name: pa.array(values[name], TYPES[name]) for name in COLUMNS}), path)
+    parquet.write_table(pa.table({name: pa.array(values[name], types[name]) for name in COLUMNS}), path)
     return path
 
 
