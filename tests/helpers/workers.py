@@ -1,8 +1,8 @@
 """Who runs which test: a few processes, each with its own brokers or Spark, and what is long first.
 
 Brokers and Spark are dear to start and their tests mostly wait. So tests with brokers are two units, of about the same
-time: those of `tests/live`, which kill and freeze them, and the others. Each goes to one process, all of the Spark
-session to another, and what only computes fills the rest. `-n 0` runs everything in one process.
+time: those of `tests/live`, which kill and freeze them, and the others. Each goes to one process, all that start Spark
+to another, and what only computes fills the rest. `-n 0` runs everything in one process.
 """
 
 import pytest
@@ -38,7 +38,8 @@ def _unit(item: pytest.Item) -> str:
     shared = next((fixture for fixture in SHARED if fixture in fixtures), None)
     if shared is None and item.get_closest_marker("brokers"):
         return FAULTS if item.path.parent.name == "live" else "kafka"
-    return shared or item.nodeid.partition("::")[0]
+    # One Spark after the other, whether it is the session of all or a test's own.
+    return shared or ("spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0])
 
 
 def _rank(item: pytest.Item) -> tuple[int, bool]:
