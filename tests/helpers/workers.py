@@ -11,6 +11,8 @@ WORKERS = 3
 """Two cores, and one process more: tests of brokers wait for most of their time."""
 FAULTS = "steady"
 """The unit of all tests whose brokers die, freeze or run full, after the fixture of those that share brokers."""
+QUIET = ("test_log_dirs.py", "test_oauth.py", "test_rights.py", "test_import.py")
+"""Files of `tests/live` that need none of these: they go to the other unit, so that both take about the same time."""
 SHARED = (FAULTS, "kafka", "spark", "installed")
 """Fixtures that are dear: all tests of one go to one process."""
 # A unit of work is begun in this order; whatever has no place here follows, file by file.
@@ -24,9 +26,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return WORKERS if is_whole and not is_figures and not config.getoption("collectonly") else 0
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test its unit of work, and put units that take long in front."""
+    """Give each test its unit of work, before xdist reads them, and put units that take long in front."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(_unit(item)))
@@ -37,7 +39,7 @@ def _unit(item: pytest.Item) -> str:
     fixtures = getattr(item, "fixturenames", ())
     shared = next((fixture for fixture in SHARED if fixture in fixtures), None)
     if shared is None and item.get_closest_marker("brokers"):
-        return FAULTS if item.path.parent.name == "live" else "kafka"
+        return FAULTS if item.path.parent.name == "live" and item.path.name not in QUIET else "kafka"
     # One Spark after the other, whether it is the session of all or a test's own.
     return shared or ("spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0])
 
