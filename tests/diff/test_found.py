@@ -175,6 +175,13 @@ def test_classes_are_made_of_what_topics_share_and_named_by_what_sets_them_apart
     }
 
 
+def test_classes_that_would_have_one_name_are_numbered_those_of_most_topics_first() -> None:
+    usual = {"min.insync.replicas": "2"}
+    first, second = {**usual, "x": "1:2"}, {**usual, "x": "1-2"}
+    made = {f"s{n}": usual for n in range(9)} | {f"a{n}": first for n in range(5)} | {f"b{n}": second for n in range(4)}
+    assert classes(topics(**made)) == {"standard": (9, usual), "x-1-2": (5, first), "x-1-2-2": (4, second)}
+
+
 def test_one_topic_is_no_class_and_a_thousand_kinds_are_not_a_thousand_classes() -> None:
     assert classes(topics(t={"a": "1"})) == {}
     many = topics(**{f"t{number:04}": {"retention.ms": str(number % 300), "b": "1"} for number in range(1200)})

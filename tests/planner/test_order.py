@@ -71,3 +71,12 @@ def test_an_assignment_stands_as_it_is_written() -> None:
     topic = DesiredTopic("t", placement=Placement(assignment=((9, 2, 5),)))
     assert _planned("2,5,7", topic) == (9, 2, 5)
     assert _planned("2,5,9", topic) == (9, 2, 5)
+
+
+def test_what_an_assignment_copies_is_in_the_proof_and_in_its_bound() -> None:
+    observed = small_cluster("t-0: 2,5,7 size 100")
+    topic = DesiredTopic("t", placement=Placement(assignment=((1, 2, 3),)))
+    desired = Desired(DesiredCluster("c"), {"t": topic})
+    rules = topic_rules(desired, observed)
+    proof = plan_placement(desired, observed, rules, compare(desired, observed, rules)).proof
+    assert (proof.value, proof.lower_bound) == (200, 200)
