@@ -7,8 +7,8 @@ to another, and what only computes fills the rest. `-n 0` runs everything in one
 
 import pytest
 
-WORKERS = 3
-"""Two cores, and one process more: tests of brokers wait for most of their time."""
+WORKERS, QUICK_WORKERS = 3, 2
+"""Two cores, and one process more: tests of brokers wait for most of their time. Quick ones only compute."""
 FAULTS = "steady"
 """The unit of all tests whose brokers die, freeze or run full, after the fixture of those that share brokers."""
 QUIET = ("test_log_dirs.py", "test_oauth.py", "test_rights.py", "test_import.py")
@@ -21,9 +21,11 @@ FIRST = (FAULTS, "kafka", "spark", "installed", "java", "simulation", "long")
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return no workers for a choice of files or for figures, else a few."""
+    marks = config.getoption("markexpr") or ""
     is_whole = config.args_source is not pytest.Config.ArgsSource.ARGS
-    is_figures = "benchmark" in (config.getoption("markexpr") or "")
-    return WORKERS if is_whole and not is_figures and not config.getoption("collectonly") else 0
+    if not is_whole or "benchmark" in marks or config.getoption("collectonly"):
+        return 0
+    return QUICK_WORKERS if marks == "quick" else WORKERS
 
 
 @pytest.hookimpl(tryfirst=True)
