@@ -45,6 +45,7 @@ def test_on_a_terminal_the_plan_is_shown_and_asked_for(
     assert (snapshot.read_bytes() == before) is not answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number: signal.Signals, code: int) -> None:
     applying = HeldRun(planned / "held", "apply", "plan.json", "--yes", at="poll", has_own_journal=False)
@@ -71,6 +72,7 @@ def test_a_plan_for_a_cluster_that_is_not_here_says_how_to_reach_it(reconciler: 
     assert reconciler("apply", "plan.json", "--yes", "-C", "elsewhere").code == 0
 
 
+@pytest.mark.long
 def test_new_replicas_go_where_the_plan_foretells_them(reconciler: Program, planned: Path) -> None:
     plan = read_plan("plan.json")
     ended = reconciler("apply", "plan.json", "--yes", "--log-dirs")
@@ -83,11 +85,13 @@ def test_new_replicas_go_where_the_plan_foretells_them(reconciler: Program, plan
         assert foretold.items() <= found.items()
 
 
+@pytest.mark.long
 def test_a_plan_that_foretells_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
     write_plan(replace(read_plan("plan.json"), foretold_log_dirs={}), planned / "plain.json")
     assert "(KR827)" in reconciler("apply", "plain.json", "--yes", "--log-dirs").err
 
 
+@pytest.mark.long
 def test_metrics_are_kept_from_the_first_turn_to_the_exit_code(reconciler: Program, planned: Path) -> None:
     assert reconciler("apply", "plan.json", "--dry-run", "--metrics", "run.prom").code == 0
     assert not (planned / "run.prom").exists()

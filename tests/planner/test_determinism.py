@@ -33,6 +33,7 @@ def _output(hash_seed: str) -> bytes:
     return found.stdout
 
 
+@pytest.mark.long
 def test_three_hash_seeds_give_the_same_bytes() -> None:
     first = _output("0")
     assert first.count(b"\n") >= 41
