@@ -15,9 +15,9 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
-HANG = 300
-"""Seconds after which a wait is a hang. The longest honest ones take less than one minute on idle cores: an install,
-Java over hundreds of groups, brokers that catch up. Four busy loops beside them make that less than three."""
+HANG = 900
+"""Seconds after which a wait is a hang. The longest honest ones take one to two minutes on idle cores: an install, a
+Spark cluster of its own. Four busy loops beside them make four minutes of that."""
 ATTEMPT = 10
 """Seconds that one try may take where another follows, as with a broker that is frozen. It decides nothing."""
 
