@@ -32,7 +32,7 @@ DONE, FAILED, STALE = 0, 1, 4
 @pytest.fixture
 def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
     """A folder whose plan, `plan.json`, moves both topics, slowly, in one stage."""
-    live = LiveFolder(tmp_path, steady, moves="throttle: 500kB/s, perBroker: 100")
+    live = LiveFolder(tmp_path, steady, moves="throttle: 200kB/s, perBroker: 100")
     live.create(BEFORE, size=SIZE)
     live.plan("plan", AFTER)
     yield live
