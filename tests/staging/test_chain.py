@@ -73,6 +73,12 @@ def test_an_old_leader_that_stays_behind_a_new_first_replica_is_voted_out() -> N
     assert (targets(found), elected(found)) == ([(5, 1, 3)], [5])
 
 
+def test_a_leader_that_is_not_first_comes_first_while_others_move_so_that_it_is_not_elected_away_twice() -> None:
+    found = steps(cluster(BROKERS, "t-0: 1,2,3 leader 2"), move("t-0: 1,2,3 -> 4,5,6"))
+    assert targets(found) == [(2, 4, 3), (2, 4, 6), (4, 5, 6)]
+    assert elected(found) == [None, None, None]
+
+
 def test_a_leader_that_is_not_first_is_put_right_with_the_list() -> None:
     found = steps(cluster(BROKERS, "t-0: 1,2,3 leader 2"), move("t-0: 1,2,3 -> 1,2,6"))
     assert elected(found) == [1]

@@ -18,6 +18,7 @@ from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ReassignStage
 from reconciler.staging import safe_order
 from reconciler.staging.assembly import assemble
+from reconciler.staging.log_dirs import BrokerDirs, Dir
 from reconciler.staging.stages import Staging, stage_moves
 
 POLICY = MovePolicy(throttle_bytes_per_second=1)
@@ -173,6 +174,23 @@ def test_dirs_that_cannot_be_helped_do_not_slow_the_run_down() -> None:
     found = staged(cluster, *moves, *leaving)
     assert [one.code for one in found.violations] == ["KR413", "KR413"]
     assert len(found.stages) <= 5
+
+
+def test_a_dir_that_nothing_leaves_is_given_up_before_one_that_is_still_to_be_freed() -> None:
+    dirs = BrokerDirs([Dir("/a", 100, allowed=50, held=40, logs=0), Dir("/b", 100, allowed=50, held=40, logs=0)])
+    dirs.watch(20, [("/a", 30)])
+    dirs.give_up(20)
+    assert [one.ceiling for one in dirs.dirs] == [50, None]
+    dirs.give_up()
+    assert [one.ceiling for one in dirs.dirs] == [None, None]
+
+
+def test_a_dir_that_took_nothing_in_is_foretold_exactly() -> None:
+    dirs = BrokerDirs([Dir("/a", 100, allowed=100, held=0, logs=0), Dir("/b", 100, allowed=100, held=40, logs=1)])
+    for number in range(2):
+        dirs.begin(key(f"t-{number}"), 10)
+        dirs.end([])
+    assert [one.doubtful for one in dirs.dirs] == [20, 50]
 
 
 def test_a_disk_over_its_limit_that_takes_in_nothing_before_it_is_below_is_no_violation() -> None:

@@ -191,6 +191,15 @@ def test_a_config_that_somebody_changed_since_is_left_alone_and_named() -> None:
     ]
 
 
+def test_a_config_that_somebody_took_away_since_is_told_as_unset() -> None:
+    before = cluster()
+    change = AlterConfigs("quiet", {"retention.ms": "5"}, (), {"retention.ms": "4"})
+    plan = plan_of([TopicsStage(1, (0,))], before, topic_changes=(change,))
+    found = rollback_of(plan, before, DESIRED)
+    (left,) = found.left
+    assert left.message.startswith("topic quiet: retention.ms is unset, not '5' as by the plan: ")
+
+
 def test_a_config_whose_former_value_is_not_known_is_named() -> None:
     before = cluster()
     plan = plan_of(
@@ -269,6 +278,16 @@ def test_a_min_isr_that_the_plan_itself_raised_is_lowered_before_the_factor() ->
     assert [type(stage).__name__ for stage in found.plan.stages] == ["TopicsStage", "ReassignStage"]
     run_plan(found.plan, admin, MemoryJournal())
     assert differences(before, admin.cluster) == []
+
+
+def test_a_min_isr_that_comes_back_counts_before_the_factor_is_lowered() -> None:
+    change = AlterConfigs("a", {"min.insync.replicas": "1"}, (), {"min.insync.replicas": "3"})
+    before = small_cluster(f"a-0: 1,2 size {SIZE}", configs={"a": {"min.insync.replicas": "3"}})
+    plan = plan_of(
+        [TopicsStage(1, (0,)), ReassignStage(2, (move("a-0", "1,2", "1,2,4"),), RATE)], before, topic_changes=(change,)
+    )
+    (left,) = back(plan, run(plan, before)).left
+    assert left.message.startswith("a-0 cannot go back to [1, 2] now: these are 2 replicas, min.insync.replicas is 3.")
 
 
 def test_what_somebody_else_moved_is_left_alone_and_named() -> None:

@@ -12,7 +12,9 @@ from staging.cases import cluster, desired, move, rules_of
 from reconciler.model.desired import Limits, MovePolicy
 from reconciler.model.stage import ReassignStage
 from reconciler.staging import safe_order
+from reconciler.staging.disk import DiskUse
 from reconciler.staging.stages import Staging, stage_moves
+from reconciler.staging.step import Step, Urgency
 
 TOTAL, ALLOWED = 100, 80
 Lists = Sequence[tuple[int, ...]]
@@ -171,3 +173,14 @@ def test_the_search_ends_by_count() -> None:
     after = [(2,), (1,), *[(3 + (number + 1) % 3,) for number in range(24)]]
     case = Case(before, after, [50, 40, *[9 - number % 2 for number in range(24)]], {})
     assert [problem.code for problem in staged(case).violations] == ["KR413"]
+
+
+@pytest.mark.parametrize(
+    ("urgency", "order"), [(Urgency.REPAIR + 2, (0, 1)), (Urgency.REPAIRED, (1, 0)), (Urgency.BALANCE, (1, 0))]
+)
+def test_a_leader_hands_over_first_unless_there_is_something_to_repair(urgency: int, order: tuple[int, int]) -> None:
+    observed = cluster("1a 2a 3a 4a", "t-0: 1 size 5", "t-1: 3,4")
+    copied = Step(move("t-0: 1 -> 2", size=5), (2,), (1,), load=5, source=1, urgency=urgency, rest=5)
+    handover = Step(move("t-1: 3,4 -> 4,3"), (), (), 0, source=3, urgency=Urgency.LEADERS, rest=0, is_handover=True)
+    steps = [copied, handover]
+    assert safe_order.safe_order(steps, [None, None], [0, 1], DiskUse(observed, steps, None)) == order

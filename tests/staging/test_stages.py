@@ -93,6 +93,26 @@ def test_less_urgent_moves_fill_what_the_urgent_ones_leave() -> None:
     assert outline(staged(observed, moves).stages) == ["move t-0 t-1"]
 
 
+def test_no_more_replicas_arrive_at_or_leave_a_broker_at_once_than_per_broker_says() -> None:
+    small = range(3)
+    lines = [*(f"t-{n}: {1 + n} size 1" for n in small), *(f"u-{n}: 5 size 1" for n in small), "long-0: 6 size 99"]
+    moves = [
+        *(move(f"t-{n}: {1 + n} -> 4", size=1) for n in small),
+        *(move(f"u-{n}: 5 -> {1 + n}", size=1) for n in small),
+        move("long-0: 6 -> 5", size=99),
+    ]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_broker=2)
+    stages = staged(cluster(BROKERS, *lines), moves, policy=policy).stages
+    assert outline(stages) == ["move long-0 t-0 t-1 u-0 u-1", "move t-2 u-2"]
+
+
+def test_where_nothing_else_is_ready_a_stage_takes_all_that_a_broker_may_take() -> None:
+    observed = cluster(BROKERS, "t-0: 5,3 size 1", "t-1: 3 size 10")
+    moves = [move("t-0: 5,3 -> 2,4", size=1), move("t-1: 3 -> 6", size=10)]
+    policy = MovePolicy(throttle_bytes_per_second=1, per_stage=2, per_partition=1)
+    assert outline(staged(observed, moves, policy=policy).stages) == ["move t-0 t-1", "move t-0"]
+
+
 def test_leaderships_leave_a_draining_broker_before_any_data_moves() -> None:
     observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 1,3 size 5", "t-2: 5,6 size 5")
     moves = [
@@ -135,9 +155,10 @@ def test_elections_that_are_due_come_before_moves_in_batches_over_the_brokers() 
 
 
 def test_an_election_that_a_move_undoes_is_left_out() -> None:
-    observed = cluster(BROKERS, "t-0: 1,2 leader 2")
-    found = staged(observed, [move("t-0: 1,2 -> 4,2")], elections=[Election(key("t-0"), 1)])
-    assert outline(found.stages) == ["move t-0", "elect t-0=4"]
+    observed = cluster(BROKERS, "t-0: 1,2 leader 2", "t-1: 1,2 leader 2")
+    elections = [Election(key("t-0"), 1), Election(key("t-1"), 1)]
+    found = staged(observed, [move("t-0: 1,2 -> 4,2")], elections=elections)
+    assert outline(found.stages) == ["elect t-1=1", "move t-0", "elect t-0=4"]
 
 
 def test_a_preferred_leader_out_of_sync_is_told_and_not_elected() -> None:
@@ -236,6 +257,13 @@ def test_min_insync_replicas_rises_after_the_factor_and_falls_before_it(
     )
 
 
+def test_a_change_of_nothing_but_a_higher_min_insync_replicas_is_made_once_after_the_factor() -> None:
+    change = AlterConfigs("a", {"min.insync.replicas": "2"}, (), {"min.insync.replicas": None})
+    whole = move("a-0: 1,2 -> 1,2,3", Reason.REPLICATION_FACTOR, size=5)
+    found = staged(cluster(BROKERS, "a-0: 1,2 size 5"), [whole], [change])
+    assert (outline(found.stages), found.topic_changes) == (["move a-0", "topics 0"], (change,))
+
+
 def test_a_move_waits_until_the_space_it_needs_is_free() -> None:
     observed = cluster("1a 2a 3a", "t-0: 1 size 50", "t-1: 2 size 50", disks={1: (100, 50), 2: (100, 50), 3: (100, 0)})
     moves = [move("t-0: 1 -> 2", size=50), move("t-1: 2 -> 3", size=50)]
@@ -310,7 +338,8 @@ def test_copies_without_a_throttle_are_told_and_estimated_at_a_stated_rate() -> 
 def test_a_partition_without_a_leader_is_told() -> None:
     observed = cluster("1a! 2a", "t-0: 1 leader none isr none")
     found = staged(observed, [move("t-0: 1 -> 2", Reason.DEAD_BROKER)])
-    assert "KR817" in [problem.code for problem in found.warnings]
+    (leaderless,) = (problem for problem in found.warnings if problem.code == "KR817")
+    assert leaderless.message.startswith("1 partitions to copy have no leader (t-0): ")
 
 
 def test_copies_of_one_broker_are_packed_largest_first_so_that_the_run_takes_the_least() -> None:

@@ -1,0 +1,9 @@
+from staging.cases import cluster, desired, key
+
+from reconciler.model.cluster import Partition
+from reconciler.staging.situation import situation
+
+
+def test_a_partition_that_was_not_observed_has_no_leader_and_nothing_in_sync() -> None:
+    at = situation(cluster("1a 2b", "t-0: 1,2"), desired(), {}, {})
+    assert at.partition(key("t-7")) == Partition(7, leader=None, replicas=(), isr=())
