@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 from staging.cases import cluster, desired, key, move, rules_of
@@ -10,18 +11,18 @@ from reconciler.model.problem import Problem
 from reconciler.staging.assembly import assemble
 from reconciler.staging.stages import stage_moves
 
+DRAINING_1 = {1: BrokerState.DRAINING}
 
-def plan_of(observed: Cluster) -> Plan:
-    wanted = desired(
-        {1: BrokerState.DRAINING}, MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9)
-    )
+
+def plan_of(observed: Cluster, states: Mapping[int, BrokerState] = DRAINING_1) -> Plan:
+    wanted = desired(states, MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9))
     staging = stage_moves(
         [move("t-0: 1,2,3 -> 4,2,3", Reason.DRAINING, size=5), move("t-1: 5,2,6 -> 2,6,5", Reason.LEADERS)],
         (),
         [Election(key("u-0"), 2)],
         observed=observed,
         desired=wanted,
-        rules=rules_of(observed, observed.topics, None, leaving=[1], unfit=[1]),
+        rules=rules_of(observed, observed.topics, None, leaving=states, unfit=states),
     )
     return assemble(
         staging,
@@ -51,6 +52,10 @@ def test_rollback_names_every_touched_partition_as_it_was() -> None:
 
 def test_the_brokers_needed_are_those_that_copies_end_on_or_come_from() -> None:
     assert plan_of(OBSERVED).brokers_alive == (2, 3, 4)
+
+
+def test_a_leader_that_sends_copies_and_then_goes_is_needed_too() -> None:
+    assert plan_of(OBSERVED, {}).brokers_alive == (1, 2, 3, 4)
 
 
 def test_throttles_that_were_set_are_kept_for_touched_topics_and_for_brokers() -> None:

@@ -176,6 +176,12 @@ def test_dirs_that_cannot_be_helped_do_not_slow_the_run_down() -> None:
     assert len(found.stages) <= 5
 
 
+def test_a_replica_without_data_takes_a_place_and_no_room() -> None:
+    dirs = BrokerDirs([Dir("/a", 100, allowed=50, held=40, logs=0), Dir("/b", 100, allowed=50, held=0, logs=1)])
+    dirs.create(key("t-0"))
+    assert [(one.held, one.logs) for one in dirs.dirs] == [(40, 1), (0, 1)]
+
+
 def test_a_dir_that_nothing_leaves_is_given_up_before_one_that_is_still_to_be_freed() -> None:
     dirs = BrokerDirs([Dir("/a", 100, allowed=50, held=40, logs=0), Dir("/b", 100, allowed=50, held=40, logs=0)])
     dirs.watch(20, [("/a", 30)])

@@ -17,13 +17,14 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.model.change import AlterConfigs
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
+from reconciler.staging.way_back import moves_of
 
 AUDIT_STAYS = (
     "KR851 topic audit, which the plan created, stays: a rollback deletes no data. Where nobody needs it,"
@@ -298,6 +299,7 @@ def test_what_somebody_else_moved_is_left_alone_and_named() -> None:
     admin.clock.sleep(600)
     admin.reassign({TopicPartition("clicks", 0): (1, 2, 5)})
     found = back(plan, admin)
+    assert {problem.code for problem in found.left} == {"KR854"}
     assert [problem.message.split(":")[0] for problem in found.left] == [
         "clicks-0 is being reassigned to [1, 2, 5], and not by this plan",
         "orders-0 is on [6, 2, 4], where this plan never put it",
@@ -358,6 +360,19 @@ def test_every_list_on_the_way_of_an_earlier_rollback_is_known_without_its_file(
             assert differences(before, admin.cluster) == []
 
 
+def test_what_kafkas_own_cancel_of_the_plan_left_goes_back_to_its_order() -> None:
+    plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "4,2,3"),), RATE)], small_cluster(f"a-0: 1,2,3 size {SIZE}"))
+    found = rollback_of(plan, small_cluster(f"a-0: 2,3,1 size {SIZE}"), DESIRED)
+    assert found.left == ()
+    assert [one.to_replicas for one in moves_of(found.plan)] == [(1, 2, 3)]
+
+
+def test_what_is_where_it_was_waits_for_no_replica_out_of_sync() -> None:
+    plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "1,2,4"),), RATE)], small_cluster("a-0: 1,2,3"))
+    found = rollback_of(plan, small_cluster("a-0: 1,2,3 isr 1,2"), DESIRED)
+    assert (found.left, found.plan.is_empty) == ((), True)
+
+
 def test_what_is_in_flight_counts_as_taken_back_with_its_throttles() -> None:
     before = cluster()
     plan = plan_with_chains(before)
@@ -368,9 +383,14 @@ def test_what_is_in_flight_counts_as_taken_back_with_its_throttles() -> None:
     admin.alter_topic_configs(
         {"orders": [ConfigChange("leader.replication.throttled.replicas", ConfigOperation.APPEND, "0:2")]}
     )
+    for broker_id in (1, 2):
+        admin.alter_broker_configs(broker_id, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, str(RATE))])
     seen = as_if_cancelled(admin.observe(), plan, stage.moves)
     assert seen.partition(TopicPartition("orders", 0)) == before.partition(TopicPartition("orders", 0))
     assert dict(seen.topics["orders"].configs) == dict(before.topics["orders"].configs)
+    assert {id_: broker.configs for id_, broker in seen.brokers.items()} == {
+        id_: broker.configs for id_, broker in before.brokers.items()
+    }
     found = with_id(rollback_of(plan, seen, DESIRED).plan)
     assert found.is_empty
     assert as_if_cancelled(before, plan, ()) is before

@@ -286,6 +286,16 @@ def test_a_disk_that_must_overflow_does_so_least_and_is_named_with_its_line() ->
     assert "limits.diskUse 80%" in found.violations[0].message
 
 
+def test_a_disk_that_had_to_take_too_much_is_kept_from_more() -> None:
+    sizes = {1: 50, 2: 40, 3: 35}
+    lines = [f"t-{broker_id}: {broker_id} size {size}" for broker_id, size in sizes.items()]
+    observed = cluster("1a 2a 3a", *lines, disks={broker_id: (100, size) for broker_id, size in sizes.items()})
+    moves = [move("t-1: 1 -> 2", size=50), move("t-2: 2 -> 1", size=40), move("t-3: 3 -> 1", size=35)]
+    found = staged(observed, moves, limits=Limits(disk_use=Fraction(8, 10)))
+    assert outline(found.stages) == ["move t-3", "move t-1", "move t-2"]
+    assert found.disk_peak == {1: 85, 2: 90, 3: 35}
+
+
 def test_a_disk_that_ends_too_full_is_packed_all_the_same() -> None:
     lines = [f"t-{number}: 1 size 10" for number in range(9)]
     observed = cluster("1a 2a", *lines, disks={1: (100, 90), 2: (100, 20)})
@@ -306,6 +316,7 @@ def test_unknown_capacity_and_unknown_sizes_are_warnings() -> None:
     unknown = Move(key("t-0"), (1,), (2,), 0, Reason.BALANCE, is_size_known=False)
     found = staged(observed, [unknown], limits=Limits(disk_use=Fraction(8, 10)))
     assert [problem.code for problem in found.warnings] == ["KR812", "KR813"]
+    assert found.warnings[0].message.startswith("the size of 1 of 1 partitions to copy is unknown (t-0): ")
     assert found.violations == ()
     assert found.disk_peak == {2: 0}
 
@@ -316,9 +327,9 @@ def test_limits_on_partitions_and_bytes_name_value_limit_and_line() -> None:
     places = {"changedPartitions": Location("c.yaml", 7), "movedBytes": Location("c.yaml", 8)}
     limits = Limits(changed_partitions=Fraction(1, 4), moved_bytes=17, at=places)
     found = staged(observed, moves, limits=limits)
-    assert [(one.code, one.at) for one in found.violations] == [
-        ("KR411", Location("c.yaml", 7)),
-        ("KR412", Location("c.yaml", 8)),
+    assert [(one.code, one.severity, one.at) for one in found.violations] == [
+        ("KR411", Severity.VIOLATION, Location("c.yaml", 7)),
+        ("KR412", Severity.VIOLATION, Location("c.yaml", 8)),
     ]
     assert "changes 2 of 4 partitions and limits.changedPartitions is 25% (1)" in found.violations[0].message
     assert "18 bytes" in found.violations[1].message
