@@ -211,6 +211,24 @@ def test_topics_are_created_before_configs_change_and_asked_for_once() -> None:
     assert isinstance(next_step(stage, seen(BEFORE), both, topic_changes=(create, alter)), Wait)
 
 
+def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partition_on() -> None:
+    create = CreateTopic("b", 1, 1, {}, {0: (1,)})
+    stages = (TopicsStage(1, (0,)), ReassignStage(2, (move("b-0", "1", "2"),)))
+    course = itinerary(plan_of(stages, BEFORE, topic_changes=(create,)))
+    assert decide(course, seen(small_cluster("b-0: 2")), RECORD, NOW) == FinishStage()
+    elsewhere = decide(course, seen(small_cluster("b-0: 5")), RECORD, NOW)
+    assert isinstance(elsewhere, FailRun)
+    assert "found partition 0 on [5];" in elsewhere.problem.message
+
+
+def test_a_config_that_is_neither_as_it_was_nor_as_planned_is_told_and_not_changed() -> None:
+    alter = AlterConfigs("a", {"retention.ms": "1"}, (), {"retention.ms": "2"})
+    step = next_step(TopicsStage(1, (0,)), seen(BEFORE), topic_changes=(alter,))
+    assert isinstance(step, FailRun)
+    expected = "topic a: expected retention.ms set to 2 or set to 1, found retention.ms not set;"
+    assert step.problem.message.startswith(expected)
+
+
 def test_a_move_over_a_broker_that_came_back_waits_for_its_throttle() -> None:
     without = replace(RECORD, throttled_brokers=frozenset({1, 2, 3}))
     assert next_step(STAGE, seen(BEFORE), without) == PutThrottles(STAGE)

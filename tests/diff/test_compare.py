@@ -72,9 +72,21 @@ def test_a_contradiction_is_an_error_with_its_code(topic: DesiredTopic, code: st
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
+def test_an_internal_topic_does_not_grow_and_the_line_that_asks_for_it_is_named() -> None:
+    there = replace(OBSERVED.topics["orders"], name="__offsets", is_internal=True)
+    line = Location("c/t.yaml", 7)
+    wanted = DesiredTopic("__offsets", partitions=5, at={"partitions": line})
+    with pytest.raises(InvalidInput) as caught:
+        changes(wanted, observed=replace(OBSERVED, topics={"__offsets": there}))
+    assert [(problem.code, problem.at) for problem in caught.value.problems] == [("KR243", line)]
+
+
 def test_another_cluster_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="declares clusterId other, but the observed cluster is simulated"):
-        changes(cluster=DesiredCluster("c", cluster_id="other"))
+    line = Location("c/cluster.yaml", 2)
+    text = "declares clusterId other, but the observed cluster is simulated"
+    with pytest.raises(InvalidInput, match=text) as caught:
+        changes(cluster=DesiredCluster("c", cluster_id="other", at=line))
+    assert [(problem.code, problem.at) for problem in caught.value.problems] == [("KR231", line)]
 
 
 def _with_patterns(*patterns: DesiredTopic, named: tuple[DesiredTopic, ...] = (), ignored: str = "__*") -> Changes:

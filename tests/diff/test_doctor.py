@@ -66,6 +66,7 @@ def test_what_is_under_min_isr_names_who_is_missing() -> None:
     cluster = small_cluster("a-0: 1,2,3 isr 1", "a-1: 1,2,3 isr 1,3", "b-0: 1,2,3 isr 1", configs={"a": TWO})
     (finding,) = [one for one in diagnose(Vitals(cluster)).findings if one.code == "KR641"]
     assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2, 3), (A0,))
+    assert finding.message == "1 partition under min ISR (brokers 2, 3 not in sync), closed to acks=all: a-0"
 
 
 def test_each_broker_with_lagging_followers_is_told_with_bytes_where_log_dirs_tell_them() -> None:
@@ -105,6 +106,7 @@ def test_strays_are_replicas_on_disk_that_metadata_does_not_assign_there() -> No
     stray, moving = found["KR680"], found["KR681"]
     assert (stray.brokers, stray.partitions, stray.bytes_on_disk) == ((4,), (A0, TopicPartition("gone", 0)), 58)
     assert (moving.gravity, moving.brokers, moving.partitions, moving.records_behind) == (Gravity.NOTE, (1,), (A0,), 12)
+    assert "kafka-log-dirs --describe" in moving.next
 
 
 # Brokers
@@ -179,7 +181,10 @@ def test_reassignments_that_no_plan_asked_for_are_told_apart_and_one_to_a_dead_b
 def test_a_run_without_an_end_is_told_unless_the_lock_says_that_it_goes_on() -> None:
     vitals = seen(small_cluster("a-0: 1,2,3"))
     run = KnownRun("51d0c2aa", is_open=True, began="2026-11-21T14:00:00+00:00")
-    assert "the run of plan 51d0c2aa has not told its end" in only(vitals, "KR662", run).message
+    assert only(vitals, "KR662", run).message == (
+        "the run of plan 51d0c2aa has not told its end (it began 2026-11-21T14:00:00+00:00):"
+        " it crashed, or goes on elsewhere"
+    )
     assert "locked by apply on box" in only(replace(vitals, holder="apply on box"), "KR663", run).message
 
 

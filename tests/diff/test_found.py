@@ -1,16 +1,25 @@
 """The strongest rules of a cluster, one planted at a time: found where it is kept, weaker where it is not."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.found.adopt import adopted
-from reconciler.diff.found.balance import is_surely_even, tightest_band
+from reconciler.diff.found.balance import is_surely_even, leader_counts, replica_counts, tightest_band
 from reconciler.diff.found.classes import with_classes
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, Spread
+from reconciler.model.desired import (
+    BrokerState,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Placement,
+    Spread,
+)
 from reconciler.model.imported import Adopted
 
 BASE = Desired(DesiredCluster("c"))
@@ -133,6 +142,14 @@ def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
     ]
 
 
+def test_brokers_that_live_and_stay_are_counted_with_their_capacity_and_an_empty_one_too() -> None:
+    states = {2: DesiredBroker(2, capacity=3), 3: DesiredBroker(3, BrokerState.DRAINING)}
+    desired = Desired(DesiredCluster("c", brokers=states))
+    observed = small_cluster("t-0: 1,2,3", "t-1: 1,3,4", brokers=range(1, 6), fenced=[4])
+    assert replica_counts(desired, observed) == [(2, 1), (1, 3), (0, 1)]
+    assert leader_counts(desired, observed) == [(2, 1), (0, 3), (0, 1)]
+
+
 def test_bands_are_tried_from_the_tightest_on() -> None:
     def band(*counts: int) -> str | None:
         target = tightest_band([(count, 1) for count in counts])
@@ -194,6 +211,14 @@ def test_a_topic_that_breaks_the_rack_rule_is_of_another_class() -> None:
         "standard": Spread.STRICT, "unspread": None,
     }  # fmt: skip
     assert made.class_of == {"a": "standard", "b": "standard", "c": "unspread", "d": "unspread"}
+
+
+def test_topics_that_are_led_from_one_rack_are_of_a_class_of_that_name() -> None:
+    led = Placement(racks_spread=Spread.STRICT, racks_leader=A)
+    usual = {f"s{number}": {"b": "1"} for number in range(3)}
+    made = topics(**usual, **{f"l{number}": {"b": "1"} for number in range(2)})
+    made |= {name: replace(made[name], placement=led) for name in ("l0", "l1")}
+    assert sorted(each.name for each in with_classes(Adopted(made)).classes) == ["led-from-a", "standard"]
 
 
 def test_an_empty_cluster_is_found_empty() -> None:

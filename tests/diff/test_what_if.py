@@ -151,6 +151,11 @@ def test_suppositions_hold_in_the_order_given() -> None:
     assert [before.observed.is_alive(9), after.observed.is_alive(9)] == [False, True]
 
 
+def test_the_same_may_be_supposed_of_several_topics() -> None:
+    found = suppose(DECLARED, _cluster(), suppositions(["partitions=orders:4,partitions=plain:3"]))
+    assert {name: found.desired.topics[name].partitions for name in ("orders", "plain")} == {"orders": 4, "plain": 3}
+
+
 def test_topics_change_in_what_is_declared_alone() -> None:
     after = suppose(DECLARED, _cluster(), suppositions(["replicationFactor=orders:3,partitions=orders:24"]))
     orders = after.desired.topics["orders"]

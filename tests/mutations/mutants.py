@@ -66,7 +66,7 @@ AREAS = {
             "apply/windows.py",  # when a run may work
             "apply/withdraw.py",  # what goes back, and how
         ),
-        ("apply",),
+        ("apply", "workflow/test_known_runs.py"),
         without=("apply/test_lock.py", "apply/test_crash.py"),
     ),
 }

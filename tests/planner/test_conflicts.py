@@ -124,6 +124,18 @@ def test_a_protected_topic_on_a_draining_broker() -> None:
     assert "cluster.yaml:21" in text
 
 
+def test_a_protected_topic_in_conflict_refuses_no_plan_that_leaves_it_out() -> None:
+    partitions = (Partition(0, 1, (1, 5), (1, 5), sizes=(1, 1)),)
+    brokers = {b: Broker(b, rack) for b, rack in THREE_RACKS.items()}
+    observed = Cluster("c", brokers, {name: Topic(name, partitions) for name in ("kept", "free")})
+    topics = {"kept": DesiredTopic("kept", protect=frozenset({Protection.MOVE})), "free": DesiredTopic("free")}
+    desired = Desired(DesiredCluster("c", brokers=DRAINING_FIVE), topics)
+    assert [move.topic_partition.topic for move in planned(desired, observed, only={"free"}).moves] == ["free"]
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(desired, observed, only={"kept"})
+    assert [problem.code for problem in refusal.value.problems] == ["KR302"]
+
+
 def test_leader_racks_without_a_broker() -> None:
     text = _refusal([1, 3], _topic(Placement(racks_leader=frozenset({"c"}))), DRAINING_FIVE)
     assert "racks.leader names c (topics.yaml:15)" in text

@@ -80,3 +80,5 @@ def test_what_an_assignment_copies_is_in_the_proof_and_in_its_bound() -> None:
     rules = topic_rules(desired, observed)
     proof = plan_placement(desired, observed, rules, compare(desired, observed, rules)).proof
     assert (proof.value, proof.lower_bound) == (200, 200)
+    levels = {level.objective: (level.value, level.lower_bound) for level in proof.levels}
+    assert (levels["bytes"], levels["replicas"]) == ((200, 200), (2, 2))

@@ -16,7 +16,7 @@ from reconciler.model.desired import (
     Placement,
     Spread,
 )
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, Severity
 from reconciler.planner.network import NumbersTooLarge
 from reconciler.planner.place import plan_placement
 
@@ -43,7 +43,8 @@ def test_a_reassignment_in_flight_is_told() -> None:
 
 def test_unknown_sizes_are_told() -> None:
     told = warnings(small_cluster("orders-0: 1,2,3"), DesiredTopic("orders"), Balance())
-    assert [problem.code for problem in told] == ["KR801"]
+    assert [(problem.code, problem.severity) for problem in told] == [("KR801", Severity.WARNING)]
+    assert told[0].message.startswith("the size of 1 partitions is unknown (orders-0 and others): ")
 
 
 def test_the_rule_that_forbids_a_tighter_balance_is_named() -> None:

@@ -1,6 +1,6 @@
 """From a desired and an observed state to what the planner decides, and on to the state after it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from helpers.plans.oracle import reached_replicas
@@ -15,10 +15,10 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.place import Placed, plan_placement
 
 
-def planned(desired: Desired, observed: Cluster) -> Placed:
-    """Return what the planner decides."""
+def planned(desired: Desired, observed: Cluster, only: Collection[str] | None = None) -> Placed:
+    """Return what the planner decides; with `only`, for these topics."""
     rules = topic_rules(desired, observed)
-    return plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    return plan_placement(desired, observed, rules, compare(desired, observed, rules), only)
 
 
 def replicas_after(observed: Cluster, placed: Placed) -> dict[TopicPartition, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from helpers.plans.planning import cluster_after
 from planner.loaded.planning import planned_with
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Within
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Protection, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
@@ -82,6 +82,14 @@ def test_disks_are_balanced_by_the_sizes_of_the_snapshot_without_loads() -> None
     assert {move.at for move in placed.moves} == {AT["disk"]}
     assert placed.balance_after[1].bytes == placed.balance_after[2].bytes == 40
     assert placed.balance_after[1].bytes_in_per_second is None
+
+
+def test_what_may_not_move_counts_where_it_is_when_disks_are_balanced() -> None:
+    desired, observed = _two_topics(Balance(disk=WITHIN, at=AT))
+    protected = DesiredTopic("b", protect=frozenset({Protection.MOVE}))
+    placed = planned_with(replace(desired, topics={**desired.topics, "b": protected}), observed, None)
+    assert [move.topic_partition for move in placed.moves] == [KEY("a", n) for n in range(4)]
+    assert placed.balance_after[1].bytes == placed.balance_after[2].bytes == 40
 
 
 def test_what_cannot_be_balanced_is_refused_with_its_line() -> None:
