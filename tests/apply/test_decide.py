@@ -11,7 +11,7 @@ from helpers.plans.small_runs import election, move, plan_of
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import itinerary
 from reconciler.apply.decide import decide
-from reconciler.apply.moves import MoveState
+from reconciler.apply.moves import History, MoveState
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord, note
 from reconciler.apply.steps import (
@@ -26,12 +26,14 @@ from reconciler.apply.steps import (
     SubmitMoves,
     TakeThrottleListsOff,
     Wait,
+    Warn,
     WithdrawMoves,
 )
-from reconciler.apply.troubles import DEAD
+from reconciler.apply.troubles import CRAWL, DEAD
 from reconciler.apply.waiting import ATTEMPTS, poll
 from reconciler.model.change import AlterConfigs, CreateTopic
 from reconciler.model.cluster import Cluster
+from reconciler.model.problem import Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -161,10 +163,31 @@ def test_copied_bytes_are_progress() -> None:
     assert busy.state(A0) is MoveState.IN_FLIGHT
 
 
+def test_a_replica_that_comes_no_closer_to_its_leader_is_no_progress() -> None:
+    course = itinerary(plan_of([STAGE], BEFORE))
+    record, behind = RECORD, {(A0, 1): 100, (A0, 4): 40}
+    times = [NOW + timedelta(seconds=seconds) for seconds in (1, 2, 3)]
+    for now, sizes in zip(times, (behind, behind, {**behind, (A0, 4): 50}), strict=True):
+        record = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, now)
+        assert record.progressed_at == (times[0] if now < times[2] else now)
+
+
+def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
+    course = itinerary(plan_of([STAGE], BEFORE))
+    histories = {A0: History(MoveState.IN_FLIGHT)}
+    record = replace(RECORD, throttled_brokers=ALL, histories=histories, copied_when_progressed=5, copied_bytes=10)
+    step = decide(course, seen(BEFORE, IN_FLIGHT), record, NOW + CRAWL)
+    assert isinstance(step, Warn)
+    assert (step.key, step.problem.code, step.problem.severity) == ("crawl", "KR723", Severity.WARNING)
+    assert step.problem.message.startswith("a-0 came no closer to the end in 300 s although data arrives: ")
+    told = replace(record, warned=frozenset({step.key}))
+    assert isinstance(decide(course, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
+
+
 def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:
     waits = [poll(replace(RECORD, polls=polls)).seconds for polls in range(40)]
     assert waits == sorted(waits)
-    assert (waits[0], waits[-1]) == (0.25, 5.0)
+    assert (waits[:3], waits[-1]) == ([0.25, 0.375, 0.5625], 5.0)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +232,17 @@ def test_topics_are_created_before_configs_change_and_asked_for_once() -> None:
     assert next_step(stage, seen(BEFORE), asked, topic_changes=(create, alter)) == ChangeConfigs((alter,))
     both = asked.attempted(["its change of configs a"], NOW + timedelta(seconds=60))
     assert isinstance(next_step(stage, seen(BEFORE), both, topic_changes=(create, alter)), Wait)
+
+
+def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:
+    create = CreateTopic("b", 1, 1, {}, {0: (1,)})
+    asked = RECORD
+    for _ in range(ATTEMPTS):
+        assert next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(create,)) == CreateTopics((create,))
+        asked = asked.attempted(["its creation b"], NOW)
+    step = next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(create,))
+    assert isinstance(step, FailRun)
+    assert (step.problem.code, "its creation was asked for 5 times" in step.problem.message) == ("KR707", True)
 
 
 def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partition_on() -> None:

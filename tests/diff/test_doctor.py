@@ -132,13 +132,16 @@ def test_an_offline_log_dir_is_an_error_although_its_broker_lives() -> None:
     assert "log dir /d1 of broker 2 is offline (KAFKA_STORAGE_ERROR)" in found["KR652"].message
     snapshot = small_cluster("a-0: 1,2,3")
     broken = replace(snapshot.brokers[2], log_dirs=(LogDir("/d1", is_offline=True),))
-    assert only(Vitals(replace(snapshot, brokers={**snapshot.brokers, 2: broken})), "KR652").brokers == (2,)
+    finding = only(Vitals(replace(snapshot, brokers={**snapshot.brokers, 2: broken})), "KR652")
+    assert finding.brokers == (2,)
+    assert "log dir /d1 of broker 2 is offline (offline when the snapshot was taken)" in finding.message
 
 
 def test_a_cordoned_log_dir_and_a_silent_broker_are_told() -> None:
     disks = DiskReport((LogDirState(1, "/d1", is_cordoned=True),), (), silent=(2,))
     found = findings_of(Vitals(small_cluster("a-0: 1,2,3"), disks=disks))
     assert {code: one.brokers for code, one in found.items()} == {"KR654": (2,), "KR655": (1,)}
+    assert found["KR655"].message.startswith("log dir /d1 of broker 1 is cordoned (KIP-1066): ")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +260,7 @@ def test_every_right_that_is_missing_is_named_and_without_those_of_looking_nothi
         "Read on group lock": ("KR631", Gravity.WARNING, ()),
     }
     assert told["AlterConfigs on topic a"].next.endswith("--operation AlterConfigs --topic a")
+    assert told["Alter on the cluster"].next.endswith("--operation Alter --cluster")
     assert not found.is_healthy
 
 

@@ -6,9 +6,18 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.found.adopt import adopted
-from reconciler.diff.found.balance import is_surely_even, leader_counts, replica_counts, tightest_band
+from reconciler.diff.found.adopt import adopted, elections_wanted
+from reconciler.diff.found.balance import (
+    are_leaders_surely_uneven,
+    are_topics_even,
+    is_surely_even,
+    is_surely_uneven,
+    leader_counts,
+    replica_counts,
+    tightest_band,
+)
 from reconciler.diff.found.classes import with_classes
+from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import (
@@ -21,6 +30,7 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.imported import Adopted
+from reconciler.model.topic_partition import TopicPartition
 
 BASE = Desired(DesiredCluster("c"))
 A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
@@ -150,6 +160,33 @@ def test_brokers_that_live_and_stay_are_counted_with_their_capacity_and_an_empty
     assert leader_counts(desired, observed) == [(2, 1), (0, 3), (0, 1)]
 
 
+def evenness(*lines: str) -> tuple[bool, bool, bool]:
+    """Return whether one replica, and one leader, elsewhere is surely more even, and whether the topic is even."""
+    desired, observed = Desired(DesiredCluster("c"), {"t": DesiredTopic("t")}), small_cluster(*lines, brokers=(1, 2, 4))
+    state = (desired, observed, topic_rules(desired, observed))
+    return is_surely_uneven(*state), are_leaders_surely_uneven(*state), are_topics_even(*state)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["t-0: 1,2", "t-1: 2,4", "t-2: 4,1"], (False, False, True)),
+        (["t-0: 1", "t-1: 1", "t-2: 2"], (True, False, False)),  # 4 is in the rack of 1
+        (["t-0: 2", "t-1: 2", "t-2: 1"], (False, False, False)),  # 2 is alone in its rack
+        (["t-0: 1,2", "t-1: 1,4", "t-2: 4,2", "t-3: 1,2"], (False, True, False)),
+        (["t-0: 3,2", "t-1: 1,2"], (False, False, False)),  # 3 is not there
+    ],
+)
+def test_what_is_even_is_told_without_a_solver(lines: list[str], expected: tuple[bool, bool, bool]) -> None:
+    assert evenness(*lines) == expected
+
+
+def test_elections_are_wanted_where_the_preferred_leader_is_in_sync_and_does_not_lead() -> None:
+    observed = small_cluster("t-0: 1,2 leader 2", "t-1: 1,2", "t-2: 1,2 leader 2 isr 2", "u-0: 1,2 leader 2")
+    desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t")})
+    assert list(elections_wanted(desired, observed)) == [TopicPartition("t", 0)]
+
+
 def test_bands_are_tried_from_the_tightest_on() -> None:
     def band(*counts: int) -> str | None:
         target = tightest_band([(count, 1) for count in counts])
@@ -211,6 +248,13 @@ def test_a_topic_that_breaks_the_rack_rule_is_of_another_class() -> None:
         "standard": Spread.STRICT, "unspread": None,
     }  # fmt: skip
     assert made.class_of == {"a": "standard", "b": "standard", "c": "unspread", "d": "unspread"}
+
+
+def test_a_class_without_end_and_one_of_several_configs_are_named_by_them_sorted_by_key() -> None:
+    usual = {"b": "1"}
+    forever, two = {**usual, "retention.ms": "-1"}, {**usual, "x": "2", "y": "1"}
+    made = {f"s{n}": usual for n in range(9)} | {f"f{n}": forever for n in range(4)} | {f"t{n}": two for n in range(3)}
+    assert list(classes(topics(**made))) == ["standard", "keep-forever", "x-2-y-1"]
 
 
 def test_topics_that_are_led_from_one_rack_are_of_a_class_of_that_name() -> None:

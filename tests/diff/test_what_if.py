@@ -1,6 +1,7 @@
 """What is supposed is made true in both states, and nothing else; what makes no sense is told, all of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
@@ -74,6 +75,11 @@ def test_nonsense_is_no_supposition(text: str) -> None:
         suppositions([text])
 
 
+def test_how_a_supposition_of_a_topic_is_written_is_told() -> None:
+    with pytest.raises(NotASupposition, match="'partitions=orders': write TOPIC:N, N being at least 1"):
+        suppositions(["partitions=orders"])
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -121,7 +127,11 @@ def test_a_drain_keeps_what_else_is_declared_of_the_broker() -> None:
 
 def test_a_new_broker_is_empty_with_the_disks_of_the_smallest_peer_of_its_rack() -> None:
     cluster = _cluster()
-    small = {**cluster.brokers, 6: cluster.brokers[6].__class__(6, "c", log_dirs=(LogDir("/small", 100, 3),))}
+    small = {
+        **cluster.brokers,
+        1: replace(cluster.brokers[1], log_dirs=(LogDir("/of another rack", 10, 3),)),
+        6: replace(cluster.brokers[6], log_dirs=(LogDir("/small", 100, 3),)),
+    }
     cluster = Cluster("c", small, cluster.topics)
     after = suppose(DECLARED, cluster, suppositions(["add=9@c"]))
     assert after.observed.brokers[9].log_dirs == (LogDir("/small", 100, 100),)

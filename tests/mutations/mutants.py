@@ -34,13 +34,13 @@ class Area:
 
 
 AREAS = {
-    "diff": Area(("diff/*.py",), ("diff",), judged=14),
+    "diff": Area(("diff/*.py",), ("diff",), judged=120),
     # From values to arrays and back; what is in between is shown optimal by the proof.
     "place": Area(
         ("planner/place.py",),
         ("planner",),
         without=("planner/test_determinism.py", "planner/loaded/test_loads_clusters.py"),
-        judged=14,
+        judged=80,
     ),
     "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=150),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.

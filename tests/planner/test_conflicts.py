@@ -160,7 +160,7 @@ def test_every_topic_in_conflict_is_named_once() -> None:
 def test_a_broker_declared_absent_must_be_empty() -> None:
     absent = {5: DesiredBroker(5, BrokerState.ABSENT, at=Location("cluster.yaml", 21))}
     text = _refusal([1, 5], _topic(), absent)
-    assert "broker 5 is declared absent" in text
+    assert "broker 5 is declared absent, but it holds 1 replicas: declare it draining first" in text
     assert "cluster.yaml:21" in text
 
 

@@ -81,4 +81,4 @@ def test_what_an_assignment_copies_is_in_the_proof_and_in_its_bound() -> None:
     proof = plan_placement(desired, observed, rules, compare(desired, observed, rules)).proof
     assert (proof.value, proof.lower_bound) == (200, 200)
     levels = {level.objective: (level.value, level.lower_bound) for level in proof.levels}
-    assert (levels["bytes"], levels["replicas"]) == ((200, 200), (2, 2))
+    assert (levels["bytes"], levels["replicas"], levels["leaders changed"]) == ((200, 200), (2, 2), (1, 1))

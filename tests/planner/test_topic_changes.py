@@ -1,0 +1,29 @@
+"""Topic changes in a placement: where new partitions stand, and what a deletion leaves on the brokers."""
+
+from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.planning import planned
+
+from reconciler.model.change import CreatePartitions, DeleteTopic
+from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, TopicPolicy
+from reconciler.model.topic_partition import TopicPartition
+
+
+def test_a_growth_assigns_new_partitions_alone_although_others_move_too() -> None:
+    draining = DesiredCluster("c", brokers={1: DesiredBroker(1, BrokerState.DRAINING)})
+    desired = Desired(draining, {"t": DesiredTopic("t", partitions=2, replication_factor=2)})
+    placed = planned(desired, small_cluster("t-0: 1,2 size 5"))
+    assert [move.topic_partition for move in placed.moves] == [TopicPartition("t", 0)]
+    (growth,) = placed.topic_changes
+    assert isinstance(growth, CreatePartitions)
+    assert list(growth.assignment) == [1]
+
+
+def test_what_a_deletion_takes_away_is_not_counted_afterwards() -> None:
+    cluster = DesiredCluster("c", topics=TopicPolicy(is_delete_allowed=True))
+    placed = planned(
+        Desired(cluster, {"old": DesiredTopic("old", is_absent=True)}),
+        small_cluster("old-0: 1,2 size 5", "t-0: 1,3 size 7"),
+    )
+    assert [type(change) for change in placed.topic_changes] == [DeleteTopic]
+    assert (placed.balance_before[1].replicas, placed.balance_before[1].bytes) == (2, 12)
+    assert (placed.balance_after[1].replicas, placed.balance_after[1].bytes) == (1, 7)
