@@ -11,6 +11,7 @@ from reconciler.apply.course import Course, Place, Position, cancelled, itinerar
 from reconciler.apply.moves import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
 from reconciler.model.cluster import Partition
 from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 
 COURSE = Course((ids("3,1,2"), ids("1,4,5"), ids("1,4,6")), (1, 2))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,9 +67,12 @@ def test_a_cancel_loses_the_order_as_kafka_does() -> None:
 def test_moves_of_successive_stages_chain() -> None:
     before = small_cluster("a-0: 1,2,3")
     stages = [ReassignStage(1, (move("a-0", "1,2,3", "1,2,4"),)), ReassignStage(3, (move("a-0", "1,2,4", "4,2,1"),))]
-    course = itinerary(plan_of(stages, before)).courses[stages[0].moves[0].topic_partition]
+    found, key = itinerary(plan_of(stages, before)), stages[0].moves[0].topic_partition
+    course = found.courses[key]
     assert course.lists == ((1, 2, 3), (1, 2, 4), (4, 2, 1))
     assert course.stages == (1, 3)
+    assert [found.passed_before(stage, key) for stage in range(1, 5)] == [0, 1, 1, 2]
+    assert found.passed_before(4, TopicPartition("another", 0)) == 0
 
 
 def at(index: int) -> Position:

@@ -33,7 +33,7 @@ from reconciler.apply.troubles import CRAWL, DEAD
 from reconciler.apply.waiting import ATTEMPTS, poll
 from reconciler.model.change import AlterConfigs, CreateTopic
 from reconciler.model.cluster import Cluster
-from reconciler.model.problem import Severity
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -98,6 +98,14 @@ def test_the_end_of_a_stage_takes_the_lists_off_and_finishes_it() -> None:
     done = small_cluster("a-0: 1,2,4")
     assert next_step(STAGE, seen(done), replace(RECORD, has_lists_on=True)) == TakeThrottleListsOff()
     assert next_step(STAGE, seen(done)) == FinishStage()
+
+
+def test_a_stage_of_which_a_move_was_left_alone_ends_and_fails_the_run() -> None:
+    left = RECORD.leaving_alone(A0, Problem("KR701", "a-0 is elsewhere"))
+    step = next_step(STAGE, seen(BEFORE), left)
+    assert isinstance(step, FailRun)
+    assert step.problem.code == "KR701"
+    assert step.problem.message.startswith("stage 1 ended with 1 of its moves not done:\na-0 is elsewhere")
 
 
 def test_a_replica_out_of_sync_keeps_a_stage_from_ending() -> None:
@@ -170,6 +178,7 @@ def test_a_replica_that_comes_no_closer_to_its_leader_is_no_progress() -> None:
     for now, sizes in zip(times, (behind, behind, {**behind, (A0, 4): 50}), strict=True):
         record = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, now)
         assert record.progressed_at == (times[0] if now < times[2] else now)
+        assert record.least_lag == {(A0, 4): 100 - sizes[A0, 4]}
 
 
 def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
@@ -261,6 +270,9 @@ def test_a_config_that_is_neither_as_it_was_nor_as_planned_is_told_and_not_chang
     assert isinstance(step, FailRun)
     expected = "topic a: expected retention.ms set to 2 or set to 1, found retention.ms not set;"
     assert step.problem.message.startswith(expected)
+    gone = next_step(TopicsStage(1, (0,)), Observed(), topic_changes=(alter,))
+    assert isinstance(gone, FailRun)
+    assert gone.problem.message.startswith("topic a: expected the topic, found no such topic;")
 
 
 def test_a_move_over_a_broker_that_came_back_waits_for_its_throttle() -> None:

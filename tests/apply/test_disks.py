@@ -9,8 +9,11 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
+from reconciler.apply.course import itinerary
+from reconciler.apply.disks import Disks
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
+from reconciler.apply.session import Session
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
@@ -112,6 +115,22 @@ def test_log_dirs_are_asked_for_now_and_then_not_in_each_turn() -> None:
     admin.fault = count
     result = run_plan(plan_for(before), admin, MemoryJournal())
     assert 2 <= calls.count("log_dirs") <= result.seconds / 15 + 2
+
+
+def test_bytes_are_asked_for_every_three_seconds_and_log_dirs_every_fifteen() -> None:
+    admin = admin_of(cluster())
+    plan = plan_for(admin.cluster)
+    (stage,) = plan.stages
+    assert isinstance(stage, ReassignStage)
+    admin.reassign({ORDERS_0: (1, 2, 4)})
+    session = Session(admin, MemoryJournal(), itinerary(plan))
+    disks, observed = Disks(session), session.look(["orders"])
+    looks = []
+    for _ in range(19):
+        looks.append(disks.added_to(observed, stage))
+        admin.clock.sleep(1)
+    assert [second for second, look in enumerate(looks) if look.replica_bytes] == [0, 3, 6, 9, 12, 15, 18]
+    assert [second for second, look in enumerate(looks) if look.log_dirs] == [0, 15]
 
 
 def test_a_throttle_that_producers_use_up_is_told_and_ends_at_the_time_out() -> None:
