@@ -67,6 +67,15 @@ def test_an_undeclared_topics_other_replicas_stay_in_order_where_one_has_to_leav
     assert _planned("7,9,5,2", None, draining=9)[:3] == (7, 5, 2)
 
 
+def test_a_replica_that_only_goes_is_a_move_although_the_rest_stays_as_it_is() -> None:
+    observed = small_cluster("t-0: 1,2,3 size 5", "u-0: 1 size 5", fenced=[3])
+    draining = DesiredCluster("c", brokers={3: DesiredBroker(3, BrokerState.DRAINING)})
+    desired = Desired(draining, {"t": _topic(2), "u": DesiredTopic("u")})
+    rules = topic_rules(desired, observed)
+    placed = plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    assert [(move.from_replicas, move.to_replicas) for move in placed.moves] == [((1, 2, 3), (1, 2))]
+
+
 def test_an_assignment_stands_as_it_is_written() -> None:
     topic = DesiredTopic("t", placement=Placement(assignment=((9, 2, 5),)))
     assert _planned("2,5,7", topic) == (9, 2, 5)

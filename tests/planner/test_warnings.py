@@ -41,6 +41,16 @@ def test_a_reassignment_in_flight_is_told() -> None:
     ]
 
 
+def test_several_reassignments_in_flight_are_one_warning() -> None:
+    observed = small_cluster("orders-0: 1,2,3 size 5", "orders-1: 1,2,3 size 5")
+    topic = observed.topics["orders"]
+    moving = tuple(replace(each, removing_replicas=(3,)) for each in topic.partitions)
+    observed = replace(observed, topics={"orders": replace(topic, partitions=moving)})
+    (told,) = [problem for problem in warnings(observed, DesiredTopic("orders"), Balance()) if problem.code == "KR802"]
+    assert told.message.startswith("2 partitions (orders-0 and others) are being reassigned now: ")
+    assert (told.severity, told.at) == (Severity.WARNING, None)
+
+
 def test_unknown_sizes_are_told() -> None:
     told = warnings(small_cluster("orders-0: 1,2,3"), DesiredTopic("orders"), Balance())
     assert [(problem.code, problem.severity) for problem in told] == [("KR801", Severity.WARNING)]
