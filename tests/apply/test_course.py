@@ -9,6 +9,7 @@ from helpers.plans.small_runs import ids, move, plan_of
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import Course, Place, Position, cancelled, itinerary, union
 from reconciler.apply.moves import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -73,6 +74,12 @@ def test_moves_of_successive_stages_chain() -> None:
     assert course.stages == (1, 3)
     assert [found.passed_before(stage, key) for stage in range(1, 5)] == [0, 1, 1, 2]
     assert found.passed_before(4, TopicPartition("another", 0)) == 0
+
+
+def test_how_many_partitions_a_plan_wants_of_a_topic_is_known_where_it_makes_or_grows_it() -> None:
+    changes = (CreateTopic("new", 4, 1), CreatePartitions("grown", 1, 3), AlterConfigs("other", {"x": "1"}))
+    found = itinerary(plan_of([], small_cluster("grown-0: 1", "other-0: 1"), topic_changes=changes))
+    assert [found.planned_partitions(name) for name in ("new", "grown", "other")] == [4, 3, 0]
 
 
 def at(index: int) -> Position:
