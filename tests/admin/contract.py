@@ -78,6 +78,9 @@ class AdminCluster(Protocol):
     def start(self, broker_id: int) -> None:
         """Start a killed broker; returns when it is alive."""
 
+    def catch_up(self, topics: Collection[str]) -> None:
+        """Wait until every broker shows the same of these topics: a read may ask any of them."""
+
 
 @dataclass
 class Bench:
@@ -179,11 +182,12 @@ class Bench:
         self.dead.remove(broker)
 
     def wait_until(self, is_true: Callable[[], bool], what: str) -> None:
-        """Let the cluster's time pass until it is so."""
+        """Let the cluster's time pass until it is so, whichever broker is asked."""
         deadline = self.admin.clock.now() + timedelta(seconds=HANG)
         while not is_true():
             assert self.admin.clock.now() < deadline, f"waited {HANG} s for {what}"
             self.admin.clock.sleep(0.1)
+        self.cluster.catch_up(self.names)
 
     def clean_up(self) -> None:
         """Start what was killed, delete what was made, remove the throttles."""

@@ -1,11 +1,13 @@
 """The contract, against real Kafka."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka.admin import ResourceType
 from admin.contract import AdminContract
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.admin.port import Admin
@@ -32,6 +34,12 @@ class RealCluster:
 
     def start(self, broker_id: int) -> None:
         self.brokers.start(broker_id)
+
+    def catch_up(self, topics: Collection[str]) -> None:
+        observer = Observer(self.brokers.bootstrap)
+        for topic in topics:
+            if observer.topic(topic):
+                observer.overrides(ResourceType.TOPIC, topic)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The contract, against the simulated cluster: the same tests that real Kafka passes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pytest
@@ -25,6 +26,9 @@ class SimulatedCluster:
 
     def start(self, broker_id: int) -> None:
         self.admin.return_broker(broker_id)
+
+    def catch_up(self, topics: Collection[str]) -> None:
+        """All of it is one image."""
 
 
 class TestTheSimulatedCluster(AdminContract):

@@ -3,12 +3,13 @@
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.controller import reassignments
 from helpers.brokers.observer import THROTTLES, Observer
 from helpers.program.command_line import Outcome, reconciler
 from helpers.waiting import HANG
@@ -118,14 +119,13 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
         """Return each partition's ordered replicas and leader."""
         return {number: (found.replicas, found.leader) for number, found in self.observer.topic(topic).items()}
 
-    def wait_in_flight(self, before: Mapping[str, Assignment]) -> None:
-        """Wait until a partition of each of these topics shows more replicas than it had."""
-        for topic, assignment in before.items():
-            self.kafka.wait_for(lambda t=topic, a=assignment: self._is_moving(t, a), f"{topic} to move")  # type: ignore[misc]
+    def wait_in_flight(self, running: "subprocess.Popen[str]", topics: Iterable[str]) -> None:
+        """Wait until the controller lists a reassignment of each of these topics; fail once the run has ended."""
+        self.kafka.wait_for(lambda: running.poll() is not None or set(topics) <= self._moving(), "all to move")
+        assert running.poll() is None, "the run ended before all its moves were seen: give them more data"
 
-    def _is_moving(self, topic: str, before: Assignment) -> bool:
-        found = self.observer.topic(topic)
-        return any(len(found[number].replicas) > len(before[number]) for number in before)
+    def _moving(self) -> set[str]:
+        return {name.rpartition("-")[0] for name in reassignments(self.kafka.bootstrap)}
 
 
 def kind_of(key: str) -> ResourceType:

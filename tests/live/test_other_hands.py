@@ -42,7 +42,7 @@ def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
 def told_when(folder: LiveFolder, others: Callable[[], None], *, expect: int) -> str:
     """Run the plan, let somebody else act once both topics move, and return all that the run said."""
     with folder.started("apply", "plan.json", "--yes") as applying:
-        folder.wait_in_flight(BEFORE)
+        folder.wait_in_flight(applying, TOPICS)
         others()
         out, err = applying.communicate(timeout=HANG)
     assert applying.returncode == expect, out + err

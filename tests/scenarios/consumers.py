@@ -48,6 +48,7 @@ class Consumers:
     strategy: str = "range"
     protocol: str = "classic"
     members: dict[str, _Member] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -97,8 +98,14 @@ class Consumers:
             is_whole = len(keys) == len(set(keys)) == partitions and all(now.values())
             return is_whole and looks >= STABLE_LOOKS
 
-        wait_for(is_stable, f"{partitions} partitions to be owned", pause=0.1, seen=lambda: seen)
+        wait_for(
+            is_stable, f"{partitions} partitions to be owned", pause=0.1, seen=lambda: (seen, self.errors),
+            meanwhile=self._fail_if_nobody_polls,
+        )  # fmt: skip
         return seen
+
+    def _fail_if_nobody_polls(self) -> None:
+        assert self._thread.is_alive(), f"nobody polls any more: {self.errors}"
 
     def _member(self, name: str) -> _Member:
         if self.protocol == "classic" and self.strategy == "sticky":
@@ -108,8 +115,12 @@ class Consumers:
     def _poll(self) -> None:
         while not self._has_ended.wait(0.01):
             with self._lock:
-                for member in self.members.values():
-                    member.poll()
+                for name, member in self.members.items():
+                    try:
+                        member.poll()
+                    except Exception as error:
+                        self.errors.append(f"{name}: {error!r}")
+                        raise
 
 
 class _LibrdkafkaMember:
@@ -137,21 +148,37 @@ class _LibrdkafkaMember:
 
 
 class _PythonMember:
+    """kafka-python's; it polls by itself, at length: 3.0 throws a join away that ends between two short polls."""
+
     def __init__(self, group: Consumers, name: str) -> None:
         self._consumer = KafkaConsumer(
             *group.topics, bootstrap_servers=group.bootstrap.split(","), group_id=group.group_id, client_id=name,
             partition_assignment_strategy=[StickyPartitionAssignor], enable_auto_commit=False,
             session_timeout_ms=10_000, heartbeat_interval_ms=500, auto_offset_reset="earliest",
         )  # fmt: skip
+        self._is_leaving = threading.Event()
+        self._errors: list[Exception] = []
+        self._thread = threading.Thread(target=self._poll, daemon=True)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        try:
+            while not self._is_leaving.is_set():
+                self._consumer.poll(timeout_ms=HANG * 1000)
+        except Exception as error:  # `poll` raises it where it is seen
+            self._errors.append(error)
 
     def poll(self) -> None:
-        self._consumer.poll(timeout_ms=10)
+        for error in self._errors:
+            raise error
 
     def owned(self) -> dict[str, tuple[int, ...]]:
         return _by_topic((each.topic, each.partition) for each in self._consumer.assignment())
 
     def close(self) -> None:
-        self._consumer.close(autocommit=False)
+        self._is_leaving.set()
+        self._consumer.close(autocommit=False)  # which ends the poll
+        self._thread.join(HANG)
 
 
 def _by_topic(keys: Any) -> dict[str, tuple[int, ...]]:  # noqa: ANN401 - both libraries are untyped

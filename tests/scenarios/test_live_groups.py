@@ -161,10 +161,7 @@ def at_rest(consumers: Consumers, shell: Shell) -> Owned:
     return owned
 
 
-# kafka-python's sticky members once never came to rest, for a reason not found yet: see them in the deep run.
-@pytest.mark.parametrize(
-    "assignor", [pytest.param(name, marks=[pytest.mark.deep] * (name == "sticky")) for name in ASSIGNORS]
-)
+@pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_what_is_described_is_owned_and_what_is_foretold_happens(
     joined: dict[str, Consumers], shell: Shell, assignor: str
 ) -> None:
