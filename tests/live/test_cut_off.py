@@ -28,7 +28,10 @@ def network() -> Iterator[PrivateNetwork]:
 @pytest.fixture
 def brokers(network: PrivateNetwork, kafka_version: str) -> Iterator[KafkaCluster]:
     """Five brokers in that network, which miss a silent one after six seconds."""
-    settings = SMOOTH | {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+    missed = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
+    # A broker that gives its controller up asks all of them again and again without a pause (a core for itself).
+    patient = {"controller.quorum.fetch.timeout.ms": "600000"}
+    settings = SMOOTH | missed | patient
     with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as started:
         yield started
 
