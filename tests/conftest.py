@@ -67,11 +67,12 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def kafka(kafka_version: str) -> Iterator["KafkaCluster"]:
-    """Six brokers in three racks for the whole session: leave them alive, and use topic names of your own."""
+def kafka(kafka_version: str, at_unit_end: Callable[[Callable[[], None]], None]) -> Iterator["KafkaCluster"]:
+    """Six brokers in three racks for the whole unit: leave them alive, and use topic names of your own."""
     from helpers.brokers.cluster import KafkaCluster
 
     with KafkaCluster(version=kafka_version) as cluster:
+        at_unit_end(cluster.close)
         yield cluster
 
 

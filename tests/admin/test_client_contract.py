@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pytest
-from confluent_kafka.admin import ResourceType
 from admin.contract import AdminContract
+from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 

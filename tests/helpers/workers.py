@@ -5,6 +5,8 @@ time: those of `tests/live`, which kill and freeze them, and the others. Each go
 to another, and what only computes fills the rest. `-n 0` runs everything in one process.
 """
 
+from collections.abc import Callable, Generator
+
 import pytest
 
 WORKERS, QUICK_WORKERS = 3, 2
@@ -17,6 +19,7 @@ SHARED = (FAULTS, "kafka", "spark", "installed")
 """Fixtures that are dear: all tests of one go to one process."""
 # A unit of work is begun in this order; whatever has no place here follows, file by file.
 FIRST = (FAULTS, "kafka", "spark", "installed", "java", "simulation", "long")
+_ENDS = pytest.StashKey[list[Callable[[], None]]]()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -35,6 +38,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(_unit(item)))
     items.sort(key=_rank)
+
+
+@pytest.fixture(scope="session")
+def at_unit_end(pytestconfig: pytest.Config) -> Callable[[Callable[[], None]], None]:
+    """Return what calls a function after the last test of the unit that runs now: brokers at rest are not free."""
+    return pytestconfig.stash.setdefault(_ENDS, []).append
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """End what a unit shared once its last test is torn down."""
+    yield
+    if nextitem is not None and nextitem.get_closest_marker("xdist_group") != item.get_closest_marker("xdist_group"):
+        ends = item.config.stash.get(_ENDS, [])
+        while ends:
+            ends.pop()()
 
 
 def _unit(item: pytest.Item) -> str:

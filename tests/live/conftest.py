@@ -1,6 +1,6 @@
 """What the live tests share: one count over all of them, and brokers on which a throttle holds from the start."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,13 @@ def tally(figures: "Tell") -> "Tally":
 
 
 @pytest.fixture(scope="session")
-def steady(kafka_version: str) -> Iterator["KafkaCluster"]:
+def steady(kafka_version: str, at_unit_end: Callable[[Callable[[], None]], None]) -> Iterator["KafkaCluster"]:
     """Six brokers in three racks, shared: remove your topics; who kills or freezes a broker takes `mended`."""
     from helpers.brokers.cluster import KafkaCluster
     from helpers.brokers.run import SMOOTH
 
     with KafkaCluster(version=kafka_version, settings=SMOOTH) as cluster:
+        at_unit_end(cluster.close)
         yield cluster
 
 

@@ -165,7 +165,7 @@ class _PythonMember:
         try:
             while not self._is_leaving.is_set():
                 self._consumer.poll(timeout_ms=HANG * 1000)
-        except Exception as error:  # `poll` raises it where it is seen
+        except Exception as error:  # noqa: BLE001 - `poll` raises it where it is seen
             self._errors.append(error)
 
     def poll(self) -> None:

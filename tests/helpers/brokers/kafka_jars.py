@@ -60,7 +60,8 @@ def tools_jar(version: str) -> Path:
                 raise KafkaMissingError(
                     "Fetching Kafka's tools needs PySpark (`pip install 'kafka-reconciler[test]'`)."
                 )
-            _fetch_with_ivy(ivy, ("org.apache.kafka", "kafka-tools", version), fetched, Path(workspace))
+            tools = ("org.apache.kafka", "kafka-tools", version)
+            _fetch_with_ivy(ivy, tools, fetched, Path(workspace), "-notransitive")  # the rest is in `jars`
             (fetched / name).replace(target)
     return target
 
@@ -124,10 +125,13 @@ def _ivy_jar() -> Path | None:
     return next(iter(sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))), None)
 
 
-def _fetch_with_ivy(ivy: Path, module: tuple[str, str, str], into: Path, workspace: Path) -> None:
+def _fetch_with_ivy(ivy: Path, module: tuple[str, str, str], into: Path, workspace: Path, *options: str) -> None:
     # No `-types jar`: it would drop the jars that are packed as OSGi bundles.
     command = [java(), "-jar", str(ivy), "-cache", str(workspace / "ivy"), "-dependency", *module, "-confs", "default"]
-    _run([*command, "-retrieve", f"{into}/[artifact]-[revision].[ext]"], f"fetching {':'.join(module)} with Ivy")
+    _run(
+        [*command, *options, "-retrieve", f"{into}/[artifact]-[revision].[ext]"],
+        f"fetching {':'.join(module)} with Ivy",
+    )
 
 
 def _fetch_with_maven(version: str, into: Path, workspace: Path) -> None:
