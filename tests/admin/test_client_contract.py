@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 from admin.contract import AdminContract
-from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 
@@ -36,10 +35,7 @@ class RealCluster:
         self.brokers.start(broker_id)
 
     def catch_up(self, topics: Collection[str]) -> None:
-        observer = Observer(self.brokers.bootstrap)
-        for topic in topics:
-            if observer.topic(topic):
-                observer.overrides(ResourceType.TOPIC, topic)
+        Observer(self.brokers.bootstrap).catch_up(topics)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,13 @@
 """The contract of groups, against real Kafka; and what only real groups show: KIP-848, rights, foreign protocols."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from admin.groups_contract import GroupsContract
 from confluent_kafka import Consumer
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
 from helpers.waiting import wait_for
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -33,6 +34,9 @@ class RealGroups:
 
     def start(self, broker_id: int) -> None:
         self.brokers.start(broker_id)
+
+    def catch_up(self, topics: Collection[str]) -> None:
+        Observer(self.brokers.bootstrap).catch_up(topics)
 
     def join(self, group_id: str, topic: str) -> None:
         options = {"bootstrap.servers": self.brokers.bootstrap, "group.id": group_id, "enable.auto.commit": False}

@@ -1,5 +1,6 @@
 """The contract of groups, against the simulated cluster: the same tests that real Kafka passes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import pytest
@@ -28,6 +29,9 @@ class SimulatedGroups:
 
     def start(self, broker_id: int) -> None:
         self.admin.return_broker(broker_id)
+
+    def catch_up(self, topics: Collection[str]) -> None:
+        """All of it is one image."""
 
     def join(self, group_id: str, topic: str) -> None:
         numbers = tuple(partition.partition for partition in self.admin.cluster.topics[topic].partitions)

@@ -106,11 +106,6 @@ class Shell:
         """Return the name of each member id."""
         return {str(member["memberId"]): str(member["clientId"]) for member in self.group(group_id)["members"]}
 
-    def owned(self, group_id: str) -> Owned:
-        """Return what `describe` says that each consumer owns."""
-        found = {str(member["clientId"]): member["assignment"] for member in self.group(group_id)["members"]}
-        return {name: with_tuples(found[name]) for name in sorted(found)}
-
     def foretold(self, group_id: str, leaving: str, assignor: str) -> tuple[Owned, list[str]]:
         """Return who `simulate` says will own what once one has left, and what it doubts of that."""
         arguments = ("--group", group_id, "--remove-member", leaving, "--assignor", assignor, "-o", "json")
@@ -131,6 +126,12 @@ class Shell:
 @pytest.fixture
 def shell(kafka: KafkaCluster, tmp_path: Path) -> Shell:
     return Shell(tmp_path, kafka.bootstrap)
+
+
+def owned_in(group: Mapping[str, Any]) -> Owned:
+    """Return what `describe` says that each consumer owns."""
+    found = {str(member["clientId"]): member["assignment"] for member in group["members"]}
+    return {name: with_tuples(found[name]) for name in sorted(found)}
 
 
 def with_tuples(topics: object) -> dict[str, tuple[int, ...]]:
@@ -154,8 +155,8 @@ def at_rest(consumers: Consumers, shell: Shell) -> Owned:
         # Between the rebalances of a cooperative group all is owned, and some of it about to change hands.
         nonlocal owned
         owned = consumers.wait_until_all_is_owned(COUNT)
-        is_described = shell.owned(consumers.group_id) == owned
-        return is_described and str(shell.group(consumers.group_id)["state"]) == "Stable"
+        described = shell.group(consumers.group_id)
+        return owned_in(described) == owned and described["state"] == "Stable"
 
     wait_for(is_at_rest, "the group to be described as it is owned", seen=lambda: owned)
     return owned

@@ -6,7 +6,7 @@ alive. So what is asked of a topic is asked of every broker, and again until all
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
@@ -41,6 +41,12 @@ class Observer:
     def topic(self, name: str) -> dict[int, PartitionState]:
         """Return the partitions of a topic as every broker that runs shows them; empty where it does not exist."""
         return asked_again(lambda: agreed(self._topic_by_broker(name), name), Behind, pause=0.1)
+
+    def catch_up(self, topics: Iterable[str]) -> None:
+        """Wait until every broker shows the same of these topics: whoever reads them next may ask any broker."""
+        for name in topics:
+            if self.topic(name):
+                self.overrides(ResourceType.TOPIC, name)
 
     def _topic_by_broker(self, name: str) -> dict[str, dict[int, PartitionState]]:
         found = {}
