@@ -144,6 +144,7 @@ def test_a_dry_run_lists_the_steps_and_changes_nothing(reconciler: Program, plan
     assert not Path("runs").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planned")
 def test_a_run_leaves_its_journal_and_status_finds_it(reconciler: Program) -> None:
     assert "no run is known here" in reconciler("status").out
@@ -159,6 +160,7 @@ def test_a_run_leaves_its_journal_and_status_finds_it(reconciler: Program) -> No
     assert cancelled.out.startswith("Cancelled")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planned")
 def test_no_time_left_stops_early_with_5(reconciler: Program) -> None:
     ended = reconciler("apply", "plan.json", "--yes", "--max-duration", "0s")

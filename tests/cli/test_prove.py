@@ -59,6 +59,7 @@ def test_the_verdict_is_json_too(planned: Program) -> None:
     assert all(level["value"] == level["lowerBound"] for level in found["levels"])
 
 
+@pytest.mark.long
 def test_nothing_to_copy_is_proved_as_well(planned: Program) -> None:
     planned("apply", "plan.json", "--yes")
     assert planned("plan", "--out", "empty.json").code == 0
