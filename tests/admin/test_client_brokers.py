@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.observer import Observer
 from helpers.waiting import HANG, wait_for
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
@@ -278,13 +279,16 @@ def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
     wait_for(has_joined, "the group to take a member", pause=0.2)
 
 
-def test_the_cluster_is_observed_with_few_requests(admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cluster_is_observed_with_few_requests(
+    three: KafkaCluster, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [f"many-{number:03}" for number in range(120)]
     changes = [CreateTopic(name, 2, 2, {"retention.ms": "1000000"}, {0: (1, 2), 1: (2, 3)}) for name in names]
     assert set(admin.create_topics(changes).values()) == {Answer()}
     leaders = {TopicPartition(name, number): leader for name in names for number, leader in ((0, 1), (1, 2))}
     wait_for(lambda: len(observe.end_offsets(admin.wire, leaders)) == len(leaders), "every leader to answer")
     wait_for(lambda: len(admin.topics(names)) == len(names), "the topics")
+    Observer(three.bootstrap).catch_up(names[-1:])  # one request made them all
     sent: list[object] = []
     exchange = Wire._exchange
 

@@ -54,9 +54,12 @@ def test_random_targets_and_cancels_lead_real_and_simulated_controllers_through_
 @contextmanager
 def with_topic(kafka: "KafkaCluster", topic: str, placed: Mapping[int, Sequence[int]]) -> Iterator[Admin]:
     """Create a topic whose new replicas get no bytes, until the throttle is lifted."""
+    from confluent_kafka.admin import ResourceType
+    from helpers.brokers.observer import Observer
+
     from reconciler.admin.client import connect
 
-    admin = connect(kafka.properties)
+    admin, observer = connect(kafka.properties), Observer(kafka.bootstrap)
     try:
         change = CreateTopic(topic, PARTITIONS, 3, assignment={number: tuple(placed[number]) for number in placed})
         assert admin.create_topics([change])[topic].is_ok
@@ -65,6 +68,8 @@ def with_topic(kafka: "KafkaCluster", topic: str, placed: Mapping[int, Sequence[
             kafka.produce(topic, number, size=PARTITION_BYTES)
         kafka.wait_for(lambda: isrs(admin, topic) == {n: sorted(placed[n]) for n in placed}, "all to be in sync")
         throttle(admin, topic, 0)
+        kafka.wait_for(lambda: set(observer.overrides(ResourceType.TOPIC, topic)) == set(TOPIC_THROTTLES), "throttles")
+        observer.catch_up([topic])
         yield admin
     finally:
         throttle(admin, topic, None)
