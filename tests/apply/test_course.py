@@ -4,14 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.plans.small_runs import ids, move, plan_of
+from helpers.plans.small_runs import election, ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.course import Course, Place, Position, cancelled, itinerary, union
 from reconciler.apply.moves import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
+from reconciler.apply.withdraw import leader_before
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 
 COURSE = Course((ids("3,1,2"), ids("1,4,5"), ids("1,4,6")), (1, 2))
@@ -74,6 +75,13 @@ def test_moves_of_successive_stages_chain() -> None:
     assert course.stages == (1, 3)
     assert [found.passed_before(stage, key) for stage in range(1, 5)] == [0, 1, 1, 2]
     assert found.passed_before(4, TopicPartition("another", 0)) == 0
+
+
+def test_the_leader_before_a_move_is_the_last_one_elected_else_the_first() -> None:
+    first, last = move("a-0", "1,2,3", "2,1,3"), move("a-0", "2,1,3", "4,1,3")
+    stages: list[Stage] = [ReassignStage(1, (first,)), ElectStage(2, (election("a-0", 2),)), ReassignStage(3, (last,))]
+    found = itinerary(plan_of(stages, small_cluster("a-0: 1,2,3 leader 3")))
+    assert (leader_before(found, first), leader_before(found, last)) == (3, 2)
 
 
 def test_how_many_partitions_a_plan_wants_of_a_topic_is_known_where_it_makes_or_grows_it() -> None:

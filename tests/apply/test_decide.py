@@ -9,6 +9,7 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, move, plan_of
 
 from reconciler.admin.port import Reassignment
+from reconciler.apply.bad_disks import BadDisk
 from reconciler.apply.course import itinerary
 from reconciler.apply.decide import decide
 from reconciler.apply.moves import History, MoveState
@@ -29,7 +30,7 @@ from reconciler.apply.steps import (
     Warn,
     WithdrawMoves,
 )
-from reconciler.apply.troubles import CRAWL, DEAD
+from reconciler.apply.troubles import CRAWL, DEAD, FAILED
 from reconciler.apply.waiting import ATTEMPTS, poll
 from reconciler.model.change import AlterConfigs, CreateTopic
 from reconciler.model.cluster import Cluster
@@ -191,6 +192,20 @@ def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
     assert step.problem.message.startswith("a-0 came no closer to the end in 300 s although data arrives: ")
     told = replace(record, warned=frozenset({step.key}))
     assert isinstance(decide(course, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
+
+
+def test_moves_that_will_not_fit_on_a_disk_are_withdrawn_whether_or_not_all_of_them_tell_their_size() -> None:
+    moves = (MOVE, move("a-1", "1,2,3", "1,2,4"))
+    course = itinerary(plan_of([ReassignStage(1, moves)], BEFORE))
+    full = {4: BadDisk(NOW, "/d1", is_offline=False, usable_bytes=50)}
+    flying = {one.topic_partition: History(MoveState.IN_FLIGHT) for one in moves}
+    record = replace(RECORD, histories=flying, bad_disks=full, least_lag={(A0, 4): 51})
+    observed = seen(small_cluster("a-0: 1,2,3", "a-1: 1,2,3"))
+    step = decide(course, observed, record, NOW + FAILED)
+    assert isinstance(step, WithdrawMoves)
+    assert (step.moves, {problem.code for problem in step.problems}) == (moves, {"KR716"})
+    fits = replace(record, least_lag={(A0, 4): 50})
+    assert not isinstance(decide(course, observed, fits, NOW + FAILED), WithdrawMoves)
 
 
 def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:

@@ -542,6 +542,7 @@ def test_a_leader_that_cannot_be_elected_fails_the_run() -> None:
     error = failed(plan, admin)
     assert error.code == "KR706"
     assert "broker 1 does not lead a-0" in str(error)
+    assert "it leads nothing until it is in sync; see to that broker" in str(error)
 
 
 def test_elections_are_asked_for_in_batches() -> None:

@@ -40,7 +40,7 @@ AREAS = {
         ("planner/place.py",),
         ("planner",),
         without=("planner/test_determinism.py", "planner/loaded/test_loads_clusters.py"),
-        judged=200,
+        judged=463,
     ),
     "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=150),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.

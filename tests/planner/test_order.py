@@ -5,6 +5,7 @@ What is written out as an assignment stands as it is written.
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.planning import planned
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
@@ -80,6 +81,21 @@ def test_an_assignment_stands_as_it_is_written() -> None:
     topic = DesiredTopic("t", placement=Placement(assignment=((9, 2, 5),)))
     assert _planned("2,5,7", topic) == (9, 2, 5)
     assert _planned("2,5,9", topic) == (9, 2, 5)
+    assert _planned("9,5,2", topic) == (9, 2, 5)
+
+
+def _levels(topic: DesiredTopic, *lines: str) -> dict[str, tuple[int, int]]:
+    """Return the value and the bound of each level of the proof."""
+    proof = planned(Desired(DesiredCluster("c"), {topic.name: topic}), small_cluster(*lines)).proof
+    return {level.objective: (level.value, level.lower_bound) for level in proof.levels}
+
+
+def test_an_assignment_counts_in_the_proof_by_what_it_copies_as_far_as_that_is_known() -> None:
+    placement = Placement(assignment=((1, 2, 3),))
+    unknown = _levels(DesiredTopic("t", placement=placement), "t-0: 2,5,6")
+    assert (unknown["replicas"], unknown["bytes"]) == ((2, 2), (0, 0))
+    new = _levels(DesiredTopic("t", partitions=1, replication_factor=3, placement=placement), "u-0: 1 size 5")
+    assert (new["replicas"], new["bytes"]) == ((0, 0), (0, 0))
 
 
 def test_what_an_assignment_copies_is_in_the_proof_and_in_its_bound() -> None:

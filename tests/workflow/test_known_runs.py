@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.plans.small_runs import admin_of, cluster, move, plan_of
 
+from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
@@ -15,7 +16,7 @@ from reconciler.apply.known import known_run
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import with_id
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage
@@ -91,6 +92,16 @@ def test_what_is_known_of_a_run_is_what_taking_it_off_changes(tmp_path: Path) ->
         after = keys(admin.cluster)
         assert known.is_open
         assert known.throttles == {key: after.get(key) for key in before if after.get(key) != before[key]}
+
+
+def test_a_rate_that_somebody_has_set_since_is_not_known_as_the_runs(tmp_path: Path) -> None:
+    admin = admin_of(cluster())
+    kept, _ = two_crashes(admin, tmp_path)
+    admin.alter_broker_configs(4, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "7")])
+    brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
+    known = known_run(kept.plan, kept.journal.events, brokers, {})
+    assert (4, LEADER_THROTTLED_RATE) not in known.throttles
+    assert (4, FOLLOWER_THROTTLED_RATE) in known.throttles
 
 
 def keys(found: Cluster) -> dict[tuple[int | str, str], str]:

@@ -1,4 +1,4 @@
-"""Topic changes in a placement: where new partitions stand, and what a deletion leaves on the brokers."""
+"""What a placement holds beside the order of replicas: bytes, new partitions, what a deletion leaves."""
 
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.planning import planned
@@ -16,6 +16,19 @@ def test_a_growth_assigns_new_partitions_alone_although_others_move_too() -> Non
     (growth,) = placed.topic_changes
     assert isinstance(growth, CreatePartitions)
     assert list(growth.assignment) == [1]
+
+
+def test_the_bytes_of_a_move_are_known_where_its_size_is() -> None:
+    draining = DesiredCluster("c", brokers={1: DesiredBroker(1, BrokerState.DRAINING)})
+    moves = planned(Desired(draining, {"t": DesiredTopic("t")}), small_cluster("t-0: 1", "t-1: 1 size 5")).moves
+    assert [(move.bytes, move.is_size_known) for move in moves] == [(0, False), (5, True)]
+
+
+def test_with_only_some_topics_the_others_stay_where_they_are() -> None:
+    draining = DesiredCluster("c", brokers={1: DesiredBroker(1, BrokerState.DRAINING)})
+    desired = Desired(draining, {name: DesiredTopic(name) for name in "tu"})
+    observed = small_cluster("t-0: 1,2 size 5", "u-0: 1,2 size 5")
+    assert [move.topic_partition.topic for move in planned(desired, observed, only={"u"}).moves] == ["u"]
 
 
 def test_what_a_deletion_takes_away_is_not_counted_afterwards() -> None:
