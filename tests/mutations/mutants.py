@@ -42,7 +42,7 @@ AREAS = {
         without=("planner/test_determinism.py", "planner/loaded/test_loads_clusters.py"),
         judged=463,
     ),
-    "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=150),
+    "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=300),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.
     "apply": Area(
         (

@@ -140,6 +140,13 @@ def test_a_draining_leader_with_a_dead_follower_hands_over_with_the_repair() -> 
     assert found[0].urgency == Urgency.REPAIR + 2
 
 
+def test_a_leader_hands_over_without_a_copy_where_enough_replicas_stay() -> None:
+    observed = cluster("1a 2b 3c! 4a 5c 6b", "t-0: 1,2,3,5 isr 1,2,5")
+    found = steps(observed, move("t-0: 1,2,3,5 -> 4,6,5"), states={1: BrokerState.DRAINING})
+    assert [step.added for step in found] == [(), (4,), (6,)]
+    assert targets(found)[0] == (5, 1, 2)
+
+
 def test_an_heir_that_appears_on_the_way_takes_over_before_the_data_goes() -> None:
     observed = cluster("1a 2b! 3c! 4a 5b 6c", "t-0: 1,2,3 isr 1")
     found = steps(observed, move("t-0: 1,2,3 -> 4,5,6"), states={1: BrokerState.DRAINING})

@@ -5,6 +5,7 @@ from staging.cases import cluster, key, move
 from reconciler.model.desired import MovePolicy
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.move import Reason
+from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ReassignStage
 from reconciler.staging.intake import throttle_violations, throttle_warnings
 
@@ -14,7 +15,8 @@ MOVES = (
     move("t-1: 2,1 -> 2,4", Reason.BALANCE, size=50),
     move("t-2: 3,2 -> 2,3", Reason.LEADERS),
 )
-POLICY = MovePolicy(throttle_bytes_per_second=100)
+LINE = Location("cluster.yaml", 5)
+POLICY = MovePolicy(throttle_bytes_per_second=100, at={"throttle": LINE})
 
 
 def stage(throttle: int | None = 100) -> ReassignStage:
@@ -27,7 +29,7 @@ def loads(*bytes_in: int | None) -> Loads:
 
 def test_a_broker_that_must_take_in_as_much_as_the_throttle_allows_is_a_violation() -> None:
     (found,) = throttle_violations([stage()], OBSERVED, POLICY, loads(60, 40, 0))
-    assert found.code == "KR414"
+    assert (found.code, found.at) == ("KR414", LINE)
     assert "stage 1 would never end" in found.message
     assert "broker 4 has to take in" in found.message
     assert "(100 bytes a second)" in found.message
@@ -47,5 +49,6 @@ def test_a_source_that_must_send_to_several_new_replicas_counts_each() -> None:
 def test_rates_that_are_not_measured_are_told() -> None:
     (found,) = throttle_warnings([stage()], POLICY, loads(60))
     assert (found.code, "1 of 2 partitions to copy is not measured (t-1)" in found.message) == ("KR828", True)
+    assert (found.at, found.severity) == (LINE, Severity.WARNING)
     assert throttle_warnings([stage()], POLICY, loads(60, 1)) == ()
     assert throttle_warnings([stage(None)], POLICY, loads()) == ()

@@ -149,10 +149,17 @@ def test_an_offline_dir_and_a_cordoned_one_get_nothing() -> None:
     assert staged(cluster, move("t-1: 1 -> 2", size=20)).foretold_log_dirs == {key("t-1"): {2: "/b"}}
 
 
+def test_a_replica_in_an_offline_dir_leaves_none_of_the_others() -> None:
+    cluster = observed((2, "/b", 10), (2, "/a", 5), dirs={"/a": (100, 5), "/b": (0, None), "/c": (100, 0)})
+    found = staged(cluster, move("t-0: 2 -> 1", size=10))
+    assert found.log_dirs == {2: (LogDirUse("/a", 5, 100), LogDirUse("/c", 0, 100))}
+
+
 def test_unknown_log_dirs_are_told_and_the_broker_is_checked_as_a_whole() -> None:
     cluster = observed((2, None, 40), (1, "/d", 20), dirs={"/a": (100, 40), "/b": (100, 0)})
     found = staged(cluster, move("t-1: 1 -> 2", size=20))
     assert (found.log_dirs, codes(found)) == ({}, ["KR826"])
+    assert found.warnings[0].at == HALF.at["diskUse"]
     full = staged(cluster, move("t-1: 1 -> 2", size=61))
     assert codes(full) == ["KR413", "KR826"]
     assert "broker 2 would hold 101 B of 200 B at the worst moment" in full.violations[0].message

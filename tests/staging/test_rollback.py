@@ -20,7 +20,7 @@ from reconciler.model.change import AlterConfigs
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
@@ -299,7 +299,7 @@ def test_what_somebody_else_moved_is_left_alone_and_named() -> None:
     admin.clock.sleep(600)
     admin.reassign({TopicPartition("clicks", 0): (1, 2, 5)})
     found = back(plan, admin)
-    assert {problem.code for problem in found.left} == {"KR854"}
+    assert {(problem.code, problem.severity) for problem in found.left} == {("KR854", Severity.WARNING)}
     assert [problem.message.split(":")[0] for problem in found.left] == [
         "clicks-0 is being reassigned to [1, 2, 5], and not by this plan",
         "orders-0 is on [6, 2, 4], where this plan never put it",

@@ -193,3 +193,14 @@ def test_steps_of_a_safe_order_share_a_stage_up_to_the_limit_of_a_broker() -> No
     policy = MovePolicy(per_broker=3)
     loads = safe_order.loads_in_order(steps, [None] * 4, range(4), policy, DiskUse(observed, steps, None))
     assert [(load.placed, load.longest) for load in loads] == [([0, 1, 2], 15), ([3], 5)]
+
+
+@pytest.mark.parametrize(("most", "order"), [(2, (0, 1)), (1, None)])
+def test_a_search_asks_as_often_as_it_may_and_no_more(
+    most: int, order: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(safe_order, "MOST_ASKED", most)
+    moves = [move("t-0: 1 -> 2", size=5), move("t-1: 1 -> 2", size=5)]
+    steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE, rest=5) for one in moves]
+    disk = DiskUse(cluster("1a 2a", "t-0: 1 size 5", "t-1: 1 size 5"), steps, None)
+    assert safe_order.safe_order(steps, [None, None], [0, 1], disk) == order

@@ -7,13 +7,17 @@ import pytest
 from staging.cases import cluster, desired, key, move, rules_of, run
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import BrokerState, Limits, MovePolicy
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.staging.bound import busiest_broker_seconds, lower_bound_seconds
+from reconciler.staging.problems import some
+from reconciler.staging.replay import served_moves
 from reconciler.staging.stages import Staging, stage_moves
+from reconciler.staging.step import Step, Urgency
+from reconciler.staging.work import Weights, Work
 
 BROKERS = "1a 2b 3c 4a 5b 6c"
 FAST = MovePolicy(throttle_bytes_per_second=1)
@@ -138,6 +142,13 @@ def test_leaderships_leave_a_broker_in_maintenance_before_anything_is_copied() -
     assert outline(found.stages) == ["move t-0", "elect t-0=2", "move t-1 t-2"]
 
 
+def test_leaderships_leave_a_broker_first_although_a_partition_that_was_repaired_still_moves() -> None:
+    observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 2,3 size 5")
+    moves = [move("t-0: 1,2 -> 2,1", Reason.LEADERS), move("t-1: 2,3 -> 2,4", Reason.DEAD_BROKER, size=5)]
+    found = staged(observed, moves, states={1: BrokerState.MAINTENANCE})
+    assert outline(found.stages) == ["move t-0", "elect t-0=2", "move t-1"]
+
+
 def test_reorders_ride_along_with_data() -> None:
     observed = cluster(BROKERS, "t-0: 1,2 size 5", "t-1: 1,3 size 5")
     moves = [move("t-0: 1,2 -> 1,5", size=5), move("t-1: 1,3 -> 3,1", Reason.LEADERS)]
@@ -152,6 +163,10 @@ def test_elections_that_are_due_come_before_moves_in_batches_over_the_brokers() 
     found = staged(cluster(BROKERS, *lines), moves, elections=elections, policy=policy)
     assert outline(found.stages) == ["elect t-0=1 t-3=2", "elect t-1=1 t-4=2", "elect t-2=1", "move t-0"]
     assert [problem.code for problem in found.warnings] == ["KR814"]
+    switched_off = {1: Broker(1, configs={"auto.leader.rebalance.enable": "false"})}
+    observed = cluster(BROKERS, *lines)
+    observed = replace(observed, brokers={**observed.brokers, **switched_off})
+    assert staged(observed, moves, elections=elections, policy=policy).warnings == ()
 
 
 def test_an_election_that_a_move_undoes_is_left_out() -> None:
@@ -338,9 +353,10 @@ def test_limits_on_partitions_and_bytes_name_value_limit_and_line() -> None:
 
 
 def test_copies_without_a_throttle_are_told_and_estimated_at_a_stated_rate() -> None:
+    line = Location("cluster.yaml", 6)
     observed = cluster(BROKERS, "t-0: 1,2 size 1048576000")
-    found = staged(observed, [move("t-0: 1,2 -> 1,5", size=1048576000)], policy=MovePolicy())
-    assert [problem.code for problem in found.warnings] == ["KR811"]
+    found = staged(observed, [move("t-0: 1,2 -> 1,5", size=1048576000)], policy=MovePolicy(at={"throttle": line}))
+    assert [(problem.code, problem.at) for problem in found.warnings] == [("KR811", line)]
     assert "100.0 MiB/s" in found.warnings[0].message
     assert isinstance(found.stages[0], ReassignStage)
     assert found.stages[0].estimated_seconds == 10
@@ -388,6 +404,23 @@ def test_two_large_moves_to_one_broker_make_two_stages_long_whatever_the_limits_
     near = [replace(one, to_replicas=(1 + n, 10 + n)) for n, one in enumerate(moves)]
     stages = staged(observed, near, policy=policy).stages
     assert lower_bound_seconds(stages, observed, policy) == 90 + 50 + 50
+
+
+def test_what_leaves_a_broker_weighs_as_much_as_what_comes() -> None:
+    moves = [move("t-0: 1 -> 2", size=10), move("t-1: 1 -> 3", size=10)]
+    both = [Step(one, one.added, one.removed, 10, 4 + n, Urgency.BALANCE, 10) for n, one in enumerate(moves)]
+    assert Weights(Work(both)).of(both[0]) == 20
+
+
+def test_a_partition_that_is_not_observed_is_served_by_nobody() -> None:
+    stage = ReassignStage(1, (move("gone-0: 1 -> 2"),))
+    assert list(served_moves([stage], cluster(BROKERS))) == [(stage.moves[0], None)]
+
+
+def test_of_many_names_the_first_ten_are_shown() -> None:
+    names = [str(number) for number in range(12)]
+    assert some(names[:10]) == ", ".join(names[:10])
+    assert some(names) == f"{', '.join(names[:10])}, and 2 more"
 
 
 def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:
