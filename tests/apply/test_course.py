@@ -54,7 +54,7 @@ def test_a_partition_in_flight_is_where_the_controller_says(
 ) -> None:
     listed = Reassignment(ids(union_), ids(adding), ids(removing))
     position = COURSE.position(resting("3,1,2"), listed)
-    assert (position.place, position.index) == (place, index)
+    assert (position.place, position.index, position.found) == (place, index, listed.target_replicas)
 
 
 def test_a_partition_that_does_not_exist_is_missing() -> None:

@@ -21,6 +21,7 @@ from reconciler.apply.steps import (
     ElectLeaders,
     FailRun,
     FinishStage,
+    GrowTopics,
     LeaveAlone,
     PutThrottles,
     Step,
@@ -32,7 +33,7 @@ from reconciler.apply.steps import (
 )
 from reconciler.apply.troubles import CRAWL, DEAD, FAILED
 from reconciler.apply.waiting import ATTEMPTS, poll
-from reconciler.model.change import AlterConfigs, CreateTopic
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -182,6 +183,28 @@ def test_a_replica_that_comes_no_closer_to_its_leader_is_no_progress() -> None:
         assert record.least_lag == {(A0, 4): 100 - sizes[A0, 4]}
 
 
+def test_a_replica_that_comes_closer_by_no_more_than_chance_is_no_progress() -> None:
+    course = itinerary(plan_of([STAGE], BEFORE))
+    flying = {A0: History(MoveState.IN_FLIGHT, is_seen_in_flight=True)}
+    record = replace(RECORD, histories=flying, least_lag={(A0, 4): 10**6}, synced_replicas=2)
+    later = NOW + timedelta(seconds=60)
+
+    def progressed_at(lag: int) -> datetime:
+        sizes = {(A0, 1): 2 * 10**6, (A0, 4): 2 * 10**6 - lag}
+        return note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, later).progressed_at
+
+    assert [progressed_at(10**6 - 100), progressed_at(10**6 - 101)] == [NOW, later]
+
+
+def test_a_replica_that_comes_in_sync_is_progress() -> None:
+    course = itinerary(plan_of([STAGE], BEFORE))
+    record = note(course, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    later = NOW + timedelta(seconds=60)
+    assert note(course, STAGE, seen(BEFORE, IN_FLIGHT), record, later).progressed_at == NOW
+    in_sync = note(course, STAGE, seen(small_cluster("a-0: 1,2,3 isr 1,2,3,4"), IN_FLIGHT), record, later)
+    assert (in_sync.progressed_at, in_sync.synced_replicas) == (later, 3)
+
+
 def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
     course = itinerary(plan_of([STAGE], BEFORE))
     histories = {A0: History(MoveState.IN_FLIGHT)}
@@ -267,6 +290,30 @@ def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:
     step = next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(create,))
     assert isinstance(step, FailRun)
     assert (step.problem.code, "its creation was asked for 5 times" in step.problem.message) == ("KR707", True)
+
+
+def test_a_request_may_be_asked_for_again_sooner_than_it_was_said() -> None:
+    asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
+    sooner = asked.quieted(["its creation b"], NOW + timedelta(seconds=5))
+    now = NOW + timedelta(seconds=10)
+    assert [record.is_quiet("its creation b", now) for record in (asked, sooner)] == [True, False]
+    assert sooner.count("its creation b") == 1
+
+
+def test_a_growth_larger_than_a_request_is_asked_for_part_by_part() -> None:
+    grow = CreatePartitions("a", 1, 1500)
+    first = next_step(TopicsStage(1, (0,)), seen(BEFORE), topic_changes=(grow,))
+    assert first == GrowTopics((replace(grow, to_count=1001),))
+    asked = RECORD.attempted(["grow a to 1001"], NOW + timedelta(seconds=60))
+    assert isinstance(next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(grow,)), Wait)
+
+
+def test_a_growth_that_stands_elsewhere_is_told() -> None:
+    grow = CreatePartitions("a", 1, 2, {1: (1, 2, 3)})
+    step = next_step(TopicsStage(1, (0,)), seen(small_cluster("a-0: 1,2,3", "a-1: 1,2,5")), topic_changes=(grow,))
+    assert isinstance(step, FailRun)
+    expected = "topic a: expected 1 partitions, or 2 as planned, found partition 1 on [1, 2, 5];"
+    assert step.problem.message.startswith(expected)
 
 
 def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partition_on() -> None:

@@ -11,6 +11,7 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
+from reconciler.apply.seen import seen_detail
 from reconciler.apply.throttles import (
     Entry,
     ThrottleRecord,
@@ -187,6 +188,22 @@ def test_a_list_that_this_run_has_put_back_is_not_taken_from_reads_of_the_past()
     assert lists_to_extend(wanted_lists(STAGE), stale, {}, first)["bar", LEADERS] == {"0:2", "0:3", "0:4"}
     on = {("bar", LEADERS): frozenset({"0:2", "0:3", "0:4"})}
     assert ("bar", LEADERS) not in lists_to_extend(wanted_lists(STAGE), stale, on, first)
+
+
+def test_what_is_seen_of_throttles_is_what_was_there_before_ours() -> None:
+    ours = ThrottleRecord({(1, LEADER_THROTTLED_RATE): "5"}, {("foo", LEADERS): Entry("0:9", frozenset({"0:1"}))})
+    rates = {LEADER_THROTTLED_RATE: "10", FOLLOWER_THROTTLED_RATE: "7"}
+    found = seen_detail(ours, {1: rates}, {"foo": {LEADERS: "0:9,0:1", FOLLOWERS: "*"}, "bar": {}})
+    rows = found["seen"]
+    assert isinstance(rows, list)
+    assert {(where, key): value for where, key, value in rows} == {
+        (1, LEADER_THROTTLED_RATE): "5",
+        (1, FOLLOWER_THROTTLED_RATE): "7",
+        ("bar", LEADERS): None,
+        ("bar", FOLLOWERS): None,
+        ("foo", LEADERS): "0:9",
+        ("foo", FOLLOWERS): "*",
+    }
 
 
 def killed_while_copying(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
