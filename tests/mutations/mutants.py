@@ -68,7 +68,7 @@ AREAS = {
         ),
         ("apply", "workflow/test_known_runs.py"),
         without=("apply/test_lock.py", "apply/test_crash.py"),
-        judged=100,
+        judged=200,
     ),
 }
 _OPTIONS = ("-n", "0", "-m", "quick", "-p", "no:cacheprovider", "-p", "mutations.cheapest_first")
