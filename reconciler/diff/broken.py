@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from reconciler.diff.rules import LEAVING, TopicRules, is_allowed
+from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, is_allowed
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
@@ -99,7 +100,7 @@ def _rest(
         yield Reason.REPLICATION_FACTOR, words, declared.where("replicationFactor")
     barred = [replica for replica in staying if replica not in rules.keepable]
     if barred:
-        path = "placement.brokers" if _is_barred_by_name(declared, rules, barred[0]) else "placement.racks.only"
+        path = "placement.brokers" if _is_barred_by_name(declared, barred[0]) else "placement.racks.only"
         yield Reason.ELIGIBILITY, f"{_brokers(barred)} not allowed by {path}", declared.where(path)
     kept = tuple(replica for replica in staying if replica not in barred)
     is_alone = kept == replicas and factor == len(replicas)
@@ -113,10 +114,9 @@ def _rest(
         yield Reason.LEADERS, words, declared.where("placement.racks.leader")
 
 
-def _is_barred_by_name(declared: DesiredTopic, rules: TopicRules, broker_id: int) -> bool:
-    placement = declared.placement
-    rack = rules.rack_of.get(broker_id, "")
-    return placement.racks_only is None or rack in placement.racks_only or not is_allowed(placement, broker_id, rack)
+def _is_barred_by_name(declared: DesiredTopic, broker_id: int) -> bool:
+    """Whether a broker that is not allowed would not be so in any rack."""
+    return not is_allowed(replace(declared.placement, racks_only=None), broker_id, NO_RACK)
 
 
 def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:

@@ -172,6 +172,47 @@ def test_a_broken_rule_has_its_reason(topic: DesiredTopic, cluster: DesiredClust
     assert {broken.reason for broken in changes(topic, cluster=cluster).broken_rules} == {reason}
 
 
+@pytest.mark.parametrize(
+    ("placement", "detail", "line"),
+    [
+        (Placement(racks_only=frozenset("ab")), "broker 3 not allowed by placement.racks.only", 5),
+        (Placement(brokers_except=frozenset({3})), "broker 3 not allowed by placement.brokers", 6),
+        (Placement(brokers_only=frozenset({1, 2})), "broker 3 not allowed by placement.brokers", 6),
+        (
+            Placement(racks_only=frozenset("ab"), brokers_only=frozenset({1, 2})),
+            "broker 3 not allowed by placement.brokers",
+            6,
+        ),
+        (
+            Placement(racks_only=frozenset("ab"), brokers_except=frozenset({2})),
+            "brokers 2, 3 not allowed by placement.brokers",
+            6,
+        ),
+    ],
+)
+def test_a_broker_that_is_not_allowed_is_told_with_the_words_that_bar_it(
+    placement: Placement, detail: str, line: int
+) -> None:
+    at = {"placement.racks.only": Location("c/t.yaml", 5), "placement.brokers": Location("c/t.yaml", 6)}
+    observed = small_cluster("orders-0: 1,2,3")
+    (broken,) = changes(DesiredTopic("orders", placement=placement, at=at), observed=observed).broken_rules
+    assert (broken.reason, broken.detail, broken.at) == (Reason.ELIGIBILITY, detail, Location("c/t.yaml", line))
+
+
+def test_an_assignment_is_told_list_by_list_and_says_nothing_of_partitions_that_it_leaves_out() -> None:
+    observed = small_cluster("orders-0: 1,2,3", "orders-1: 1,2,3")
+    wanted = DesiredTopic("orders", placement=Placement(assignment=((3, 2, 1),)))
+    (broken,) = changes(wanted, observed=observed).broken_rules
+    assert (str(broken.topic_partition), broken.detail) == ("orders-0", "assignment [1, 2, 3] -> [3, 2, 1]")
+
+
+def test_a_creation_has_the_line_of_its_topic() -> None:
+    line = Location("c/t.yaml", 3)
+    (creation,) = changes(DesiredTopic("new", partitions=2, replication_factor=3, at={"": line})).topic_changes
+    assert creation == CreateTopic("new", 2, 3, at=line)
+    assert creation.at == line
+
+
 def test_a_rack_rule_counts_only_where_it_is_written() -> None:
     observed = small_cluster("orders-0: 1,4,2")
     spread = DesiredTopic("orders", placement=Placement(racks_spread=Spread.STRICT))

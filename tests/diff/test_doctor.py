@@ -178,7 +178,7 @@ def test_reassignments_that_no_plan_asked_for_are_told_apart_and_one_to_a_dead_b
     assert sorted(found) == ["KR660", "KR662"]
     assert (found["KR660"].partitions, found["KR662"].partitions) == ((B0,), (A0,))
     admin.kill_broker(5)
-    assert findings_of(examine(admin), ours)["KR661"].partitions == (B0,)
+    assert findings_of(examine(admin), KnownRun("of another topic"), ours)["KR661"].partitions == (B0,)
 
 
 def test_a_run_without_an_end_is_told_unless_the_lock_says_that_it_goes_on() -> None:
@@ -226,6 +226,9 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
         "KR673": (Gravity.WARNING, (5,), ()),
     }
     assert found.is_healthy
+    (other,) = (one for one in found.findings if one.code == "KR672")
+    assert f"broker 2 {FOLLOWER_THROTTLED_RATE}=7" in other.message
+    assert "..." not in other.message
     assert {one.next for one in found.findings if one.code == "KR670"} == {"reconciler doctor --fix throttles"}
 
 

@@ -65,6 +65,11 @@ def test_the_rack_rule_is_strict_where_every_partition_keeps_it(lines: list[str]
     assert placement(*lines).racks_spread is spread
 
 
+def test_a_partition_that_is_not_spread_is_named() -> None:
+    (told,) = found("t-0: 1,2,3", "t-1: 1,4,6").deviations
+    assert told.message.startswith("racks: 1 of 2 partitions (1) is not spread over the racks; ")
+
+
 def test_prefer_is_found_where_a_rack_has_too_few_brokers_for_strict() -> None:
     cluster = small_cluster("t-0: 1,4,5,2", "t-1: 4,1,2,5", brokers=(1, 2, 4, 5, 7))
     assert adopted(BASE, cluster, is_writable).topics["t"].placement.racks_spread is Spread.STRICT

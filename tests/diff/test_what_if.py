@@ -164,6 +164,8 @@ def test_suppositions_hold_in_the_order_given() -> None:
 def test_the_same_may_be_supposed_of_several_topics() -> None:
     found = suppose(DECLARED, _cluster(), suppositions(["partitions=orders:4,partitions=plain:3"]))
     assert {name: found.desired.topics[name].partitions for name in ("orders", "plain")} == {"orders": 4, "plain": 3}
+    failed = suppose(DECLARED, _cluster(), suppositions(["fail-rack=a,fail-rack=b"])).observed
+    assert [broker_id for broker_id in failed.brokers if failed.is_alive(broker_id)] == [3, 6]
 
 
 def test_topics_change_in_what_is_declared_alone() -> None:

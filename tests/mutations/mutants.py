@@ -34,7 +34,7 @@ class Area:
 
 
 AREAS = {
-    "diff": Area(("diff/*.py",), ("diff",), judged=120),
+    "diff": Area(("diff/*.py",), ("diff",), judged=200),
     # From values to arrays and back; what is in between is shown optimal by the proof.
     "place": Area(
         ("planner/place.py",),
