@@ -71,7 +71,8 @@ spec:
 
     def apply(self, name: str) -> None:
         """Apply the plan of that name; then nothing is left to do, nothing is throttled, all is in sync."""
-        assert "Planning again: no changes." in self.run("apply", self.folder / f"{name}.json", "--yes").out
+        applied = self.run("apply", self.folder / f"{name}.json", "--yes")
+        assert applied.err.endswith("Planning again: no changes.\n"), applied.err
         self.kafka.wait_for(self.is_unthrottled, "the throttles to be gone")
         for state in self.observer.partitions(*TOPICS):
             assert state.isr == set(state.replicas)
