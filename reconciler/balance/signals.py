@@ -1,5 +1,6 @@
 """SIGINT and SIGTERM while Spark works: its Java ends first, then the program as it would without Spark."""
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -92,6 +93,8 @@ def _end_java() -> bool:
     gateway = SparkContext._gateway  # noqa: SLF001 - the only way to the process
     if gateway is None:
         return False
+    # py4j's own thread may wait for an answer too, and tells the root logger that none comes: that is no news.
+    logging.getLogger().addHandler(logging.NullHandler())
     cut_off = gateway._gateway_client.get_thread_connection()  # noqa: SLF001 - it waits for an answer
     if cut_off is not None:
         cut_off.close()
