@@ -390,7 +390,8 @@ def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
     if not dead:
         return seen
     brokers = {
-        one.id: replace(one, configs={}, log_dirs=()) if one.is_fenced else one for one in cluster.brokers.values()
+        one.id: replace(one, configs={}, settings={}, log_dirs=()) if one.is_fenced else one
+        for one in cluster.brokers.values()
     }
     topics = {
         name: replace(topic, partitions=tuple(_without_sizes(partition, dead) for partition in topic.partitions))

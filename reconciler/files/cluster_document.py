@@ -68,6 +68,7 @@ def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> Desir
         client=_client(spec.get("client"), name, problems),
         simulation=spec.get("simulation"),
         brokers=_brokers(spec, name, problems),
+        is_election_wanted=spec.get("elections", "preferred") == "preferred",
         topics=_topic_policy(written("topics")),
         balance=_balance(written("balance")),
         moves=_moves(written("moves")),
@@ -145,6 +146,7 @@ def _moves(written: _Written) -> MovePolicy:
         per_stage=entries.get("perStage", usual.per_stage),
         election_batch=entries.get("electionBatch", usual.election_batch),
         timeout_seconds=usual.timeout_seconds if timeout is None else timeout,
+        is_draining_cordoned=entries.get("cordon", "draining") == "draining",
         at=written.places(),
     )
 
@@ -155,6 +157,8 @@ def _limits(written: _Written) -> Limits:
         changed_partitions=written.parsed("changedPartitions", parse_percent) if isinstance(changed, str) else changed,
         moved_bytes=written.parsed("movedBytes", parse_bytes),
         disk_use=written.parsed("diskUse", parse_percent),
+        deleted_topics=written.entries.get("deletedTopics", Limits().deleted_topics),
+        deleted_bytes=written.parsed("deletedBytes", parse_bytes),
         at=written.places(),
     )
 

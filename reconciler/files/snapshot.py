@@ -9,7 +9,7 @@ from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes
 from reconciler.files.snapshot_reader import cluster_from_json
 from reconciler.model.cluster import CLASSIC, CONSUMER, Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 UNREADABLE = "KR201"
 WRONG_VERSION = "KR202"
 WRONG_CONTENT = "KR203"
@@ -65,7 +65,7 @@ def check_version(document: dict[str, Any], name: str, what: str, code: str) -> 
     """Refuse a file whose format is of another major version, or has none."""
     version = document.get("formatVersion")
     if not isinstance(version, str) or not version:
-        raise invalid(code, f'{name}: the {what} needs "formatVersion": "{FORMAT_VERSION}"')
+        raise invalid(code, f'{name}: the {what} needs "formatVersion": "1.0"')
     if version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         told = version[:20].encode("ascii", "backslashreplace").decode()
         raise invalid(
@@ -98,11 +98,17 @@ def _broker(broker: Broker) -> dict[str, Any]:
         fenced=broker.is_fenced,
         logDirs=[_log_dir(log_dir) for log_dir in sorted(broker.log_dirs, key=lambda log_dir: log_dir.path)],
         configs=dict(broker.configs),
+        settings=dict(broker.settings) or None,
     )
 
 
 def _log_dir(log_dir: LogDir) -> dict[str, Any]:
-    return _known(path=log_dir.path, totalBytes=log_dir.total_bytes, usableBytes=log_dir.usable_bytes)
+    return _known(
+        path=log_dir.path,
+        totalBytes=log_dir.total_bytes,
+        usableBytes=log_dir.usable_bytes,
+        cordoned=log_dir.is_cordoned or None,
+    )
 
 
 def _topic(topic: Topic) -> dict[str, Any]:
@@ -130,6 +136,10 @@ def _partition(partition: Partition) -> dict[str, Any]:
         fields["sizes"] = list(partition.sizes)
     if partition.log_dirs:
         fields["logDirs"] = list(partition.log_dirs)
+    if partition.elr is not None:
+        fields["elr"] = list(partition.elr)
+    if partition.last_known_elr is not None:
+        fields["lastKnownElr"] = list(partition.last_known_elr)
     if partition.end_offset is not None:
         fields["endOffset"] = partition.end_offset
     return fields

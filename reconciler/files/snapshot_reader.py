@@ -51,11 +51,17 @@ def _broker(fields: Fields) -> Broker:
         is_fenced=fields.flag("fenced", default=False),
         log_dirs=tuple(log_dirs),
         configs=fields.texts("configs"),
+        settings=fields.texts("settings"),
     )
 
 
 def _log_dir(fields: Fields) -> LogDir:
-    return LogDir(fields.text("path"), fields.optional_integer("totalBytes"), fields.optional_integer("usableBytes"))
+    return LogDir(
+        fields.text("path"),
+        fields.optional_integer("totalBytes"),
+        fields.optional_integer("usableBytes"),
+        is_cordoned=fields.flag("cordoned", default=False),
+    )
 
 
 class _TopicReader:
@@ -95,6 +101,8 @@ class _TopicReader:
             sizes = self._sizes(get("sizes", _NONE), replicas)
             log_dirs = self._log_dirs(get("logDirs", _NONE), replicas)
             end_offset = get("endOffset")
+            elr = None if get("elr") is None else self._ids(item["elr"])
+            last_known = None if get("lastKnownElr") is None else self._ids(item["lastKnownElr"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise _explained(item, f"{parent}/{index}") from None
         if (
@@ -104,10 +112,11 @@ class _TopicReader:
             or not (end_offset is None or (type(end_offset) is int and 0 <= end_offset <= MAX_INTEGER))
             or not replicas
             or (isr is not replicas and not set(replicas).issuperset(isr))
+            or ((elr or last_known) and not set(replicas).issuperset((elr or ()) + (last_known or ())))
             or ((adding or removing) and not set(replicas).issuperset(adding + removing))
         ):
             raise _explained(item, f"{parent}/{index}")
-        return Partition(number, leader, replicas, isr, adding, removing, sizes, log_dirs, end_offset)
+        return Partition(number, leader, replicas, isr, adding, removing, sizes, log_dirs, end_offset, elr, last_known)
 
     def _ids(self, items: Any) -> _Ids:
         """Return broker ids as a kept tuple; only a list that was never seen needs a check."""
@@ -163,7 +172,7 @@ def _explained(item: object, at: str) -> Malformed:
             return Malformed(fields.where("replicas"), "must name at least one broker")
         fields.optional_integer("leader")
         _refuse_strangers(fields, "leader", [fields.value["leader"]], replicas)
-        for key in ("isr", "addingReplicas", "removingReplicas"):
+        for key in ("isr", "addingReplicas", "removingReplicas", "elr", "lastKnownElr"):
             _refuse_strangers(fields, key, fields.integers(key), replicas)
         _refuse_not_parallel(fields, "sizes", replicas)
         _refuse_not_parallel(fields, "logDirs", replicas)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.model.effect import Effect
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
@@ -18,6 +19,7 @@ class CreateTopic:
     configs: Mapping[str, str] = field(default_factory=dict)
     assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     at: Location | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class CreatePartitions:
     to_count: int
     assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     at: Location | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class AlterConfigs:
     delete: tuple[str, ...] = ()
     before: Mapping[str, str | None] = field(default_factory=dict)
     at: Location | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class DeleteTopic:
     topic: str
     topic_id: str | None = None
     at: Location | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 TopicChange = CreateTopic | CreatePartitions | AlterConfigs | DeleteTopic

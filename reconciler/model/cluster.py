@@ -12,6 +12,28 @@ FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
 TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
+AUTO_REBALANCE = "auto.leader.rebalance.enable"
+DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
+TIERED_FETCH = "follower.fetch.last.tiered.offset.enable"
+BROKER_SETTINGS = (
+    AUTO_REBALANCE,
+    "compression.type",
+    "cordoned.log.dirs",
+    DEFAULT_REPLICATION_FACTOR,
+    "delete.topic.enable",
+    TIERED_FETCH,
+    "log.cleanup.policy",
+    "log.local.retention.bytes",
+    "log.local.retention.ms",
+    "log.retention.bytes",
+    "log.retention.ms",
+    "message.max.bytes",
+    "min.insync.replicas",
+    DEFAULT_PARTITIONS,
+    "remote.log.storage.system.enable",
+    "unclean.leader.election.enable",
+)
+"""The brokers' settings that plans depend on: what is in force stands in the snapshot, static ones too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +41,22 @@ class LogDir:
     """One log directory of a broker; a size is None where the broker did not tell it.
 
     `is_offline`: the broker cannot read or write it (a full or broken disk), and lives on without what lies in it.
+    `is_cordoned`: Kafka itself puts no new replica there (KIP-1066).
     """
 
     path: str
     total_bytes: int | None = None
     usable_bytes: int | None = None
     is_offline: bool = False
+    is_cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A registered broker. `is_fenced`: registered, but not alive. `configs`: dynamic overrides only."""
+    """A registered broker. `is_fenced`: registered, but not alive. `configs`: dynamic overrides only.
+
+    `settings`: what is in force there, wherever it was set, of the settings that plans depend on; empty where unknown.
+    """
 
     id: int
     rack: str | None = None
@@ -38,6 +65,12 @@ class Broker:
     is_fenced: bool = False
     log_dirs: tuple[LogDir, ...] = ()
     configs: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether all its log dirs are cordoned (KIP-1066), so that Kafka itself gives it no new replica."""
+        return bool(self.log_dirs) and all(log_dir.is_cordoned for log_dir in self.log_dirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +78,8 @@ class Partition:
     """A partition's state. While it is reassigned, `replicas` is Kafka's union and `target_replicas` the goal.
 
     `sizes` and `log_dirs` run parallel to `replicas`; they are empty where nothing is known, and an entry is None
-    where that replica's is unknown.
+    where that replica's is unknown. `elr`: the eligible leader replicas, out of sync but with every committed record;
+    `last_known_elr`: those that were eligible when they went down uncleanly (KIP-966); None where it is not known.
     """
 
     partition: int
@@ -57,6 +91,8 @@ class Partition:
     sizes: tuple[int | None, ...] = ()
     log_dirs: tuple[str | None, ...] = ()
     end_offset: int | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
 
     @property
     def target_replicas(self) -> tuple[int, ...]:

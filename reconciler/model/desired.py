@@ -32,6 +32,7 @@ class Protection(StrEnum):
     DELETE = "delete"
     GROW = "grow"
     MOVE = "move"
+    SHRINK = "shrink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class MovePolicy:
-    """How fast and how much at once. `throttle_bytes_per_second`: per broker and direction, None for no throttle."""
+    """How fast and how much at once. `throttle_bytes_per_second`: per broker and direction, None for no throttle.
+
+    `is_draining_cordoned`: while a run empties a broker, the log dirs of that broker are cordoned, where Kafka can.
+    """
 
     throttle_bytes_per_second: int | None = None
     per_broker: int = 10
@@ -88,16 +92,22 @@ class MovePolicy:
     per_stage: int = 500
     election_batch: int = 100
     timeout_seconds: int = 7200
+    is_draining_cordoned: bool = True
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all."""
+    """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all.
+
+    `deleted_bytes`: of all replicas, of topics deleted and of configs that destroy records; None for no limit.
+    """
 
     changed_partitions: int | Fraction | None = None
     moved_bytes: int | None = None
     disk_use: Fraction | None = None
+    deleted_topics: int = 1
+    deleted_bytes: int | None = None
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -124,7 +134,10 @@ class TopicPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DesiredCluster:
-    """The Cluster document. `client` holds resolved Kafka client properties; `simulation` a file beside it."""
+    """The Cluster document. `client` holds resolved Kafka client properties; `simulation` a file beside it.
+
+    `is_election_wanted` (`elections: preferred`): who should lead a declared partition, but does not, is elected.
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -132,6 +145,7 @@ class DesiredCluster:
     client: Mapping[str, str] | None = None
     simulation: str | None = None
     brokers: Mapping[int, DesiredBroker] = field(default_factory=dict)
+    is_election_wanted: bool = True
     topics: TopicPolicy = TopicPolicy()
     balance: Balance = Balance()
     moves: MovePolicy = MovePolicy()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, Limits
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import CHANGED_PARTITIONS, DISK_USE, MOVED_BYTES, Location, Problem, Severity
@@ -12,7 +12,6 @@ from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.situation import Situation
 from reconciler.staging.units import percent_text, size_text
 
-AUTO_REBALANCE = "auto.leader.rebalance.enable"
 SHOWN = 10
 PLAN_FEWER = ", or plan fewer topics at once with --only"
 

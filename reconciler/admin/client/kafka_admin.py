@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
+from reconciler.admin.client.eligible import with_eligible_leaders
 from reconciler.admin.client.lock import ClusterLock, lock_holder, take_lock
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire, open_wire
@@ -59,7 +60,7 @@ class KafkaAdmin:
         cluster_id, brokers = observe.cluster_id_and_brokers(self.wire)
         alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
         with _step(tell, "topics"):
-            topics = observe.topics_with_reassignments(self.wire)
+            topics = with_eligible_leaders(self.wire, observe.topics_with_reassignments(self.wire))
         with _step(tell, "log dirs"):
             disks = observe.disks(self.wire, alive)
             observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replicas))
@@ -67,17 +68,12 @@ class KafkaAdmin:
         with _step(tell, "end offsets"):
             offsets = observe.end_offsets(self.wire, _leaders(topics.values()))
         with _step(tell, "broker configs"):
-            broker_configs = observe.broker_configs(self.wire, alive)
+            brokers = observe.with_configs(self.wire, brokers)
         with _step(tell, "groups"):
             found_groups = groups.groups(self.wire, alive) if has_groups else ()
         return Cluster(
             cluster_id=cluster_id,
-            brokers={
-                broker.id: replace(
-                    broker, log_dirs=disks.dirs.get(broker.id, ()), configs=broker_configs.get(broker.id, {})
-                )
-                for broker in brokers.values()
-            },
+            brokers={id_: replace(broker, log_dirs=disks.dirs.get(id_, ())) for id_, broker in brokers.items()},
             # A topic without configs was deleted while we read.
             topics={
                 topic.name: _completed(topic, configs[topic.name], disks, offsets)

@@ -26,7 +26,7 @@ from reconciler.admin.client.errors import (
 )
 from reconciler.admin.client.wire import Wire, batches
 from reconciler.admin.port import LATEST, Reassignment
-from reconciler.model.cluster import Broker, LogDir, Partition, Topic
+from reconciler.model.cluster import BROKER_SETTINGS, Broker, LogDir, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 
@@ -156,6 +156,28 @@ def broker_configs(wire: Wire, broker_ids: Collection[int]) -> dict[int, dict[st
     answers = wire.read_each(builds)
     return {
         broker: _overrides(answer, DYNAMIC_BROKER_CONFIG, "cluster")[str(broker)] for broker, answer in answers.items()
+    }
+
+
+def with_configs(wire: Wire, brokers: Mapping[int, Broker]) -> dict[int, Broker]:
+    """Return the brokers with their dynamic overrides and the settings in force; of one that is silent, neither."""
+    alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
+    answers = wire.read_each({id_: config_question(BROKER_RESOURCE, [str(id_)]) for id_ in sorted(alive)})
+    told = {id_: _overrides(answer, DYNAMIC_BROKER_CONFIG, "cluster")[str(id_)] for id_, answer in answers.items()}
+    settings = {id_: _settings(answer) for id_, answer in answers.items()}
+    return {
+        id_: replace(broker, configs=told.get(id_, {}), settings=settings.get(id_, {}))
+        for id_, broker in brokers.items()
+    }
+
+
+def _settings(answer: "DescribeConfigsResponse") -> dict[str, str]:
+    """Return the settings that plans depend on, as they are in force: dynamic, static or Kafka's own."""
+    return {
+        config.name: config.value
+        for result in answer.results
+        for config in sorted(result.configs, key=lambda config: config.name)
+        if config.name in BROKER_SETTINGS and config.value is not None
     }
 
 
@@ -319,7 +341,13 @@ def _log_dirs(response: "DescribeLogDirsResponse") -> tuple[LogDir, ...]:
     if getattr(response, "error_code", NONE) in AUTHORIZATION_FAILED or not response.results:
         raise missing_right("Describe", "cluster", (), "Reading log dirs")
     return tuple(
-        LogDir(result.log_dir, _known(result.total_bytes), _known(result.usable_bytes), result.error_code != NONE)
+        LogDir(
+            result.log_dir,
+            _known(result.total_bytes),
+            _known(result.usable_bytes),
+            is_offline=result.error_code != NONE,
+            is_cordoned=bool(getattr(result, "is_cordoned", False)),
+        )
         for result in sorted(response.results, key=lambda result: result.log_dir)
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reconciler.diff.doctor.words import brokers_named, counted
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import AUTO_REBALANCE, Cluster
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.vitals import LogDirState, Vitals
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from reconciler.model.topic_partition import TopicPartition
 
 _RACKS = "set broker.rack on every broker where there are zones or racks that fail apart"
-AUTO_REBALANCE = "auto.leader.rebalance.enable"
 
 
 def findings(vitals: Vitals) -> Iterator[Finding]:

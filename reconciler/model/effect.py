@@ -1,0 +1,33 @@
+"""What a change destroys, or may cost beside: its class, in words, with bytes and readers (contract, section 4)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EffectClass(StrEnum):
+    """The classes of destruction, the gravest first."""
+
+    DESTROYS = "destroys"
+    """Records are deleted, or may be: a topic, shorter retention, a clean-up policy that deletes, tiered data."""
+    IRREVERSIBLE = "irreversible"
+    """No records are lost, but Kafka cannot take it back: more partitions."""
+    AVAILABILITY = "availability"
+    """Producers or consumers may be refused: min.insync.replicas above what is in sync."""
+    CLIENTS = "clients"
+    """Clients may see something else: a smaller max.message.bytes, other timestamps."""
+    HARMLESS = "harmless"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect of one change. `what`: it in words. `key`: the config that has it, None for the change as a whole.
+
+    Of what destroys, `bytes` are those of all replicas that may go, None where they are unknown; `groups` are the
+    consumer groups that read the topic, None where groups were not looked at.
+    """
+
+    kind: EffectClass
+    what: str
+    key: str | None = None
+    bytes: int | None = None
+    groups: tuple[str, ...] | None = None
