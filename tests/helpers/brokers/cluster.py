@@ -15,7 +15,8 @@
 `KafkaCluster(broker_ids=(1, 2, 3, 4))` starts four; `add(5)`, `add(6)` bring the others later. `settings` adds or
 replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
 authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
-with SCRAM-SHA-512. `network` gives each broker an address of its own, so that one can be cut off from the rest.
+with SCRAM-SHA-512. `is_tiered=True` turns tiered storage on, with the folder
+`kafka.remote_dir` as remote tier. `network` gives each broker an address of its own, so that one can be cut off.
 
 In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
 names) or call the fixture `new_kafka(...)` for a private one. `--kafka-version` or KAFKA_VERSION chooses the version.
@@ -43,7 +44,7 @@ from typing import IO, Self
 
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
-from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, java_release
+from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
 from helpers.waiting import ATTEMPT, HANG, wait_for
 
@@ -94,12 +95,14 @@ class KafkaCluster:
     users: Mapping[str, str] = field(default_factory=dict)
     is_encrypted: bool = False
     network: PrivateNetwork | None = None
+    is_tiered: bool = False
     archive_to: Path | None = None
     """Where a broker that is stopped writes its classes; `shared_classes` alone asks for it."""
 
     def __post_init__(self) -> None:
         self.cluster_id = _new_id()
         self._libs = jars(self.version)
+        self._class_path = ":".join(f"{one}/*" for one in (self._libs, *self._tier_jars()))
         self._flags = _flags(self.version, self.archive_to)
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -343,7 +346,32 @@ class KafkaCluster:
             "log.cleaner.threads": "1",
             "log.cleaner.dedupe.buffer.size": "4194304",
             **(self._security() if self.users else {}),
+            **(self._tier() if self.is_tiered else {}),
         }
+
+    def _tier_jars(self) -> tuple[Path, ...]:
+        return (tiered_storage_jars(self.version),) if self.is_tiered else ()
+
+    def _tier(self) -> dict[str, str]:
+        """Return the settings of tiered storage (KIP-405), its remote tier a folder that all brokers share."""
+        logs = "org.apache.kafka.server.log.remote"
+        return {
+            "remote.log.storage.system.enable": "true",
+            "remote.log.storage.manager.class.name": f"{logs}.storage.LocalTieredStorage",
+            "remote.log.storage.manager.impl.prefix": "rsm.config.",
+            "rsm.config.dir": str(self.remote_dir),
+            "remote.log.metadata.manager.class.name": f"{logs}.metadata.storage.TopicBasedRemoteLogMetadataManager",
+            "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+            "rlmm.config.remote.log.metadata.topic.replication.factor": str(min(3, len(self.broker_ids))),
+            "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
+            "remote.log.manager.task.interval.ms": "1000",
+            "log.retention.check.interval.ms": "2000",
+        }
+
+    @property
+    def remote_dir(self) -> Path:
+        """The folder that holds what `is_tiered` brokers have moved to the remote tier."""
+        return self._folder / "remote"
 
     def _security(self) -> dict[str, str]:
         login = "org.apache.kafka.common.security"
@@ -369,7 +397,7 @@ class KafkaCluster:
     def _spawn(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
             prefix = [] if self.network is None else self.network.prefix(broker_id)
-            command = [*prefix, java(), *self._flags, "-cp", f"{self._libs}/*", "kafka.Kafka"]
+            command = [*prefix, java(), *self._flags, "-cp", self._class_path, "kafka.Kafka"]
             with (self._node(broker_id) / "log.txt").open("ab") as log:
                 self._processes[broker_id] = subprocess.Popen(
                     [*command, str(self._node(broker_id) / "server.properties")],

@@ -4,6 +4,7 @@
 and needs the network; later ones take none. The Ivy jar that PySpark ships does the fetching; without PySpark, `mvn`.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -20,6 +21,14 @@ from helpers.waiting import HANG
 DEFAULT_VERSION = "4.3.0"
 SLF4J_BINDING = "1.7.36"
 MANIFEST = "manifest.json"
+TEST_JARS = (
+    '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="tests" module="kafka"/>'
+    "<dependencies>{}</dependencies></ivy-module>"
+)
+TEST_JAR = (
+    '<dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="false">'
+    '<artifact name="{name}" type="jar" ext="jar" m:classifier="test"/></dependency>'
+)
 
 
 class KafkaMissingError(RuntimeError):
@@ -63,6 +72,27 @@ def tools_jar(version: str) -> Path:
             tools = ("org.apache.kafka", "kafka-tools", version)
             _fetch_with_ivy(ivy, tools, fetched, Path(workspace), "-notransitive")  # the rest is in `jars`
             (fetched / name).replace(target)
+    return target
+
+
+def tiered_storage_jars(version: str) -> Path:
+    """Return the folder of Kafka's own test jars with a remote tier in a local folder, fetching them first."""
+    target = cache_folder() / f"tiered-{version}"
+    ivy = _ivy_jar()
+    if not target.exists():
+        if ivy is None:
+            raise KafkaMissingError(
+                "Fetching Kafka's test jars needs PySpark (`pip install 'kafka-reconciler[test]'`)."
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".tiered-{version}-") as workspace:
+            wanted = "".join(TEST_JAR.format(name=name, version=version) for name in ("kafka-storage", "kafka-clients"))
+            (Path(workspace) / "ivy.xml").write_text(TEST_JARS.format(wanted))
+            fetched = Path(workspace) / "libs"
+            command = [java(), "-jar", str(ivy), "-cache", f"{workspace}/ivy", "-ivy", f"{workspace}/ivy.xml"]
+            _run([*command, "-retrieve", f"{fetched}/[artifact]-[revision]-test.[ext]"], "fetching Kafka's test jars")
+            with contextlib.suppress(OSError):  # another run put them there meanwhile
+                fetched.rename(target)
     return target
 
 
