@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_rule import version_of
 
 DEFAULT_VERSION = (4, 1)
 
@@ -34,13 +35,5 @@ def controller_of(cluster: Cluster) -> Controller:
     return Controller(
         registered=frozenset(cluster.brokers),
         alive=frozenset(broker.id for broker in cluster.brokers.values() if not broker.is_fenced),
-        version=_version(cluster.kafka_version),
+        version=version_of(cluster.kafka_version) or DEFAULT_VERSION,
     )
-
-
-def _version(text: str | None) -> tuple[int, int]:
-    """Return major and minor of `4.1`, `4.1.1` or `4.3-IV0`."""
-    digits = (text or "").partition("-")[0].split(".")
-    if len(digits) < 2 or not all(digit.isdecimal() for digit in digits[:2]):  # noqa: PLR2004  major and minor
-        return DEFAULT_VERSION
-    return int(digits[0]), int(digits[1])
