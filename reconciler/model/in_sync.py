@@ -17,6 +17,12 @@ def needed_in_sync(topic: Topic, partition: Partition, default: int) -> int:
     return min(_number(topic.configs.get(MIN_ISR)) or default, max(1, len(partition.replicas)))
 
 
+def waiting_leader(partition: Partition) -> int | None:
+    """Return the preferred leader where it is in sync and does not lead, so that it can be elected; else None."""
+    preferred = partition.preferred_leader
+    return preferred if preferred != partition.leader and preferred in partition.isr else None
+
+
 def blocking_partitions(cluster: Cluster, default: int | None = None) -> Mapping[int, tuple[TopicPartition, ...]]:
     """Return, for each broker, the partitions that would be under min ISR, or offline, were it to stop.
 

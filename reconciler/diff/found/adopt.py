@@ -11,8 +11,9 @@ from reconciler.diff.found.writable import unwritable_configs
 from reconciler.diff.managed import is_ignored
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import Cluster, Topic
-from reconciler.model.desired import Desired, DesiredTopic, Placement, Spread
+from reconciler.model.desired import Balance, Desired, DesiredTopic, Placement, Spread
 from reconciler.model.imported import Adopted, Deviation
+from reconciler.model.in_sync import waiting_leader
 from reconciler.model.topic_partition import TopicPartition
 
 RACKS, MIXED_FACTOR, DEAD, LEADERLESS, COLLIDES = "KR271", "KR272", "KR273", "KR274", "KR275"
@@ -54,8 +55,8 @@ class _Found:
     deviations: list[Deviation] = field(default_factory=list)
 
     def desired(self) -> Desired:
-        """Return what these topics come to, beside the cluster's own document; no balance is asked for."""
-        cluster = replace(self.base.cluster, balance=type(self.base.cluster.balance)())
+        """Return what these topics come to, beside the cluster's own document, with no balance and no elections."""
+        cluster = replace(self.base.cluster, balance=Balance(), is_election_wanted=False)
         return Desired(cluster, dict(self.topics))
 
     def leave_out(self, name: str, code: str, why: str) -> None:
@@ -176,9 +177,8 @@ def _partitions(numbers: Sequence[str], total: int) -> str:
 
 
 def elections_wanted(desired: Desired, observed: Cluster) -> Iterator[TopicPartition]:
-    """Yield the declared partitions whose preferred leader is in sync and does not lead: `leaders` would elect it."""
+    """Yield the declared partitions whose preferred leader is in sync and does not lead: a plan would elect it."""
     for name in desired.topics:
         for partition in observed.topics[name].partitions:
-            preferred = partition.preferred_leader
-            if preferred is not None and preferred != partition.leader and preferred in partition.isr:
+            if waiting_leader(partition) is not None:
                 yield TopicPartition(name, partition.partition)
