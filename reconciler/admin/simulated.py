@@ -386,7 +386,7 @@ def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
     """Return the cluster without what only dead brokers know."""
     dead = frozenset(cluster.brokers) - {one.id for one in cluster.brokers.values() if not one.is_fenced}
     groups = tuple(_coordinated(group, cluster) for group in cluster.groups) if has_groups else ()
-    seen = replace(cluster, groups=groups)
+    seen = replace(cluster, groups=groups, has_groups=has_groups)
     if not dead:
         return seen
     brokers = {

@@ -4,7 +4,7 @@ import click
 
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, MARKDOWN, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import write
+from reconciler.cli.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:
@@ -33,4 +33,6 @@ def command(context: click.Context, *, detailed_exitcode: bool) -> int:
         write(as_markdown.changes(found.changes, found.fields, found.cluster_name))
     else:
         write(as_text.changes(found.changes, found.fields, root=asked.inputs.root), asked.color)
+    if found.warnings:
+        tell("\n".join(as_text.problems(found.warnings, root=asked.inputs.root)), asked.color)
     return Exit.CHANGES if detailed_exitcode and found.has_changes else Exit.DONE

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.diff.broken import broken_rules
+from reconciler.diff.effects import with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import (
@@ -27,14 +28,10 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
     Raises InvalidInput where the desired state cannot be meant for this cluster: another cluster id, a new topic
     without partitions or replication factor, growth of a protected topic, patterns that contradict each other.
     """
-    found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed), *ambiguous_patterns(desired, observed)]
-    for name in sorted({*observed.topics, *desired.topics}):
-        found += _topic_findings(desired, rules, observed.topics.get(name), name)
-    problems = [finding for finding in found if isinstance(finding, Problem)]
+    topic_changes, problems = topic_findings(desired, observed, rules)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if errors:
         raise InvalidInput(errors)
-    topic_changes = tuple(finding for finding in found if not isinstance(finding, Problem))
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
     broken = list(_broken_rules(desired, observed, rules, doomed))
     return Changes(
@@ -44,6 +41,17 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
         drift=tuple(problem for problem in problems if problem.severity is not Severity.ERROR),
         also_broken=tuple(rule for found in broken for rule in found[1:]),
     )
+
+
+def topic_findings(
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
+) -> tuple[tuple[TopicChange, ...], tuple[Problem, ...]]:
+    """Return what topics need, each change with its effects, and what is wrong or cannot be fixed."""
+    found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed), *ambiguous_patterns(desired, observed)]
+    for name in sorted({*observed.topics, *desired.topics}):
+        found += _topic_findings(desired, rules, observed.topics.get(name), name)
+    problems = tuple(finding for finding in found if isinstance(finding, Problem))
+    return with_effects((finding for finding in found if not isinstance(finding, Problem)), observed), problems
 
 
 def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:

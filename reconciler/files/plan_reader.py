@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from reconciler.files.checked import Fields, Malformed, shown
+from reconciler.files.plan_effects import effects_of
 from reconciler.files.plan_extras import place_of, remedies_of, what_if_of
 from reconciler.files.plan_grounds import grounds_of
 from reconciler.files.plan_log_dirs import foretold_log_dirs_of, log_dirs_of
@@ -140,6 +141,7 @@ def _create_topic(fields: Fields) -> CreateTopic:
         configs=fields.texts("configs"),
         assignment=_by_number(fields.member("assignment"), _replicas),
         at=place_of(fields),
+        effects=effects_of(fields),
     )
 
 
@@ -150,6 +152,7 @@ def _create_partitions(fields: Fields) -> CreatePartitions:
         to_count=fields.integer("toCount"),
         assignment=_by_number(fields.member("assignment"), _replicas),
         at=place_of(fields),
+        effects=effects_of(fields),
     )
 
 
@@ -161,11 +164,12 @@ def _alter_configs(fields: Fields) -> AlterConfigs:
         delete=fields.text_list("delete"),
         before={key: before.optional_text(key) for key in sorted(before.value)},
         at=place_of(fields),
+        effects=effects_of(fields),
     )
 
 
 def _delete_topic(fields: Fields) -> DeleteTopic:
-    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), place_of(fields))
+    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), place_of(fields), effects_of(fields))
 
 
 _TOPIC_CHANGES: Mapping[str, Callable[[Fields], TopicChange]] = {

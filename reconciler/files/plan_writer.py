@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from reconciler.files.plan_effects import destruction_to_json, effects_to_json
 from reconciler.files.plan_extras import extras_to_json
 from reconciler.files.plan_log_dirs import log_dirs_to_json
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -80,7 +81,7 @@ def _topic_change(change: TopicChange) -> dict[str, Any]:
             fields = {"kind": "deleteTopic", "topicId": change.topic_id}
         case _:
             assert_never(change)
-    return _placed({"topic": change.topic, **fields}, change.at)
+    return _placed({"topic": change.topic, **fields, **effects_to_json(change.effects)}, change.at)
 
 
 def _assignment(assignment: Mapping[int, tuple[int, ...]]) -> dict[str, list[int]]:
@@ -200,6 +201,7 @@ def _summary(plan: Plan) -> dict[str, int]:
         "stages": summary.stages,
         "estimatedSeconds": summary.estimated_seconds,
         **({} if summary.least_seconds is None else {"leastSeconds": summary.least_seconds}),
+        **destruction_to_json(summary.destroys),
     }
 
 

@@ -85,8 +85,13 @@ def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
         controllerId=cluster.controller_id,
         brokers=[_broker(cluster.brokers[broker_id]) for broker_id in sorted(cluster.brokers)],
         topics=[_topic(cluster.topics[name]) for name in sorted(cluster.topics)],
-        groups=[_group(group) for group in sorted(cluster.groups, key=lambda group: group.group_id)] or None,
+        groups=_groups(cluster),
     )
+
+
+def _groups(cluster: Cluster) -> list[Any] | None:
+    found = [_group(group) for group in sorted(cluster.groups, key=lambda group: group.group_id)]
+    return found if found or cluster.has_groups else None
 
 
 def _broker(broker: Broker) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def cluster_from_json(document: dict[str, Any]) -> Cluster:
         observed_at=fields.optional_text("observedAt"),
         kafka_version=fields.optional_text("kafkaVersion"),
         controller_id=fields.optional_integer("controllerId"),
+        has_groups="groups" in document,
     )
 
 

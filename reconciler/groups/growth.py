@@ -32,11 +32,11 @@ def growth_warnings(
     if not growths:
         return ()
     grown = _grown(observed, growths)
-    readers = [group for group in observed.groups if _topics_of(group) & {growth.topic for growth in growths}]
+    readers = [group for group in observed.groups if group.topics & {growth.topic for growth in growths}]
     becomes = {group.group_id: _becomes(grown, group, assignors) for group in readers}
     found: list[Problem] = []
     for growth in growths:
-        groups = [group for group in readers if growth.topic in _topics_of(group)]
+        groups = [group for group in readers if growth.topic in group.topics]
         found += _of_topic(growth, groups, becomes, is_compacted=growth.topic in compacted)
     return (*found, *_latest(readers))
 
@@ -68,14 +68,6 @@ def _latest(readers: Sequence[Group]) -> Iterator[Problem]:
         "them, as long as metadata.max.age.ms (5 min); set earliest first (KAFKA-20030)"
     )
     yield Problem(LATEST, message, None, Severity.WARNING)
-
-
-def _topics_of(group: Group) -> set[str]:
-    """Return what the group reads or has read: its members' topics, and those of its committed offsets."""
-    return {
-        *group.offsets,
-        *(name for member in group.members for name in (*member.subscription, *member.assignment)),
-    }
 
 
 def _becomes(grown: Cluster, group: Group, assignors: Mapping[str, Assignor]) -> str:

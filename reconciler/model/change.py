@@ -1,9 +1,9 @@
 """What differs between desired and observed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.model.effect import Effect
+from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
@@ -57,6 +57,29 @@ class DeleteTopic:
 
 
 TopicChange = CreateTopic | CreatePartitions | AlterConfigs | DeleteTopic
+
+
+def class_of(change: TopicChange) -> EffectClass:
+    """Return the gravest class of its effects; what a plan file of an older version deletes or grows has none there."""
+    least = {DeleteTopic: EffectClass.DESTROYS, CreatePartitions: EffectClass.IRREVERSIBLE}
+    classes = (*(effect.kind for effect in change.effects), least.get(type(change), EffectClass.HARMLESS))
+    return min(classes, key=lambda each: each.gravity)
+
+
+def destruction(changes: Iterable[TopicChange]) -> Destruction | None:
+    """Return what these changes destroy together, each topic counted once; None where nothing is."""
+    lost = [change for change in changes if class_of(change) is EffectClass.DESTROYS]
+    if not lost:
+        return None
+    effects = {each.topic: [one for one in each.effects if one.kind is EffectClass.DESTROYS] for each in lost}
+    every = [effect for found in effects.values() for effect in found]
+    readers = [effect.groups for effect in every if effect.groups is not None]
+    return Destruction(
+        topics=len(effects),
+        bytes=sum(max((effect.bytes or 0 for effect in found), default=0) for found in effects.values()),
+        is_size_known=all(found and all(one.bytes is not None for one in found) for found in effects.values()),
+        groups=len({name for names in readers for name in names}) if every and len(readers) == len(every) else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

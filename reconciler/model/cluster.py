@@ -208,10 +208,24 @@ class Group:
             for partition, offset in sorted(offsets.items())
         }
 
+    @property
+    def topics(self) -> frozenset[str]:
+        """What the group reads or has read: its members' topics, and those of its committed offsets."""
+        members = (name for member in self.members for name in (*member.subscription, *member.assignment))
+        return frozenset((*self.offsets, *members))
+
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody is a member now; a state is believed where members are not told."""
+        return bool(self.members) or self.state not in {"", "Empty", "Dead"}
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The observed state. Brokers are sorted by id, topics by name; `observed_at` is ISO 8601 in UTC."""
+    """The observed state. Brokers are sorted by id, topics by name; `observed_at` is ISO 8601 in UTC.
+
+    `has_groups`: consumer groups were looked at, so that none means that there are none.
+    """
 
     cluster_id: str
     brokers: Mapping[int, Broker] = field(default_factory=dict)
@@ -220,6 +234,7 @@ class Cluster:
     observed_at: str | None = None
     kafka_version: str | None = None
     controller_id: int | None = None
+    has_groups: bool = field(default=False, compare=False)
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where the topic or the partition does not exist."""

@@ -17,13 +17,18 @@ class EffectClass(StrEnum):
     """Clients may see something else: a smaller max.message.bytes, other timestamps."""
     HARMLESS = "harmless"
 
+    @property
+    def gravity(self) -> int:
+        """Its place among the classes, 0 for the gravest."""
+        return list(EffectClass).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """One effect of one change. `what`: it in words. `key`: the config that has it, None for the change as a whole.
 
     Of what destroys, `bytes` are those of all replicas that may go, None where they are unknown; `groups` are the
-    consumer groups that read the topic, None where groups were not looked at.
+    consumer groups that read the topic, None where groups were not looked at; `live_groups` those with members now.
     """
 
     kind: EffectClass
@@ -31,3 +36,17 @@ class Effect:
     key: str | None = None
     bytes: int | None = None
     groups: tuple[str, ...] | None = None
+    live_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Destruction:
+    """What several changes destroy together. `bytes`: of all replicas, at least where `is_size_known` is false.
+
+    `groups`: how many consumer groups read what is destroyed, None where groups were not looked at.
+    """
+
+    topics: int
+    bytes: int
+    is_size_known: bool
+    groups: int | None

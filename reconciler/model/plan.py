@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.model.change import TopicChange
+from reconciler.model.change import TopicChange, destruction
+from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import Problem, Remedy
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
@@ -171,12 +172,16 @@ class Plan:
             stages=len(self.stages),
             estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
             least_seconds=self.least_seconds,
+            destroys=destruction(self.topic_changes),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A plan in numbers; `replica_moves` counts copies, `leader_changes` preferred leaders that differ at the end."""
+    """A plan in numbers; `replica_moves` counts copies, `leader_changes` preferred leaders that differ at the end.
+
+    `destroys`: None where no records are destroyed.
+    """
 
     replica_moves: int
     bytes: int
@@ -187,3 +192,4 @@ class Summary:
     stages: int
     estimated_seconds: int
     least_seconds: int | None = None
+    destroys: Destruction | None = None

@@ -7,17 +7,20 @@ from reconciler.diff.compare import compare
 from reconciler.diff.explain import differences
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes, Difference
+from reconciler.model.problem import Problem
+from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What differs, and each changed field, old -> new."""
+    """What differs, each changed field, old -> new, and what could not be looked at."""
 
     cluster_name: str
     changes: Changes
     fields: tuple[Difference, ...]
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -29,5 +32,6 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
     """Return what differs."""
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
+    observed, unread = with_readers(inputs, desired, observed)
     changes = compare(desired, observed, topic_rules(desired, observed))
-    return Compared(desired.cluster.name, changes, differences(changes, observed))
+    return Compared(desired.cluster.name, changes, differences(changes, observed), unread)

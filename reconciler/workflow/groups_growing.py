@@ -1,32 +1,40 @@
-"""Who reads a topic that a plan grows: read when it does, told as warnings of the plan."""
+"""Who reads a topic that a plan grows or takes records from: read when it does, told as warnings of the plan."""
 
 from dataclasses import replace
 
-from reconciler.model.change import AlterConfigs, CreatePartitions, TopicChange
+from reconciler.diff.compare import topic_findings
+from reconciler.diff.rules import topic_rules
+from reconciler.model.change import AlterConfigs, CreatePartitions, TopicChange, class_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.effect import EffectClass
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, Severity
+from reconciler.staging.problems import some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin
 
 CLEANUP_POLICY = "cleanup.policy"
 COMPACT = "compact"
 READERS_UNKNOWN = "KR834"
+_GRAVE = frozenset({EffectClass.DESTROYS, EffectClass.IRREVERSIBLE})
 
 
 def with_readers(inputs: Inputs, desired: Desired, observed: Cluster) -> tuple[Cluster, tuple[Problem, ...]]:
-    """Return the cluster with its consumer groups where a topic is to grow, and a warning where they cannot be read.
+    """Return the cluster with its groups where a topic is to grow or to lose records, or a warning of why not.
 
     A snapshot is taken as it is. A plan needs no right on groups, so a missing one does not stop it.
     """
-    growing = sorted(name for name, topic in desired.topics.items() if _is_growing(topic.partitions, name, observed))
-    if inputs.state or observed.groups or not growing:
+    if inputs.state or observed.groups or observed.has_groups:
+        return observed, ()
+    changes, _ = topic_findings(desired, observed, topic_rules(desired, observed))
+    grave = sorted({change.topic for change in changes if class_of(change) in _GRAVE})
+    if not grave:
         return observed, ()
     try:
         with cluster_admin(inputs, desired) as admin:
-            return replace(observed, groups=tuple(admin.groups().values())), ()
+            return replace(observed, groups=tuple(admin.groups().values()), has_groups=True), ()
     except (MissingRight, ClusterUnavailable) as error:
-        message = f"which groups read {', '.join(growing)}, to be grown, is not known: {error}"
+        message = f"which groups read {some(grave)}, to be grown or to lose records, is not known: {error}"
         return observed, (Problem(READERS_UNKNOWN, message, None, Severity.WARNING),)
 
 
@@ -39,11 +47,6 @@ def warnings_of_growth(observed: Cluster, topic_changes: tuple[TopicChange, ...]
     from reconciler.groups.registry import ASSIGNORS
 
     return growth_warnings(observed, growths, ASSIGNORS, _compacted(observed, growths, topic_changes))
-
-
-def _is_growing(wanted: int | None, name: str, observed: Cluster) -> bool:
-    topic = observed.topics.get(name)
-    return wanted is not None and topic is not None and wanted > len(topic.partitions)
 
 
 def _compacted(

@@ -181,7 +181,7 @@ def test_a_snapshot_is_written_and_read_back(reconciler: Program, demo: Path) ->
     assert ended.code == 0
     assert "6 brokers" in ended.err
     assert read_snapshot("now.json.gz").topics == read_snapshot(demo / "snapshot.json").topics
-    assert json.loads(reconciler("snapshot").out)["formatVersion"] == "1.0"
+    assert json.loads(reconciler("snapshot").out)["formatVersion"] == "1.1"
 
 
 def test_every_problem_of_every_file_is_told_at_once(reconciler: Program, demo: Path) -> None:

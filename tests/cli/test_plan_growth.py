@@ -48,4 +48,6 @@ def test_a_missing_right_on_groups_stops_no_plan(
     found, (problem,) = with_readers(inputs, desired, observed)
     assert found is observed
     assert problem.code == "KR834"
-    assert problem.message.startswith("which groups read pageviews, to be grown, is not known: reading groups needs")
+    assert problem.message.startswith(
+        "which groups read pageviews, to be grown or to lose records, is not known: reading groups needs"
+    )

@@ -84,6 +84,7 @@ class KafkaAdmin:
             observed_at=observed_at,
             kafka_version=observe.kafka_version(self.wire),
             controller_id=observe.controller_id(self.wire),
+            has_groups=has_groups,
         )
 
     def sample(self) -> ClusterSample:
