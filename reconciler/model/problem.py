@@ -7,6 +7,9 @@ from enum import StrEnum
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
 LIMITS = (CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE)
+DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED = "KR415", "KR416", "KR417", "KR418"
+DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)
+"""The violations of what may be deleted: no other placement helps, somebody has to say what is meant."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,7 +11,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Edit, InvalidInput, PlacementInfeasible, Remedy
+from reconciler.model.problem import DELETIONS, Edit, InvalidInput, PlacementInfeasible, Remedy
 from reconciler.planner.conflicts import frozen_conflicts, unplaceable
 from reconciler.planner.demand import slots_of
 from reconciler.planner.raised_limits import FULL, RaisedLimits, moves_of, raised_limits, with_limits
@@ -72,7 +72,12 @@ def remedies_of_conflict(
 
 
 def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effort: Effort) -> tuple[Remedy, ...]:
-    """Return up to MOST remedies for limits that a plan goes over: the limits raised, a broker more, fewer replicas."""
+    """Return up to MOST remedies for limits that a plan goes over: the limits raised, a broker more, fewer replicas.
+
+    None where it deletes too much: whether that is meant is not for a search to say.
+    """
+    if any(problem.code in DELETIONS for problem in plan.violations):
+        return ()
     search = _Search(states, None, make_plan, effort)
     found = search.with_raised_limits(states, plan, ())
     growing = {move.topic_partition.topic for move in moves_of(plan) if move.reason is Reason.REPLICATION_FACTOR}

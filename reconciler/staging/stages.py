@@ -13,6 +13,7 @@ from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
+from reconciler.staging.deletions import deletion_violations
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.elections import batched, due_now
 from reconciler.staging.estimate import stage_seconds
@@ -72,7 +73,12 @@ def stage_moves(
         warnings=by_code(
             warnings(whole, desired, at, disk, destinations) + election_warnings(skipped, batches, observed)
         ),
-        violations=by_code(violations(whole, desired, observed, disk, destinations)),
+        violations=by_code(
+            (
+                *violations(whole, desired, observed, disk, destinations),
+                *deletion_violations(changes.in_order, desired.cluster),
+            )
+        ),
         disk_peak=disk.peak,
         log_dirs=_log_dirs(disk),
         foretold_log_dirs=_foretold(disk, steps),
