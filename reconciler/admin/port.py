@@ -112,7 +112,8 @@ class Admin(Protocol):
     """One cluster. A call that gets no answer raises ClusterUnavailable; a missing right raises MissingRight.
 
     A request that times out may have had its effect: look before you repeat. Reads may lag behind writes, but
-    `reassignments` comes from the active controller.
+    `reassignments` comes from the active controller. With `is_validated_only` nothing is changed: each answer is what
+    Kafka would say to that item by itself now, and a missing right is then its item's answer.
     """
 
     clock: Clock
@@ -194,16 +195,20 @@ class Admin(Protocol):
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         """Elect the first replicas; ELECTION_NOT_NEEDED is answered as a success."""
 
-    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+    def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
         """Create topics with their explicit assignments and configs."""
 
-    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+    def create_partitions(
+        self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Add partitions with their explicit assignments."""
 
     def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
         """Delete topics."""
 
-    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Change dynamic topic configs incrementally, all of a topic's keys at once.
 
         Items appended to throttle lists are in force on every live broker on return, or after 5 s.

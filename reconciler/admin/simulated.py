@@ -257,24 +257,31 @@ class SimulatedAdmin:
         )
         return {key: Answer() if one.error == "ELECTION_NOT_NEEDED" else one for key, one in answers.items()}
 
-    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+    def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
         """Create topics; one without an assignment is placed in stripes over the racks."""
         names = [change.topic for change in changes]
-        return self._write("create_topics", names, lambda cluster: create_topics(cluster, changes, seed=self.writes))
+        send = self._validate if is_validated_only else self._write
+        return send("create_topics", names, lambda cluster: create_topics(cluster, changes, seed=self.writes))
 
-    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+    def create_partitions(
+        self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Add partitions."""
         names = [change.topic for change in changes]
-        return self._write("create_partitions", names, lambda cluster: create_partitions(cluster, changes))
+        send = self._validate if is_validated_only else self._write
+        return send("create_partitions", names, lambda cluster: create_partitions(cluster, changes))
 
     def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
         """Delete topics."""
         return self._write("delete_topics", names, lambda cluster: delete_topics(cluster, names))
 
-    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Change topics' overrides incrementally."""
         requests = {name: _requests(changes[name]) for name in changes}
-        return self._write("alter_topic_configs", list(changes), lambda cluster: alter_topic_configs(cluster, requests))
+        send = self._validate if is_validated_only else self._write
+        return send("alter_topic_configs", list(changes), lambda cluster: alter_topic_configs(cluster, requests))
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's overrides incrementally; a dead one does not answer."""
@@ -365,6 +372,14 @@ class SimulatedAdmin:
         if beside is not None:
             return dict.fromkeys(items, beside)
         return {item: _answer(outcome.answers[item]) for item in items}
+
+    def _validate(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
+        """Return the answers to a request that has no effect."""
+        instead = self._before(f"validate.{name}")
+        if instead is not None:
+            return dict.fromkeys(items, instead)
+        answers = effect(self.cluster).answers
+        return {item: _answer(answers[item]) for item in items}
 
     def _before(self, name: str) -> Answer | None:
         return self.fault(name, Moment.BEFORE) if self.fault is not None else None

@@ -276,6 +276,37 @@ class AdminContract:
         assert answer.error == "INVALID_REPLICA_ASSIGNMENT"
         assert "not consistent with previous partitions, which have 3 replica(s)." in answer.message
 
+    def test_what_is_only_validated_gets_the_answers_of_a_change_and_changes_nothing(self, bench: Bench) -> None:
+        """The refusals, word for word, of the same requests sent in earnest; what is taken is a success."""
+        name, new = bench.topic((1, 2), configs={"retention.ms": "1000"}), bench.new_name()
+        admin = bench.admin
+        before = admin.topics([name]), admin.topic_configs([name])
+        for creation in (
+            CreateTopic(name, 1, 1, {}, {0: (1,)}),
+            CreateTopic(new, 1, 1, {"retention.ms": "soon"}, {0: (1,)}),
+            CreateTopic(new, 1, 1, {"retention.sm": "1000"}, {0: (1,)}),
+            CreateTopic(new, 1, 2, {}, {0: (1, 99)}),
+        ):
+            asked = admin.create_topics([creation], is_validated_only=True)
+            assert asked == admin.create_topics([creation]) != {creation.topic: OK}
+        for growth in (
+            CreatePartitions(name, 1, 1),
+            CreatePartitions(name, 1, 2, {1: (4, 99)}),
+            CreatePartitions(name, 1, 2, {1: (4,)}),
+        ):
+            asked = admin.create_partitions([growth], is_validated_only=True)
+            assert asked == admin.create_partitions([growth]) != {name: OK}
+        for configs in ([SET("retention.sm", "1")], [SET("max.message.bytes", "9"), SET("segment.ms", "no")]):
+            asked = admin.alter_topic_configs({name: configs}, is_validated_only=True)
+            assert asked == admin.alter_topic_configs({name: configs}) != {name: OK}
+        creation = CreateTopic(new, 1, 1, {"segment.ms": "1"}, {0: (1,)})
+        assert admin.create_topics([creation], is_validated_only=True) == {new: OK}
+        growth = CreatePartitions(name, 1, 2, {1: (4, 5)})
+        assert admin.create_partitions([growth], is_validated_only=True) == {name: OK}
+        assert admin.alter_topic_configs({name: [DELETE("retention.ms")]}, is_validated_only=True) == {name: OK}
+        assert (admin.topics([name]), admin.topic_configs([name])) == before
+        assert admin.topics([new]) == {}
+
     def test_what_does_not_exist_is_left_out_or_refused_by_name(self, bench: Bench) -> None:
         name = bench.new_name()
         admin, key, unknown = bench.admin, TopicPartition(name, 0), "UNKNOWN_TOPIC_OR_PARTITION"

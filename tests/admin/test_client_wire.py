@@ -333,6 +333,33 @@ def test_what_the_mutation_quota_refused_is_sent_again_after_its_time(no_waiting
     assert no_waiting == [2.5]
 
 
+def test_what_is_only_validated_is_asked_again_and_a_missing_right_hides_its_own_item_alone() -> None:
+    """A lost answer has lost no change, so it is asked again; the lock's guard stands before changes alone."""
+    lost = [TIME_OUT]
+
+    def script(_node: int, request: CreateTopicsRequest) -> object:
+        if lost:
+            return lost.pop()
+        form = CreateTopicsResponse.CreatableTopicResult
+        codes = {"a": 0, "b": 29, "c": 40}
+        topics = [form(name=topic.name, error_code=codes[topic.name], error_message=None) for topic in request.topics]
+        return CreateTopicsResponse(throttle_time_ms=0, topics=topics)
+
+    def no_change() -> None:
+        raise AssertionError("nothing is changed")
+
+    brokers = Brokers(script)
+    asking = brokers.wire(retry_seconds=30)
+    asking.guard = no_change
+    changes = [CreateTopic(name, 1, 1) for name in ("a", "b", "c")]
+    assert requests.create_topics(asking, changes, is_validated_only=True) == {
+        "a": Answer(),
+        "b": Answer("TOPIC_AUTHORIZATION_FAILED"),
+        "c": Answer("INVALID_CONFIG"),
+    }
+    assert [request.validate_only for _, request in brokers.sent] == [True, True]
+
+
 def test_the_guard_of_the_replication_factor_is_used_where_brokers_know_it() -> None:
     key = AlterPartitionReassignmentsRequest.API_KEY
     new = Brokers(lambda _node, request: moved(request), versions={key: (0, 1)})

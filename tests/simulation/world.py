@@ -166,12 +166,18 @@ class World(SimulatedAdmin):
         self.watch.elect(topic_partitions)
         return super().elect_preferred_leaders(topic_partitions)
 
-    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+    def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
+        if is_validated_only:
+            return super().create_topics(changes, is_validated_only=True)
         self._told("create", [change.topic for change in changes])
         self.watch.create(changes)
         return super().create_topics(changes)
 
-    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+    def create_partitions(
+        self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
+        if is_validated_only:
+            return super().create_partitions(changes, is_validated_only=True)
         self._told("grow", [f"{change.topic} to {change.to_count}" for change in changes])
         self.watch.create(changes)
         return super().create_partitions(changes)
@@ -181,7 +187,11 @@ class World(SimulatedAdmin):
         self.watch.delete(names, self.clock.now())
         return super().delete_topics(names)
 
-    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
+        if is_validated_only:
+            return super().alter_topic_configs(changes, is_validated_only=True)
         self._told("topic configs", {name: [_short(one) for one in keys] for name, keys in changes.items()})
         self.watch.topic_configs(changes)
         return super().alter_topic_configs(changes)

@@ -174,21 +174,25 @@ class KafkaAdmin:
         """Elect the first replicas of these partitions."""
         return requests.elect_preferred_leaders(self.wire, topic_partitions)
 
-    def create_topics(self, changes: Sequence[CreateTopic]) -> Mapping[str, Answer]:
+    def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
         """Create topics."""
-        return requests.create_topics(self.wire, changes)
+        return requests.create_topics(self.wire, changes, is_validated_only=is_validated_only)
 
-    def create_partitions(self, changes: Sequence[CreatePartitions]) -> Mapping[str, Answer]:
+    def create_partitions(
+        self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Add partitions."""
-        return requests.create_partitions(self.wire, changes)
+        return requests.create_partitions(self.wire, changes, is_validated_only=is_validated_only)
 
     def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
         """Delete topics."""
         return requests.delete_topics(self.wire, names)
 
-    def alter_topic_configs(self, changes: Mapping[str, Sequence[ConfigChange]]) -> Mapping[str, Answer]:
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+    ) -> Mapping[str, Answer]:
         """Change topic configs incrementally."""
-        return requests.alter_topic_configs(self.wire, changes)
+        return requests.alter_topic_configs(self.wire, changes, is_validated_only=is_validated_only)
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's dynamic configs; ClusterUnavailable where it is down."""

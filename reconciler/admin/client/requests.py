@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +30,7 @@ from reconciler.admin.client.errors import (
 )
 from reconciler.admin.client.in_force import await_lists
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
-from reconciler.admin.client.wire import NotSent, Wire, batches
+from reconciler.admin.client.wire import Build, NotSent, Wire, batches
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.problem import ClusterUnavailable
@@ -113,25 +114,30 @@ def elect_preferred_leaders(wire: Wire, topic_partitions: Collection[TopicPartit
     return found
 
 
-def create_topics(wire: Wire, changes: Sequence[CreateTopic]) -> dict[str, Answer]:
+def create_topics(wire: Wire, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> dict[str, Answer]:
     """Create topics with their explicit assignments, or as Kafka places them where a change has none."""
 
     def request(some: Sequence[CreateTopic]) -> "ApiMessage":
-        return CreateTopicsRequest(topics=[_creatable(change) for change in some], timeout_ms=wire.write_timeout_ms)
+        topics = [_creatable(change) for change in some]
+        return CreateTopicsRequest(topics=topics, timeout_ms=wire.write_timeout_ms, validate_only=is_validated_only)
 
     weighed = {change.topic: (change, max(change.partitions, len(change.assignment))) for change in changes}
-    return _in_batches(wire, weighed, request, lambda response: response.topics, ("Create", "Creating a topic"))
+    send = _sender(wire, is_validated_only=is_validated_only)
+    return _in_batches(send, weighed, request, lambda response: response.topics, ("Create", "Creating a topic"))
 
 
-def create_partitions(wire: Wire, changes: Sequence[CreatePartitions]) -> dict[str, Answer]:
+def create_partitions(
+    wire: Wire, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
+) -> dict[str, Answer]:
     """Add partitions with their explicit assignments, or as Kafka places them where a change has none."""
 
     def request(some: Sequence[CreatePartitions]) -> "ApiMessage":
         topics = [_growing(change) for change in some]
-        return CreatePartitionsRequest(topics=topics, timeout_ms=wire.write_timeout_ms, validate_only=False)
+        return CreatePartitionsRequest(topics=topics, timeout_ms=wire.write_timeout_ms, validate_only=is_validated_only)
 
     weighed = {change.topic: (change, change.to_count - change.from_count) for change in changes}
-    return _in_batches(wire, weighed, request, lambda response: response.results, ("Alter", "Adding partitions"))
+    send = _sender(wire, is_validated_only=is_validated_only)
+    return _in_batches(send, weighed, request, lambda response: response.results, ("Alter", "Adding partitions"))
 
 
 def delete_topics(wire: Wire, names: Collection[str]) -> dict[str, Answer]:
@@ -144,22 +150,25 @@ def delete_topics(wire: Wire, names: Collection[str]) -> dict[str, Answer]:
         return DeleteTopicsRequest(topics=topics, topic_names=list(some), timeout_ms=wire.write_timeout_ms)
 
     weighed = {name: (name, 1) for name in sorted(set(names))}
-    return _in_batches(wire, weighed, request, lambda response: response.responses, ("Delete", "Deleting a topic"))
+    send = _sender(wire, is_validated_only=False)
+    return _in_batches(send, weighed, request, lambda response: response.responses, ("Delete", "Deleting a topic"))
 
 
-def alter_topic_configs(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]]) -> dict[str, Answer]:
+def alter_topic_configs(
+    wire: Wire, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+) -> dict[str, Answer]:
     """Change topic configs incrementally, all of a topic's keys at once; throttle lists are in force on return."""
+    send = _sender(wire, is_validated_only=is_validated_only)
     found: dict[str, Answer] = {}
     for some in batches(sorted(changes), TOPICS_A_REQUEST):
         resources = {name: changes[name] for name in some}
-        response = wire.write(partial(_alteration, TOPIC_RESOURCE, resources))
+        response = send.send(partial(_alteration, TOPIC_RESOURCE, resources, is_validated_only=is_validated_only))
         told = {result.resource_name: result for result in response.responses}
-        hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
-        if hidden:
-            raise missing_right("AlterConfigs", "topic", hidden, "Changing a topic's configs")
+        send.check_rights(told, ("AlterConfigs", "Changing a topic's configs"))
         answers = {name: answer(result.error_code, result.error_message) for name, result in told.items()}
         found |= {name: answers.get(name, _untold()) for name in some}
-        await_lists(wire, {name: changes[name] for name in some if found[name].is_ok})
+        if not is_validated_only:
+            await_lists(wire, {name: changes[name] for name in some if found[name].is_ok})
     return found
 
 
@@ -219,8 +228,25 @@ def _chosen(code: int) -> Answer:
     return Answer() if code in NOT_THERE_YET else answer(code, None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """How a request about topics is sent: one that changes nothing may be repeated, and tells rights item by item."""
+
+    send: "Callable[[Build], ApiMessage]"
+    is_validated_only: bool
+
+    def check_rights(self, told: "Mapping[str, ApiMessage]", right: tuple[str, str]) -> None:
+        hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
+        if hidden and not self.is_validated_only:
+            raise missing_right(right[0], "topic", hidden, right[1])
+
+
+def _sender(wire: Wire, *, is_validated_only: bool) -> _Sender:
+    return _Sender(wire.read if is_validated_only else wire.write, is_validated_only)
+
+
 def _in_batches(
-    wire: Wire,
+    sender: _Sender,
     weighed: Mapping[str, tuple[Item, int]],
     request: Callable[[Sequence[Item]], "ApiMessage"],
     results: "Callable[[ApiMessage], Iterable[ApiMessage]]",
@@ -231,11 +257,9 @@ def _in_batches(
     for some in _by_weight(weighed):
         left = dict(some)
         for _ in range(MOST_WAITS):
-            response = wire.write(partial(request, tuple(left.values())))
+            response = sender.send(partial(request, tuple(left.values())))
             told = {result.name: result for result in results(response)}
-            hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
-            if hidden:
-                raise missing_right(right[0], "topic", hidden, right[1])
+            sender.check_rights(told, right)
             found |= {name: answer(result.error_code, result.error_message) for name, result in told.items()}
             again = (THROTTLING_QUOTA_EXCEEDED, NOT_CONTROLLER)
             left = {name: item for name, item in left.items() if name in told and told[name].error_code in again}
@@ -292,14 +316,16 @@ def _elected(code: int, message: str | None) -> Answer:
     return Answer() if code == ELECTION_NOT_NEEDED else answer(code, message)
 
 
-def _alteration(kind: int, resources: Mapping[str, Sequence[ConfigChange]]) -> "ApiMessage":
+def _alteration(
+    kind: int, resources: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
+) -> "ApiMessage":
     form = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
         resources=[
             form(resource_type=kind, resource_name=name, configs=[_alterable(form, change) for change in changes])
             for name, changes in sorted(resources.items())
         ],
-        validate_only=False,
+        validate_only=is_validated_only,
     )
 
 
