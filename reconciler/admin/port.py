@@ -145,6 +145,9 @@ class Admin(Protocol):
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
         """Return those of the topics that exist, without configs and sizes; in flight, `replicas` is the union."""
 
+    def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
+        """Return the topics with the ELR of each partition that is out of sync somewhere, where the brokers tell it."""
+
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Return every reassignment in flight in the cluster."""
 

@@ -163,6 +163,11 @@ class SimulatedAdmin:
         self._before("topics")
         return {name: _bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
 
+    def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
+        """Return the topics with the ELR of each of their partitions."""
+        self._before("with_eligible_leaders")
+        return {name: vitals.with_eligible_leaders(topic, self.cluster) for name, topic in topics.items()}
+
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Return every reassignment in flight."""
         self._before("reassignments")

@@ -1,8 +1,9 @@
 """What a simulated cluster answers the doctor: it has no authorizer, and elects nobody by itself."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights
@@ -83,6 +84,16 @@ def broker_settings(
     return {
         broker_id: {key: found[key] for key in sorted(keys) if key in found} for broker_id, found in set_now.items()
     }
+
+
+def with_eligible_leaders(topic: Topic, cluster: Cluster) -> Topic:
+    """Return the topic with the ELR that its partitions have in the cluster."""
+
+    def told(partition: Partition) -> Partition:
+        known = cluster.partition(TopicPartition(topic.name, partition.partition))
+        return partition if known is None else replace(partition, elr=known.elr, last_known_elr=known.last_known_elr)
+
+    return replace(topic, partitions=tuple(map(told, topic.partitions)))
 
 
 def on_disk(key: TopicPartition, partition: Partition) -> list[ReplicaOnDisk]:

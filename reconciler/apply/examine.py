@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, ProgressHook, Reassignment
-from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.cluster import AUTO_REBALANCE, UNCLEAN_ELECTION, Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.topic_partition import TopicPartition
@@ -13,7 +14,7 @@ from reconciler.model.vitals import DiskReport, Vitals
 
 T = TypeVar("T")
 
-SETTINGS = ("auto.leader.rebalance.enable", "min.insync.replicas")
+SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION)
 DESCRIBE_CONFIGS = "DescribeConfigs"
 
 
@@ -51,6 +52,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
     rights = admin.rights(sorted(on_disk | set(topics)), [LOCK_GROUP])
     flights = reader.read("reassignments", admin.reassignments) or {}
     seen = reader.read("topics", lambda: admin.topics(sorted(rights.topics))) or {}
+    seen = reader.read("eligible leaders", lambda: admin.with_eligible_leaders(seen)) or seen
     told = [name for name in sorted(seen) if DESCRIBE_CONFIGS in rights.topics.get(name, ())]
     configs = reader.read("topic configs", lambda: admin.topic_configs(told)) or {}
     if len(told) < len(seen):

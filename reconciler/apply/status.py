@@ -18,6 +18,7 @@ from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_i
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import RunEvent
+from reconciler.model.starting import start_order
 from reconciler.model.status import MoveStatus, Status
 from reconciler.model.topic_partition import TopicPartition
 
@@ -59,6 +60,8 @@ class Watcher:
         rates = self.admin.broker_configs([broker.id for broker in brokers.values() if not broker.is_fenced])
         planned = itinerary(self.plan).topics if self.plan is not None else frozenset()
         topics = self.admin.topics({*known.topics, *planned})
+        if any(partition.leader is None for topic in topics.values() for partition in topic.partitions):
+            topics = self.admin.with_eligible_leaders(topics)
         configs = self.admin.topic_configs(sorted(planned & topics.keys()))
         kept = {**{name: topic.configs for name, topic in known.topics.items()}, **configs}
         return replace(
@@ -118,6 +121,7 @@ def _status(
         foreign={key: one.target_replicas for key, one in sorted(observed.reassignments.items()) if key not in ours},
         safe_to_stop=tuple(b for b in sorted(cluster.brokers) if cluster.is_alive(b) and b not in blocking),
         blocking=blocking,
+        start=start_order(cluster, seen.min_isr),
         last_event=journal_events[-1] if journal_events else None,
         is_open=is_open(journal_events),
         holder=seen.holder,

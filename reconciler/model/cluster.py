@@ -14,6 +14,7 @@ TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
 AUTO_REBALANCE = "auto.leader.rebalance.enable"
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
 TIERED_FETCH = "follower.fetch.last.tiered.offset.enable"
 BROKER_SETTINGS = (
     AUTO_REBALANCE,
@@ -31,7 +32,7 @@ BROKER_SETTINGS = (
     "min.insync.replicas",
     DEFAULT_PARTITIONS,
     "remote.log.storage.system.enable",
-    "unclean.leader.election.enable",
+    UNCLEAN_ELECTION,
 )
 """The brokers' settings that plans depend on: what is in force stands in the snapshot, static ones too."""
 
@@ -79,7 +80,7 @@ class Partition:
 
     `sizes` and `log_dirs` run parallel to `replicas`; they are empty where nothing is known, and an entry is None
     where that replica's is unknown. `elr`: the eligible leader replicas, out of sync but with every committed record;
-    `last_known_elr`: those that were eligible when they went down uncleanly (KIP-966); None where it is not known.
+    `last_known_elr`: of a partition without a leader, who led it last (KIP-966). None where it is not known.
     """
 
     partition: int

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Features
 
@@ -96,7 +97,8 @@ class Diagnosis:
     """All that was found. `findings` are sorted, the gravest first.
 
     `rights` and `features` are None where a snapshot was read. `blocking`: for each broker that is not safe to stop,
-    the partitions that would go under min ISR, or offline, without it. `holder`: who holds the
+    the partitions that would go under min ISR, or offline, without it. `start`: dead brokers, in the order in which to
+    start them. `holder`: who holds the
     cluster's lock. `unexamined`: what could not be looked at.
     """
 
@@ -113,6 +115,7 @@ class Diagnosis:
     throttles: tuple[FoundThrottle, ...] = ()
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    start: tuple[Start, ...] = ()
     holder: str | None = None
     unexamined: tuple[str, ...] = ()
 

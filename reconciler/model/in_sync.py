@@ -40,7 +40,7 @@ def blocking_partitions(cluster: Cluster, default: int | None = None) -> Mapping
 
 def brokers_min_isr(cluster: Cluster, settings: Mapping[int, Mapping[str, str]] | None = None) -> int:
     """Return the brokers' min ISR: of their settings in force, else of dynamic configs, else Kafka's default, 1."""
-    told = settings or {broker.id: broker.configs for broker in cluster.brokers.values()}
+    told = settings or {broker.id: broker.settings or broker.configs for broker in cluster.brokers.values()}
     written = (_number(configs.get(MIN_ISR)) for configs in told.values())
     return max((number for number in written if number), default=1)
 

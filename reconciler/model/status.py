@@ -7,6 +7,7 @@ from datetime import datetime
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.run import RunEvent
+from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -24,9 +25,9 @@ class Status:
 
     `stage`: the first that is not done, None where all are, or there is no plan. `blocking`: for each broker that is
     not safe to stop, the partitions that would go under min ISR without it. `foreign`: targets of the reassignments
-    that are not the plan's. `last_event`: the journal's last line. `is_open`: the journal tells
-    of a start without an end. `holder`: who holds the cluster's lock, in words; `is_lock_told`:
-    whether this user may see that.
+    that are not the plan's. `start`: dead brokers, in the order in which to start them. `last_event`: the journal's
+    last line. `is_open`: the journal tells of a start without an end. `holder`: who holds the cluster's lock, in words;
+    `is_lock_told`: whether this user may see that.
     """
 
     time: datetime
@@ -42,6 +43,7 @@ class Status:
     foreign: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    start: tuple[Start, ...] = ()
     last_event: RunEvent | None = None
     is_open: bool = False
     holder: str | None = None

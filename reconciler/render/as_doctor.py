@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
 from reconciler.render.escape import visible
+from reconciler.render.facts import start_lines
 from reconciler.render.units import counted, number, size
 
 MOST_NAMED = 5
@@ -89,6 +90,7 @@ def _throttle(one: FoundThrottle) -> str:
 
 
 def _stopping(found: Diagnosis) -> Iterator[str]:
+    yield from start_lines(found.start)
     yield f"safe to stop, one at a time: {', '.join(map(str, found.safe_to_stop)) or 'none'}"
     for broker, keys in found.blocking.items():
         more = f" and {number(len(keys) - MOST_NAMED)} more" if len(keys) > MOST_NAMED else ""

@@ -15,7 +15,9 @@ from reconciler.model.change import (
 from reconciler.model.problem import Location, Problem, Remedy
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult
+from reconciler.model.starting import Start
 from reconciler.model.status import Status
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import MASK, config_value
 
 
@@ -154,6 +156,7 @@ def _status(seen: Status, cluster_name: str) -> dict[str, object]:
         ],
         "safeToStop": list(seen.safe_to_stop),
         "blocking": {str(owner): [str(key) for key in keys] for owner, keys in seen.blocking.items()},
+        "start": starts(seen.start),
         "isOpen": seen.is_open,
         "lockedBy": seen.holder,
         "lastEvent": {"time": event.time.isoformat(), "step": event.step, "outcome": event.outcome.value}
@@ -165,6 +168,23 @@ def _status(seen: Status, cluster_name: str) -> dict[str, object]:
 def document(value: Mapping[str, object]) -> str:
     """Return that value as sorted, indented JSON with one newline at its end."""
     return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def starts(order: Sequence[Start]) -> list[dict[str, object]]:
+    """Return dead brokers in the order in which to start them, as JSON has it."""
+
+    def keys(some: Sequence[TopicPartition]) -> list[dict[str, object]]:
+        return [{"topic": key.topic, "partition": key.partition} for key in some]
+
+    return [
+        {
+            "broker": one.broker_id,
+            "leads": keys(one.leads),
+            "canLead": keys(one.can_lead),
+            "opens": keys(one.opens),
+        }
+        for one in order
+    ]
 
 
 def problem_object(problem: Problem) -> dict[str, object]:

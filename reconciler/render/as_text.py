@@ -23,6 +23,7 @@ from reconciler.render.facts import (
     reason,
     replica_list,
     stage_title,
+    start_lines,
     throttle,
     undoes,
 )
@@ -175,6 +176,7 @@ def status(seen: Status, cluster_name: str) -> str:
     lines += [_throttle_line(f"topic {visible(owner)}", keys) for owner, keys in seen.topic_throttles.items()]
     lines += [f"locked by {visible(seen.holder)}"] if seen.holder else []
     lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
+    lines += start_lines(seen.start)
     lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
     lines += [
         f"not safe to stop: {broker_id} ({_some(map(str, keys))})" for broker_id, keys in sorted(seen.blocking.items())

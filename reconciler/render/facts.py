@@ -1,14 +1,16 @@
 """What a plan's totals say, in words that text and Markdown share."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.starting import Start
 from reconciler.render.escape import visible
 from reconciler.render.units import counted, duration, number, percent, rate, size
 
+_MOST_STARTED = 10
 _LEAST_COMPARED = 60
 """Seconds: below, the rounding up of each stage says more than how they were packed."""
 
@@ -193,3 +195,22 @@ def _bytes_out(shares: Mapping[int, BrokerShare]) -> list[int]:
 def _bytes(shares: Mapping[int, BrokerShare]) -> list[int]:
     known = [share.bytes for share in shares.values() if share.bytes is not None]
     return known if len(known) == len(shares) else []
+
+
+def start_lines(order: Sequence[Start]) -> list[str]:
+    """Return the dead brokers in the order in which to start them, with what each brings; nothing where none is."""
+    if not order:
+        return []
+    lines = [f"  broker {one.broker_id}: {', '.join(_brought(one))}" for one in order[:_MOST_STARTED]]
+    more = [f"  and {counted(len(order) - _MOST_STARTED, 'broker')} more: -o json has all"]
+    return ["start in this order:", *lines, *(more if len(order) > _MOST_STARTED else ())]
+
+
+def _brought(one: Start) -> Iterator[str]:
+    spare = len(one.can_lead) - len(one.leads)
+    if one.leads:
+        yield f"{counted(len(one.leads), 'partition')} without a leader can be led again"
+    if spare:
+        yield f"has all records of {counted(spare, 'partition')} too, should those before it not come"
+    if one.opens:
+        yield f"{counted(len(one.opens), 'partition')} open to acks=all again"

@@ -12,12 +12,14 @@ from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
+    UNCLEAN_ELECTION,
     Cluster,
     LogDir,
 )
 from reconciler.model.desired import Desired, DesiredCluster, TopicPolicy
 from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun, Whose
 from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights, Vitals
 
@@ -42,6 +44,11 @@ def only(vitals: Vitals, code: str, *known: KnownRun) -> Finding:
     return found[code]
 
 
+def leaderless(cluster: Cluster, topic: str, **fields: tuple[int, ...] | None) -> Cluster:
+    left = [replace(one, leader=None, **fields) for one in cluster.topics[topic].partitions]  # type: ignore[arg-type]
+    return replace(cluster, topics={**cluster.topics, topic: replace(cluster.topics[topic], partitions=tuple(left))})
+
+
 def test_a_healthy_cluster_has_no_findings() -> None:
     found = diagnose(seen(small_cluster("a-0: 1,2,3 size 5", "b-0: 4,5,6", configs={"a": TWO})))
     assert found.findings == ()
@@ -54,12 +61,63 @@ def test_a_healthy_cluster_has_no_findings() -> None:
 
 
 def test_partitions_without_a_leader_are_one_finding_for_those_that_can_lead_them() -> None:
-    cluster = small_cluster("a-0: 1,2 isr 2", "a-1: 2,1 isr 2", "b-0: 3,4")
-    offline = [replace(one, leader=None) for one in cluster.topics["a"].partitions]
-    cluster = replace(cluster, topics={**cluster.topics, "a": replace(cluster.topics["a"], partitions=tuple(offline))})
-    finding = only(seen(cluster), "KR640")
+    cluster = leaderless(small_cluster("a-0: 1,2 isr 2", "a-1: 2,1 isr 2", "b-0: 3,4", fenced=[2]), "a")
+    finding = findings_of(seen(cluster))["KR640"]
     assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2,), (A0, A1))
-    assert "start broker 2: only it has all records" in finding.next
+    assert finding.next == "start broker 2: only it has all records; an unclean election would lose some"
+    assert diagnose(seen(cluster)).start == (Start(2, leads=(A0, A1), can_lead=(A0, A1), opens=(A0, A1)),)
+    alive = findings_of(Vitals(leaderless(small_cluster("a-0: 1,2 isr 2"), "a")))["KR640"]
+    assert alive.next.startswith(
+        "see why broker 2 does not lead, though alive: its log dirs: only it has all records; "
+    )
+
+
+def test_after_an_outage_only_those_are_to_be_started_that_have_every_acknowledged_record() -> None:
+    cluster = small_cluster("a-0: 1,2,3", "a-1: 3,2,1", brokers=(1, 2, 3), fenced=(1, 2, 3), configs={"a": TWO})
+    found = diagnose(Vitals(leaderless(cluster, "a", isr=(), elr=(1, 2), last_known_elr=(2,))))
+    (offline,) = (one for one in found.findings if one.code == "KR640")
+    assert (offline.brokers, offline.partitions) == ((2, 1), (A0, A1))
+    assert offline.next == (
+        "start brokers 2, 1 (2 led last): only they have all records; an unclean election would lose some"
+    )
+    assert found.start == (Start(2, leads=(A0, A1), can_lead=(A0, A1)), Start(1, can_lead=(A0, A1), opens=(A0, A1)))
+
+
+@pytest.mark.parametrize(
+    ("elr", "last", "brokers", "words"),
+    [
+        (
+            (),
+            (2,),
+            (2,),
+            "start broker 2: it led last, and Kafka elects it by itself; those that had ",
+        ),
+        ((), (), (1, 2, 3), "start brokers 1, 2, 3: which of them has all records is not known; with "),
+        (
+            None,
+            None,
+            (1, 2, 3),
+            "start brokers 1, 2, 3: which of them has all records is not known (the ELR",
+        ),
+    ],
+)
+def test_where_nobody_is_known_to_have_all_records_that_is_said(
+    elr: tuple[int, ...] | None, last: tuple[int, ...] | None, brokers: tuple[int, ...], words: str
+) -> None:
+    cluster = small_cluster("a-0: 1,2,3", brokers=(1, 2, 3), fenced=(1, 2, 3))
+    found = diagnose(Vitals(leaderless(cluster, "a", isr=(), elr=elr, last_known_elr=last)))
+    (offline,) = (one for one in found.findings if one.code == "KR640")
+    assert (offline.brokers, offline.next[: len(words)], found.start) == (brokers, words, ())
+
+
+@pytest.mark.parametrize(("topic", "of_brokers", "is_told"), [(None, "true", True), ("false", "true", False)])
+def test_where_kafka_would_elect_uncleanly_by_itself_the_others_must_wait(
+    topic: str | None, of_brokers: str, *, is_told: bool
+) -> None:
+    configs = {"a": {UNCLEAN_ELECTION: topic}} if topic else {}
+    cluster = leaderless(small_cluster("a-0: 1,2,3", fenced=[1], configs=configs), "a", isr=(), elr=(1,))
+    finding = findings_of(Vitals(cluster, settings={4: {UNCLEAN_ELECTION: of_brokers}}))["KR640"]
+    assert ("start no other that holds them before" in finding.next) is is_told
 
 
 def test_what_is_under_min_isr_names_who_is_missing() -> None:

@@ -24,10 +24,10 @@ def with_eligible_leaders(wire: Wire, topics: Mapping[str, Topic]) -> dict[str, 
 
     Only these can have any, so a healthy cluster is asked nothing. Brokers before Kafka 4.0 do not tell.
     """
-    doubtful = [name for name, topic in sorted(topics.items()) if any(map(_is_out_of_sync, topic.partitions))]
+    doubtful = {name: topic for name, topic in sorted(topics.items()) if any(map(_is_out_of_sync, topic.partitions))}
     if not doubtful or not wire.is_supported(DescribeTopicPartitionsRequest, 0):
         return dict(topics)
-    told = {key: elr for some in batches(doubtful, TOPICS_A_REQUEST) for key, elr in _asked(wire, some)}
+    told = {key: elr for some in batches(list(doubtful), TOPICS_A_REQUEST) for key, elr in _asked(wire, some)}
     return {name: _with(topic, told) if name in doubtful else topic for name, topic in topics.items()}
 
 

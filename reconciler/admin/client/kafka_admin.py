@@ -111,6 +111,10 @@ class KafkaAdmin:
         """Return those of the topics that exist."""
         return observe.topics(self.wire, names)
 
+    def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
+        """Return the topics with the ELR of partitions that are out of sync somewhere."""
+        return with_eligible_leaders(self.wire, topics)
+
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Return every reassignment in flight, as the active controller lists them."""
         return observe.reassignments(self.wire)

@@ -6,6 +6,7 @@ from reconciler.diff.doctor import brokers, partitions, rights, runs, throttles,
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
+from reconciler.model.starting import start_order
 from reconciler.model.vitals import Vitals
 
 _WEIGHT = {gravity: weight for weight, gravity in enumerate(Gravity)}
@@ -30,7 +31,8 @@ def diagnose(
         *runs.findings(vitals, known),
         *throttles.findings(found_throttles, is_moving=is_moving),
     ]
-    blocking = blocking_partitions(cluster, brokers_min_isr(cluster, vitals.settings))
+    min_isr = brokers_min_isr(cluster, vitals.settings)
+    blocking = blocking_partitions(cluster, min_isr)
     return Diagnosis(
         cluster_id=cluster.cluster_id,
         is_snapshot=is_snapshot,
@@ -45,6 +47,7 @@ def diagnose(
         throttles=found_throttles,
         safe_to_stop=tuple(one for one in sorted(cluster.brokers) if cluster.is_alive(one) and one not in blocking),
         blocking=blocking,
+        start=start_order(cluster, min_isr),
         holder=vitals.holder,
         unexamined=vitals.unexamined,
     )

@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from reconciler.diff.doctor.words import brokers_named, counted, some
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import UNCLEAN_ELECTION, Cluster, Partition
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.starting import heirs
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
 
@@ -16,28 +18,72 @@ Place = tuple[TopicPartition, int]
 
 def findings(vitals: Vitals) -> Iterator[Finding]:
     """Yield what is wrong with partitions; many for one reason are one finding."""
-    yield from _offline(vitals.cluster)
+    yield from _offline(vitals)
     yield from _under_min_isr(vitals)
     yield from _lagging(vitals)
     yield from _strays(vitals)
     yield from _future(vitals)
 
 
-def _offline(cluster: Cluster) -> Iterator[Finding]:
-    by_candidates: dict[tuple[int, ...], list[TopicPartition]] = defaultdict(list)
+def _offline(vitals: Vitals) -> Iterator[Finding]:
+    cluster = vitals.cluster
+    is_unclean = any(settings.get(UNCLEAN_ELECTION) == "true" for settings in vitals.settings.values())
+    alike: dict[_Orphans, list[TopicPartition]] = defaultdict(list)
     for key, partition in cluster.partitions():
         if partition.leader is None:
-            by_candidates[tuple(sorted(partition.isr or partition.replicas))].append(key)
-    for candidates, keys in sorted(by_candidates.items()):
+            override = cluster.topics[key.topic].configs.get(UNCLEAN_ELECTION)
+            alike[_orphans(partition, is_unclean=is_unclean if override is None else override == "true")].append(key)
+    for orphans, keys in sorted(alike.items()):
         yield Finding(
             "KR640",
             Gravity.ERROR,
             f"{counted(len(keys), 'partition')} offline, without a leader: {some(keys)}",
-            f"start {brokers_named(candidates)}: only {'it has' if len(candidates) == 1 else 'they have'} all records; "
-            "an unclean election would lose some",
-            brokers=candidates,
+            _next(orphans, cluster),
+            brokers=orphans.brokers,
             partitions=tuple(keys),
         )
+
+
+class _Orphans(NamedTuple):
+    """What partitions without a leader wait for: those `brokers`, who led last first; `known`: what they have."""
+
+    brokers: tuple[int, ...]
+    known: Literal["all records", "last led", "nobody", "unknown"]
+    last: tuple[int, ...]
+    is_unclean: bool
+
+
+def _orphans(partition: Partition, *, is_unclean: bool) -> _Orphans:
+    found, last = heirs(partition), partition.last_known_elr or ()
+    if found:
+        return _Orphans(found, "all records", tuple(one for one in found if one in last), is_unclean)
+    if found is not None and last:
+        return _Orphans(last, "last led", last, is_unclean)
+    known: Literal["nobody", "unknown"] = "unknown" if found is None else "nobody"
+    return _Orphans(tuple(sorted(partition.replicas)), known, (), is_unclean)
+
+
+def _next(orphans: _Orphans, cluster: Cluster) -> str:
+    """Return whom to start. Kafka elects whoever has all records by itself; a forced election may lose some."""
+    dead = tuple(one for one in orphans.brokers if not cluster.is_alive(one))
+    alive = tuple(one for one in orphans.brokers if cluster.is_alive(one))
+    lives = f"see why {brokers_named(alive)} does not lead, though alive: its log dirs" if alive else ""
+    start = ", ".join(filter(None, [f"start {brokers_named(dead)}" if dead else "", lives]))
+    others = (
+        "; start no other that holds them before: unclean.leader.election.enable is on" if orphans.is_unclean else ""
+    )
+    match orphans.known:
+        case "all records":
+            first = f" ({orphans.last[0]} led last)" if orphans.last and len(orphans.brokers) > 1 else ""
+            have = "it has" if len(orphans.brokers) == 1 else "they have"
+            return f"{start}{first}: only {have} all records; an unclean election would lose some{others}"
+        case "last led":
+            lost = "those that had all records crashed, what it has not on disk is lost"
+            return f"{start}: it led last, and Kafka elects it by itself; {lost}{others}"
+        case "nobody" | "unknown":
+            untold = "" if orphans.known == "nobody" else " (the ELR, KIP-966, was not told)"
+            wait = "with all of them back Kafka elects the right one; an unclean election before may lose records"
+            return f"{start}: which of them has all records is not known{untold}; {wait}{others}"
 
 
 def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
