@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.balance.errors import spark_errors
 from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples
-from reconciler.files.folders import refuse_foreign
+from reconciler.files.folders import refuse_foreign, refuse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,8 @@ class BalanceTask:
 
 
 def refuse_foreign_tables(out: str) -> None:
-    """Raise ReconcilerError where that folder holds what `balance` did not write."""
+    """Raise ReconcilerError where that is a URI, or a folder that holds what `balance` did not write."""
+    refuse_uri(out)
     refuse_foreign(Path(out), MARK)
 
 

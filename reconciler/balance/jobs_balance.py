@@ -12,6 +12,7 @@ from reconciler.balance import additive
 from reconciler.balance.buckets import bucketed, carried, known_carriers, statistics, sums
 from reconciler.balance.effect import moved
 from reconciler.balance.figures import figures
+from reconciler.balance.local_files import read_parquet
 from reconciler.balance.replica_load import BEFORE, PARTITION, counts, replicas
 from reconciler.balance.schemas import LOADS
 from reconciler.balance.skew import skew
@@ -96,7 +97,7 @@ def balance_of_samples(
 
 def loads_of(spark: SparkSession, folder: str) -> DataFrame:
     """Return the loads in that folder as `schemas.LOADS`, whatever its columns are typed; what it lacks is null."""
-    found = spark.read.parquet(folder)
+    found = read_parquet(spark, folder)
     have = set(found.columns)
     return found.select(
         *(

@@ -77,13 +77,14 @@ def run_loads(
     Raises ReconcilerError where no sample counts, a file is damaged, or the folder cannot be written.
     """
     from reconciler.balance.load import measured
+    from reconciler.balance.local_files import write_parquet
 
     known = None if task.state is None else _known(spark, task.state.partitions)
     with spark_errors(), replaced_folder(out, REPORT_FILE) as folder:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)
         try:
-            result.loads.write.parquet(folder.as_uri(), mode="append", compression="zstd")
+            write_parquet(result.loads, folder)
             report = _report(result.found.collect(), task)
         finally:
             for table in (*kept, result.clusters):

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
+from reconciler.balance.local_files import read_parquet
 from reconciler.balance.schemas import LOADS
 from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
@@ -77,7 +78,7 @@ def _loads(session: SparkSession, cluster: str, folder: str | None) -> DataFrame
     """Return the loads of that cluster with the columns of `schemas.LOADS`; one that the folder lacks is null."""
     if folder is None:
         return session.createDataFrame([], LOADS)
-    read = session.read.parquet(folder)
+    read = read_parquet(session, folder)
     columns = [
         (F.col(field.name) if field.name in read.columns else F.lit(None)).cast(field.dataType).alias(field.name)
         for field in LOADS.fields

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
+from reconciler.balance.local_files import as_hadoop
 from reconciler.balance.marks import MARKS, has, mark, marks
 from reconciler.balance.schemas import RATES, SAMPLES
 from reconciler.model.load_report import Rule
@@ -38,7 +39,8 @@ _TOPIC = ("cluster", "topic")
 
 def prometheus_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
     """Return a sample for each partition and moment, of the named cluster or else of the one a label names."""
-    series = spark.read.schema(_ANSWER).json(list(paths), multiLine=True, mode="FAILFAST").transform(_series)
+    reader = spark.read.schema(_ANSWER)
+    series = reader.json(list(map(as_hadoop, paths)), multiLine=True, mode="FAILFAST").transform(_series)
     points = series.transform(_points).transform(_told_once)
     once = points.where(~has(Rule.DUPLICATE))
     logs = once.transform(_logs).transform(_shares)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 NO_SPARK = "KR020"
 NOT_STARTED = "KR023"
+CONNECT = "KR024"
 _LOOPBACK = "127.0.0.1"
 _QUIET = Path(__file__).with_name("log4j2.properties").absolute()
 # spark-submit, and an environment that names a Spark of its own, bring their master with them.
-_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
+_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
 
 
 @contextmanager
@@ -35,6 +36,7 @@ def spark_session(
     sentence, where Spark or Java is missing or too old, or Spark does not start.
     """
     require_spark()
+    refuse_connect(master, os.environ)
     from pyspark.sql import SparkSession
 
     if SparkSession.getActiveSession() is not None:
@@ -55,9 +57,22 @@ def spark_session(
 
 def require_spark() -> None:
     """Raise ReconcilerError, which says how to get them, where Spark or what it exchanges tables with is missing."""
-    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+    # Without py4j it is the client of Spark Connect alone.
+    if any(find_spec(name) is None for name in ("pyspark", "py4j", "pyarrow")):
         raise ReconcilerError(
             "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
+        )
+
+
+def refuse_connect(master: str | None, environ: Mapping[str, str]) -> None:
+    """Raise ReconcilerError where a Spark Connect server is named: what jobs keep and measure is out of its reach."""
+    is_named = (master or "").startswith("sc:")
+    if is_named or environ.get("SPARK_REMOTE"):
+        named, remedy = ("--master", "name") if is_named else ("SPARK_REMOTE", "unset it, and name")
+        raise ReconcilerError(
+            f"{named} names a Spark Connect server, on which these jobs cannot run: {remedy} a master, such as "
+            "spark://HOST:7077, or none for this machine",
+            code=CONNECT,
         )
 
 
@@ -75,6 +90,8 @@ def settings(
     master = master or (None if _is_master_given(environ) else LOCAL)
     chosen = {
         "spark.app.name": "reconciler",
+        # Whatever SPARK_API_MODE says, and whichever packages are beside it: no Connect server.
+        "spark.api.mode": "classic",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(has_progress).lower(),
@@ -118,9 +135,22 @@ def _started(chosen: Mapping[str, str]) -> "SparkSession":
     for name, value in chosen.items():
         builder = builder.config(name, value)
     try:
-        with without_the_expected_line():
+        with without_the_expected_line(), _names_in_utf8():
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         where = chosen.get("spark.master", "the given master")
         reason = str(error).partition("\n")[0]
         raise ReconcilerError(f"Spark did not start on {where}: {reason}", code=NOT_STARTED) from error
+
+
+@contextmanager
+def _names_in_utf8() -> Iterator[None]:
+    """Let the Java that is started name every file: under LC_ALL=C it knows ASCII alone, where Python reads UTF-8."""
+    was = os.environ.get("LC_ALL")
+    if was in {"C", "POSIX"}:
+        os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if was:
+            os.environ["LC_ALL"] = was

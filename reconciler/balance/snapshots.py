@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
+from reconciler.balance.local_files import as_hadoop
 from reconciler.balance.marks import MARKS
 from reconciler.balance.schemas import RATES
 
@@ -38,7 +39,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
-        .json(list(paths), multiLine=True, mode="FAILFAST")
+        .json(list(map(as_hadoop, paths)), multiLine=True, mode="FAILFAST")
         .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from reconciler.balance.local_files import as_hadoop
 from reconciler.balance.marks import MARKS, mark, marks
 from reconciler.balance.prometheus import prometheus_samples
 from reconciler.balance.schemas import REPLICA_SAMPLES, SAMPLES
@@ -100,9 +101,10 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     reader = (
         spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT).option("columnPruning", value=False)
     )
+    name = str if first.is_uri else as_hadoop
     if first.folders:
-        reader = reader.option("basePath", first.root)
-    paths = [file.path for file in files]
+        reader = reader.option("basePath", name(first.root))
+    paths = [name(file.path) for file in files]
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
     elif first.kind is Kind.CSV:

@@ -5,6 +5,7 @@ from pathlib import Path
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.jobs_balance import Balance
+from reconciler.balance.local_files import write_parquet
 from reconciler.balance.replica_load import KEYS, NO_BROKER, NO_TEXT
 from reconciler.files.folders import replaced_folder
 
@@ -28,5 +29,5 @@ def write_tables(balance: Balance, out: Path, mark: str) -> None:
     with replaced_folder(out, mark) as folder:
         for name, table, keys in ((FIGURES, figures, KEYS), (EVENNESS, evenness, _SKEW_KEYS)):
             whole = table.repartition(1).sortWithinPartitions(*keys)
-            whole.write.parquet((folder / name).as_uri(), compression="zstd")
+            write_parquet(whole, folder / name)
         (folder / mark).write_text("written by reconciler balance\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """A folder that is replaced whole or not at all."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from reconciler.model.problem import ReconcilerError
 
 NOT_OURS = "KR147"
 UNWRITTEN = "KR148"
+A_URI = "KR149"
+# Two slashes are usual, one is enough; a scheme of one letter would be a drive.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @contextmanager
@@ -33,6 +37,13 @@ def replaced_folder(out: Path, token: str) -> Iterator[Path]:
     finally:
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def refuse_uri(out: str) -> None:
+    """Raise ReconcilerError for the URI of a file system: taken for a path, its scheme would name a folder here."""
+    if _URI.match(out):
+        message = f"{out}: is a URI, and results are written to a folder of this machine: name one by its path"
+        raise ReconcilerError(message, code=A_URI)
 
 
 def refuse_foreign(target: Path, token: str) -> None:

@@ -27,6 +27,7 @@ _HEAD_BYTES = 1 << 16
 _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
+_PATTERN = frozenset("*?[]{}\\")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -61,6 +62,11 @@ class SampleFile:
     def names(self) -> frozenset[str]:
         """The columns by name, those of folders included."""
         return frozenset((*dict(self.columns), *self.folders))
+
+    @property
+    def is_uri(self) -> bool:
+        """Whether it is named by a URI, whose patterns are Hadoop's, and nobody has looked at it."""
+        return _URI.match(self.path) is not None
 
     @property
     def may_stand_alone(self) -> bool:
@@ -153,6 +159,7 @@ def _kind_by_name(name: str) -> Kind | None:
 
 def _looked_at(path: Path, root: Path) -> SampleFile:
     kind = _kind_by_name(path.name)
+    _refuse_names_of_sparks(path)
     if kind is None:
         raise _Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
@@ -168,6 +175,14 @@ def _looked_at(path: Path, root: Path) -> SampleFile:
     if kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES}:
         _check_columns(file)
     return file
+
+
+def _refuse_names_of_sparks(path: Path) -> None:
+    """Refuse what Spark would read something else for, or nothing at all."""
+    if path.name[0] in "._":
+        raise _Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
+    if found := sorted(_PATTERN.intersection(str(path))):
+        raise _Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
 
 
 def _parquet_columns(path: Path) -> list[tuple[str, str]]:

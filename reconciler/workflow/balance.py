@@ -1,5 +1,6 @@
 """`balance`: who carries what, in one cluster or in all, now and after a plan."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -51,10 +52,11 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
     from reconciler.balance.balance_job import refuse_foreign_tables, run_balance
-    from reconciler.balance.session import require_spark, spark_session
+    from reconciler.balance.session import refuse_connect, require_spark, spark_session
     from reconciler.files.plan_file import read_plan
 
     require_spark()
+    refuse_connect(asked.master, os.environ)
     if asked.out is not None:
         refuse_foreign_tables(asked.out)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from reconciler.admin.port import Admin, Clock
+from reconciler.files.folders import refuse_uri
 from reconciler.files.samples import Round, require_pyarrow, write_round
 from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
@@ -50,6 +51,7 @@ def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collec
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
     changes the cluster meanwhile is warned of.
     """
+    refuse_uri(out)
     require_pyarrow()
     desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
     with cluster_admin(inputs, desired) as admin:

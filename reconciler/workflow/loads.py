@@ -36,8 +36,9 @@ def make_loads(inputs: Inputs, asked: LoadsAsked) -> LoadReport:
     """
     from reconciler.balance.loads_job import REPORT_FILE, SampleTask, run_loads
     from reconciler.balance.session import spark_session
-    from reconciler.files.folders import refuse_foreign
+    from reconciler.files.folders import refuse_foreign, refuse_uri
 
+    refuse_uri(asked.out)
     refuse_foreign(Path(asked.out), REPORT_FILE)
     found = find_sample_files(asked.samples)
     state = _state(inputs)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from helpers.samples.load_oracle import Row
-from helpers.samples.sample_tables import START, write_parquet
+from helpers.samples.sample_tables import PATTERN, START, STRANGE, write_parquet
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The other cluster is as Kafka before 3.3 tells it: what its disks hold and have free is not known.
     """
-    home = tmp_path_factory.mktemp("balance")
+    home = tmp_path_factory.mktemp("balance") / STRANGE
     write_demo(str(home / "root"))
     snapshot = read_snapshot(home / "root" / "demo" / "snapshot.json")
     few = {name: snapshot.topics[name] for name in sorted(snapshot.topics)[:3]}
@@ -76,7 +76,7 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     from pyarrow import parquet
 
     samples = (str(folder / "samples"),)
-    report = _balance(folder, samples=samples, out=str(folder / "tables"))
+    report = _balance(folder, samples=samples, out=str(folder / PATTERN / "tables"))
     demo, far = report.clusters
     assert (demo.name, far.name, demo.topic_count, far.topic_count) == ("demo", "far", 41, 3)
     assert (far.plan_id, far.total.after, len(far.brokers)) == (None, None, 6)
@@ -92,15 +92,15 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     assert shown.index("cluster") < shown.index("demo: 6 brokers, 3 racks, 41 topics")
     assert "### reconciler balance · `demo`" in as_balance_markdown.balance(report)
 
-    written = parquet.read_table(folder / "tables" / "figures").to_pylist()
+    written = parquet.read_table(folder / PATTERN / "tables" / "figures").to_pylist()
     of_topics = [row for row in written if (row["level"], row["cluster"]) == ("topic", "demo")]
     assert {row["topic"] for row in of_topics if row["side"] == "after"} == {row.topic for row in demo.topics}
     assert all(row["broker"] is None and row["rack"] is None for row in of_topics)
-    assert len(parquet.read_table(folder / "tables" / "evenness")) > 0
+    assert len(parquet.read_table(folder / PATTERN / "tables" / "evenness")) > 0
     _assert_no_disk_is_said_to_fill(report, far)
 
-    make_loads(Inputs(str(folder / "root")), LoadsAsked(samples, str(folder / "loads"), 60, NOW))
-    summed = _balance(folder, loads=str(folder / "loads"))
+    make_loads(Inputs(str(folder / "root")), LoadsAsked(samples, str(folder / PATTERN / "loads"), 60, NOW))
+    summed = _balance(folder, loads=str(folder / PATTERN / "loads"))
     assert not summed.from_samples
     for one, other in zip(report.clusters, summed.clusters, strict=True):
         for rows, sums in ((one.brokers, other.brokers), (one.racks, other.racks), (one.topics, other.topics)):

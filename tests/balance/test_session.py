@@ -73,7 +73,7 @@ def test_an_old_or_strange_java_is_told_by_its_path(tmp_path: Path, says: str, s
         require_java({"PATH": f"{tmp_path}:/usr/bin:/bin"})
 
 
-@pytest.mark.parametrize("missing", ["pyspark", "pyarrow"])
+@pytest.mark.parametrize("missing", ["pyspark", "py4j", "pyarrow"])
 def test_a_missing_spark_says_how_to_install_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.balance.session.find_spec", lambda name: None if name == missing else name)
     with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"), spark_session():

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from helpers.samples.sample_tables import START
+from helpers.samples.sample_tables import START, STRANGE
 
 from reconciler.balance.loads_job import SampleTask, State, run_loads
 from reconciler.files.sample_files import find_sample_files
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 MINUTE = 60
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """Return a folder whose name is not to be read as a pattern, an URI or a partition."""
+    folder = tmp_path / STRANGE
+    folder.mkdir()
+    return folder
 
 
 def _run(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.command_line import reconciler
+from helpers.samples.sample_tables import PATTERN, STRANGE
 
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.balance import BalanceAsked, make_balance
@@ -32,6 +33,7 @@ def test_what_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
     assert "(KR1" in reconciler("balance", "--samples", "nowhere", cwd=tmp_path, expect=1).err
     assert "(KR150)" in reconciler("balance", "--loads", "nowhere", cwd=tmp_path, expect=1).err
     assert "nowhere.json" in reconciler("balance", "--loads", "x", "--plan", "nowhere.json", cwd=tmp_path, expect=1).err
+    assert "(KR149)" in reconciler("balance", "--loads", "x", "--out", "s3a://lake/x", cwd=tmp_path, expect=1).err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
     told = reconciler("balance", "--samples", "nowhere", "--out", "mine", cwd=tmp_path, expect=1).err
@@ -46,7 +48,14 @@ def test_a_missing_spark_is_told_before_a_cluster_is_read(tmp_path: Path, monkey
 
 
 @pytest.mark.spark
-def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path) -> None:
+def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow import parquet
+
+    # Java knows ASCII alone then, unless it is told otherwise; SPARK_API_MODE would have it start a Connect server.
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("SPARK_API_MODE", "connect")
+    tmp_path = tmp_path / STRANGE
+    tmp_path.mkdir()
     reconciler("init", "--demo", cwd=tmp_path)
     reconciler("plan", "--out", "plan.json", cwd=tmp_path)
     snapshot = json.loads((tmp_path / "desired-state" / "demo" / "snapshot.json").read_text("utf-8"))
@@ -58,10 +67,13 @@ def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path) -> N
                 for minute in range(2):
                     moment = datetime(2026, 3, 29, tzinfo=UTC) + timedelta(minutes=minute)
                     table.writerow((moment.isoformat(), "demo", topic["name"], partition["partition"], 1000))
-    ended = reconciler("balance", "--samples", "samples.csv", "--plan", "plan.json", "-o", "json", cwd=tmp_path)
+    given = ("--samples", "samples.csv", "--plan", "plan.json")
+    ended = reconciler("balance", *given, "--out", PATTERN, "-o", "json", cwd=tmp_path)
     (demo,) = json.loads(ended.out)["clusters"]
     replicas = sum(len(partition["replicas"]) for topic in snapshot["topics"] for partition in topic["partitions"])
     assert demo["total"]["before"]["bytesInPerSecond"]["p95"] == 1000 * replicas
     assert demo["total"]["before"]["bytesOutPerSecond"]["average"] is None
     assert demo["total"]["moved"]["arrivingReplicas"] == 14
+    sides = parquet.read_table(tmp_path / PATTERN / "figures", filters=[("level", "=", "cluster")])["side"]
+    assert sorted(sides.to_pylist()) == ["after", "before"]
     assert "what goes out is unknown (KR262)" in ended.err

@@ -42,10 +42,43 @@ def test_wrong_usage_and_wrong_files_are_told_before_spark_is_started(reconciler
     missing = reconciler("loads", "--samples", str(tmp_path / "none"), "--out", out)
     assert missing.code == 1
     assert "no such file or folder" in missing.err
+    (tmp_path / "_hidden.csv").write_text("ts,topic,partition\n")
+    hidden = reconciler("loads", "--samples", str(tmp_path / "_hidden.csv"), "--out", out)
+    assert (hidden.code, "Spark passes over such names" in hidden.err) == (1, True)
+    pattern = tmp_path / "[x]" / "a.csv"
+    pattern.parent.mkdir()
+    pattern.write_text("ts,topic,partition\n")
+    assert "has [ ] in its path" in reconciler("loads", "--samples", str(pattern), "--out", out).err
     occupied = reconciler("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path))
     assert occupied.code == 1
     assert "holds other things" in occupied.err
     assert not {name for name in set(sys.modules) - before if name.partition(".")[0] == "pyspark"}
+
+
+@pytest.mark.parametrize("out", ["s3a://lake/loads", "file:///tmp/a%20b", "hdfs:/loads", "file:/tmp/loads"])
+def test_a_uri_is_no_folder_to_write_to(reconciler: Program, tmp_path: Path, out: str) -> None:
+    for verb in (("loads", "--samples", _csv(tmp_path)), ("collect", "--bootstrap-server", "localhost:1")):
+        ended = reconciler(*verb, "--out", out)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+        assert f"error: {out}: is a URI, and results are written to a folder of this machine" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("remote", [None, "sc://spark-1:15002/;token=secret"])
+def test_spark_connect_is_refused_in_one_sentence(
+    reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: str | None
+) -> None:
+    given = ("--master", "sc://spark-1/;token=secret") if remote is None else ("--master", "local[1]")
+    if remote is not None:
+        monkeypatch.setenv("SPARK_REMOTE", remote)
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    measured = ("--samples", _csv(tmp_path))
+    for verb in (("loads", *measured, "--out", str(tmp_path / "out")), ("balance", *measured, "--cluster", "none")):
+        ended = reconciler(*verb, *given)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+        assert "names a Spark Connect server, on which these jobs cannot run" in ended.err
+        assert ("SPARK_REMOTE" in ended.err, "secret" in ended.err) == (remote is not None, False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_report_names_each_broken_rule_and_says_all_only_where_it_is_all() -> None:

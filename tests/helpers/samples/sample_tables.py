@@ -9,6 +9,9 @@ from random import Random
 from helpers.samples.load_oracle import MEASURES, RATES, Row
 
 START = int(datetime(2026, 3, 29, 0, 0, tzinfo=UTC).timestamp())
+# Names of all that shells, URIs, Hadoop and Hive's partitions read something into, and of what patterns are made of.
+STRANGE = "a b%20é#=:;,&'"
+PATTERN = STRANGE + "?[x]{y,z}*\\"
 COLUMNS = ("ts", "cluster", "topic", "partition", *MEASURES)
 
 
