@@ -55,8 +55,9 @@ def disk_report(cluster: Cluster) -> DiskReport:
     offline = offline_log_dirs(cluster)
     return DiskReport(
         dirs=tuple(
-            LogDirState(broker.id, log_dir.path, OFFLINE if log_dir.is_offline else None)
+            LogDirState(broker.id, log_dir.path, OFFLINE if log_dir.is_offline else None, log_dir.path in closed)
             for broker in alive
+            for closed in (broker.cordoned_dirs,)
             for log_dir in broker.log_dirs
         ),
         replicas=tuple(

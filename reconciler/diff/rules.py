@@ -17,7 +17,8 @@ NO_RACK = ""
 class TopicRules:
     """What holds for every partition of one topic.
 
-    `receivable`: brokers that may get a new replica; `keepable`: those and the ones that may only keep one (cordoned).
+    `receivable`: brokers that may get a new replica; `keepable`: those and the ones that may only keep one (cordoned,
+    in the files or by Kafka itself).
     `leadable`: brokers that may be the preferred leader; `leadable_at_need` adds those in maintenance, which lead only
     while no other replica can. `racks`: those that count for the rack rule, whether their brokers live or not.
     `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
@@ -137,13 +138,25 @@ def _eligibility(placement: Placement, desired: Desired, observed: Cluster) -> _
     may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
     return _Eligibility(
         placement=placement,
-        receivable=frozenset(b for b in keepable if state_of[b] is not BrokerState.CORDONED),
+        receivable=keepable - cordoned_brokers(desired, observed),
         keepable=keepable,
         leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
         leadable_at_need=may_lead,
         racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),
         rack_of=rack_of,
     )
+
+
+def cordoned_brokers(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers that keep what they have and get nothing new: declared so, or cordoned by Kafka."""
+    declared = (one.id for one in desired.cluster.brokers.values() if one.state is BrokerState.CORDONED)
+    return frozenset(declared) | cordoned_by_kafka(desired, observed)
+
+
+def cordoned_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers whose log dirs are all cordoned in Kafka (KIP-1066), and that no file says are active."""
+    found = (broker_id for broker_id, broker in observed.brokers.items() if broker.is_cordoned)
+    return frozenset(broker_id for broker_id in found if not desired.cluster.broker(broker_id).is_active_written)
 
 
 def is_allowed(placement: Placement, broker_id: int, rack: str) -> bool:

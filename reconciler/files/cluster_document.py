@@ -99,6 +99,7 @@ def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, 
             entry.get("capacity", 1),
             entry.get("reason"),
             Location(name, *entry.at),
+            has_state="state" in entry,
         )
         if broker.id in brokers:
             first = brokers[broker.id].at

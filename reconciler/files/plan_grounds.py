@@ -40,6 +40,8 @@ def _broker(broker: BrokerGround) -> dict[str, Any]:
         fields["state"] = broker.state.value
     if broker.capacity != 1:
         fields["capacity"] = broker.capacity
+    if broker.is_cordoned:
+        fields["cordoned"] = True
     return fields if broker.is_alive else {**fields, "alive": False}
 
 
@@ -49,6 +51,7 @@ def _broker_of(fields: Fields) -> BrokerGround:
         state=BrokerState(_one_of(fields, "state", [state.value for state in BrokerState]) or BrokerState.ACTIVE),
         capacity=fields.integer("capacity", 1) if "capacity" in fields.value else 1,
         is_alive=fields.flag("alive", default=True),
+        is_cordoned=fields.flag("cordoned", default=False),
     )
 
 

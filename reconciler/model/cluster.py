@@ -12,6 +12,7 @@ FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
 TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE = "auto.leader.rebalance.enable"
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -19,7 +20,7 @@ TIERED_FETCH = "follower.fetch.last.tiered.offset.enable"
 BROKER_SETTINGS = (
     AUTO_REBALANCE,
     "compression.type",
-    "cordoned.log.dirs",
+    CORDONED_LOG_DIRS,
     DEFAULT_REPLICATION_FACTOR,
     "delete.topic.enable",
     TIERED_FETCH,
@@ -71,7 +72,19 @@ class Broker:
     @property
     def is_cordoned(self) -> bool:
         """Whether all its log dirs are cordoned (KIP-1066), so that Kafka itself gives it no new replica."""
-        return bool(self.log_dirs) and all(log_dir.is_cordoned for log_dir in self.log_dirs)
+        is_told = bool(self.log_dirs) and len(self.cordoned_dirs) == len(self.log_dirs)
+        return is_told or (not self.log_dirs and "*" in self._cordons)
+
+    @property
+    def cordoned_dirs(self) -> frozenset[str]:
+        """The paths of its cordoned log dirs: as the broker tells, or as its setting names them."""
+        cordons = self._cordons
+        return frozenset(one.path for one in self.log_dirs if one.is_cordoned or one.path in cordons or "*" in cordons)
+
+    @property
+    def _cordons(self) -> frozenset[str]:
+        named = self.configs.get(CORDONED_LOG_DIRS, self.settings.get(CORDONED_LOG_DIRS, ""))
+        return frozenset(path.strip() for path in named.split(",")) if named else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,22 @@ class Protection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DesiredBroker:
-    """A broker that differs from active, capacity 1. `capacity` is a weight: its fair share is proportional."""
+    """A broker that differs from active, capacity 1. `capacity` is a weight: its fair share is proportional.
+
+    `has_state`: the state stands in the file. One that is written as active takes replicas even if Kafka cordons it.
+    """
 
     id: int
     state: BrokerState = BrokerState.ACTIVE
     capacity: int = 1
     reason: str | None = None
     at: Location | None = None
+    has_state: bool = False
+
+    @property
+    def is_active_written(self) -> bool:
+        """Whether the file says that it is active."""
+        return self.has_state and self.state is BrokerState.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)

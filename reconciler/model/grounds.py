@@ -10,12 +10,16 @@ from reconciler.model.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class BrokerGround:
-    """What the planner knew of a broker: where it stands, what is declared of it, whether it was alive."""
+    """What the planner knew of a broker: where it stands, what is declared of it, whether it was alive.
+
+    `is_cordoned`: Kafka cordons it, and nothing declares it active.
+    """
 
     rack: str = ""
     state: BrokerState = BrokerState.ACTIVE
     capacity: int = 1
     is_alive: bool = True
+    is_cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

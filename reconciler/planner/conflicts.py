@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from reconciler.diff.rules import NO_RACK, TopicRules
+from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
@@ -14,6 +14,7 @@ from reconciler.model.problem import Location, Problem
 from reconciler.planner.demand import Slot
 
 SHOWN = 10
+TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,11 @@ def _broker_rules(desired: Desired, observed: Cluster, slot: Slot) -> Iterator[_
         found = [b for b in registered if desired.cluster.broker(b).state is state and not _stays(slot, b, state)]
         if found:
             yield _State({b: desired.cluster.broker(b).at for b in found}, word, cure).rule(found)
+    closed = [b for b in sorted(cordoned_by_kafka(desired, observed)) if not _stays(slot, b, BrokerState.CORDONED)]
+    told = [b for b in closed if desired.cluster.broker(b).state in TAKING]
+    if told:
+        at = {b: desired.cluster.broker(b).at for b in told}
+        yield _State(at, "cordoned by Kafka (cordoned.log.dirs)", "uncordon {}, or declare it active").rule(told)
     dead = [broker_id for broker_id in registered if not observed.is_alive(broker_id)]
     if dead:
         yield _State(dict.fromkeys(dead), "not alive", "start {}").rule(dead)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reconciler.diff.rules import LEAVING, TopicRules
+from reconciler.model.desired import BrokerState
 from reconciler.model.explanation import Added, Alternative, Barred, Verdict
 from reconciler.model.grounds import BrokerGround, Swap
 from reconciler.planner.explain_path import moves_of
@@ -153,4 +154,4 @@ def _why_barred(view: View, ground: BrokerGround, broker_id: int) -> str:
         return "in brokers.except"
     if placement.racks_only is not None and ground.rack not in placement.racks_only:
         return "not in racks.only"
-    return ground.state.value
+    return ground.state.value if ground.state is BrokerState.CORDONED else "cordoned by Kafka"

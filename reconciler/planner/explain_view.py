@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from reconciler.diff.rules import LEAVING, TopicRules, topic_rules
-from reconciler.model.cluster import Broker, Cluster, Topic
+from reconciler.model.cluster import Broker, Cluster, LogDir, Topic
 from reconciler.model.desired import Desired, DesiredBroker, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.explanation import Counts
 from reconciler.model.grounds import BrokerGround, PlacementGround
@@ -66,10 +66,15 @@ def _rules(plan: Plan, topic: str) -> TopicRules:
         topics[topic] = DesiredTopic(topic, placement=placement_of(kept))
     observed = Cluster(
         plan.cluster_id,
-        {id_: Broker(id_, one.rack or None, is_fenced=not one.is_alive) for id_, one in grounds.brokers.items()},
+        {id_: _broker(id_, one) for id_, one in grounds.brokers.items()},
         {topic: Topic(topic)},
     )
     return topic_rules(Desired(DesiredCluster(plan.cluster_name, brokers=brokers), topics), observed)[topic]
+
+
+def _broker(broker_id: int, ground: BrokerGround) -> Broker:
+    log_dirs = (LogDir("", is_cordoned=True),) if ground.is_cordoned else ()
+    return Broker(broker_id, ground.rack or None, is_fenced=not ground.is_alive, log_dirs=log_dirs)
 
 
 def placement_of(kept: PlacementGround | None) -> Placement:

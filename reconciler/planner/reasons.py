@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from reconciler.diff.rules import NO_RACK, TopicRules
+from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Placement
@@ -39,10 +39,12 @@ def grounds_of(
 
 def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
     found = {}
+    closed = cordoned_by_kafka(desired, observed)
     for broker_id in sorted(observed.brokers):
         declared = desired.cluster.broker(broker_id)
         rack = observed.brokers[broker_id].rack or NO_RACK
-        found[broker_id] = BrokerGround(rack, declared.state, declared.capacity, observed.is_alive(broker_id))
+        is_alive = observed.is_alive(broker_id)
+        found[broker_id] = BrokerGround(rack, declared.state, declared.capacity, is_alive, broker_id in closed)
     return found
 
 

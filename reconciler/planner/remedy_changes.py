@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from reconciler.diff.managed import managed_topics
+from reconciler.diff.rules import cordoned_by_kafka
 from reconciler.diff.what_if import OPTION, with_broker
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic, Placement, Protection, Spread
@@ -63,6 +64,11 @@ def broker_changes(states: States) -> Iterator[Change]:
             if broker.state is state and broker.id in states.observed.brokers and not _is_supposed(broker):
                 edit = Edit(text.format(broker.id), broker.at)
                 yield Change(kind, (edit,), _with_state(broker.id, then))
+    for broker_id in sorted(cordoned_by_kafka(*states)):
+        declared = states.desired.cluster.broker(broker_id)
+        if declared.state is BrokerState.ACTIVE:
+            edit = Edit(f"broker {broker_id} is declared active, though Kafka has cordoned it", declared.at)
+            yield Change("uncordoned", (edit,), _with_state(broker_id, BrokerState.ACTIVE))
 
 
 def joining_changes(states: States) -> Iterator[Change]:
@@ -195,7 +201,7 @@ def _of_topics(
 def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
     def make(states: States) -> States:
         cluster = states.desired.cluster
-        broker = replace(cluster.broker(broker_id), state=state)
+        broker = replace(cluster.broker(broker_id), state=state, has_state=True)
         changed = replace(cluster, brokers={**cluster.brokers, broker_id: broker})
         return States(replace(states.desired, cluster=changed), states.observed)
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from reconciler.diff.managed import managed_topics
+from reconciler.diff.rules import cordoned_brokers
 from reconciler.model.cluster import Partition, Topic
 from reconciler.model.desired import BrokerState, DesiredTopic, Protection
 from reconciler.planner.remedy_changes import States
@@ -16,8 +17,8 @@ def thinned(states: States, topics: Collection[str]) -> States:
     undeclared topic, on all that stay beside those that leave.
     """
     declared = managed_topics(states.desired, states.observed)
-    keeping = _brokers_in(states, {BrokerState.CORDONED, BrokerState.ABSENT})
-    restricted = _brokers_in(states, {*BrokerState} - {BrokerState.ACTIVE})
+    keeping = cordoned_brokers(*states) | _brokers_in(states, {BrokerState.ABSENT})
+    restricted = keeping | _brokers_in(states, {*BrokerState} - {BrokerState.ACTIVE})
     restricted |= {broker_id for broker_id in states.observed.brokers if not states.observed.is_alive(broker_id)}
     kept: dict[str, Topic] = {}
     wanted: dict[str, DesiredTopic] = {}

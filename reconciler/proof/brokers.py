@@ -11,6 +11,7 @@ from reconciler.proof.arrays import Bools, Ints
 
 ELSEWHERE = -1
 """The column of a broker that takes no part."""
+_CORDONED = "cordoned.log.dirs"
 _LEAVING = (BrokerState.DRAINING, BrokerState.ABSENT)
 
 
@@ -19,7 +20,7 @@ class Brokers:
     """The brokers that take part: alive, and not on their way out. Arrays run parallel to `ids`, ascending.
 
     `rack` [brokers] is a position in `racks`, which names the racks of all registered brokers. `leaving` are those
-    that are to end empty, registered or not.
+    that are to end empty, registered or not. `cordoned`: by the files, or by Kafka where no file says active.
     """
 
     ids: tuple[int, ...]
@@ -64,6 +65,19 @@ def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
         rack_of=rack_of,
         capacity=tuple(written[b].capacity if b in written else 1 for b in ids),
         leaving=leaving,
-        cordoned=having(BrokerState.CORDONED),
+        cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed),
         maintained=having(BrokerState.MAINTENANCE),
     )
+
+
+def _closed_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers all of whose log dirs Kafka gives nothing new, less those whose state is written as active."""
+    active = {b for b, one in desired.cluster.brokers.items() if one.has_state and one.state is BrokerState.ACTIVE}
+    closed = set()
+    for broker_id, broker in observed.brokers.items():
+        setting = broker.configs.get(_CORDONED, broker.settings.get(_CORDONED, ""))
+        named = {each.strip() for each in setting.split(",")}
+        is_open = any(not one.is_cordoned and one.path not in named for one in broker.log_dirs)
+        if "*" in named or (broker.log_dirs and not is_open):
+            closed.add(broker_id)
+    return frozenset(closed - active)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import CORDONED_LOG_DIRS, Broker, Cluster
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.config_rules import BROKER_RULES, TOPIC_RULES, Kind, Rule, value_problem
 
@@ -39,12 +39,44 @@ def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[Con
     """Change a broker's overrides, all keys or none."""
     broker = cluster.brokers[broker_id]
     configs = _altered(broker.configs, changes, BROKER_RULES)
-    denied = configs if isinstance(configs, Denied) else _problem(configs, BROKER_RULES)
+    denied = configs if isinstance(configs, Denied) else _problem(configs, BROKER_RULES) or _no_cordon(broker, configs)
     if denied is not None or isinstance(configs, Denied):
         # A broker answers a wrong value of its own configs in another way than the controller does (KAFKA-13609).
         return Outcome(cluster, {broker_id: denied and replace(denied, error="INVALID_REQUEST")})
-    brokers = {**cluster.brokers, broker_id: replace(broker, configs=configs)}
+    brokers = {**cluster.brokers, broker_id: _recordoned(broker, configs)}
     return Outcome(replace(cluster, brokers=brokers), {broker_id: None})
+
+
+def _no_cordon(broker: Broker, configs: Configs) -> Denied | None:
+    """Return why a broker refuses to cordon these log dirs."""
+    named = [path.strip() for path in configs.get(CORDONED_LOG_DIRS, "").split(",") if path.strip()]
+    if "*" in named:
+        text = f"When {CORDONED_LOG_DIRS} is set to *, it must not contain other values"
+        return Denied("INVALID_REQUEST", f"requirement failed: {text}") if len(named) > 1 else None
+    missing = [path for path in named if path not in {one.path for one in broker.log_dirs}]
+    text = f"All entries in {CORDONED_LOG_DIRS} must be present in log.dirs or log.dir. Missing entries : "
+    return Denied("INVALID_REQUEST", f"requirement failed: {text}{','.join(missing)}") if missing else None
+
+
+def _recordoned(broker: Broker, configs: Configs) -> Broker:
+    """Return the broker with these overrides, its log dirs cordoned as they now say, or as its own file does."""
+    before, now = (each.get(CORDONED_LOG_DIRS) for each in (broker.configs, configs))
+    if before == now:
+        return replace(broker, configs=configs)
+    settings = dict(broker.settings)
+    if before is None:
+        settings[CORDONED_LOG_DIRS] = ",".join(sorted(broker.cordoned_dirs))
+    elif settings.get(CORDONED_LOG_DIRS) == before:
+        settings[CORDONED_LOG_DIRS] = ""  # what was in force hid what the broker's own file says
+    changed = replace(
+        broker,
+        configs=configs,
+        settings=settings,
+        log_dirs=tuple(replace(one, is_cordoned=False) for one in broker.log_dirs),
+    )
+    closed = changed.cordoned_dirs
+    dirs = tuple(replace(one, is_cordoned=one.path in closed) for one in changed.log_dirs)
+    return replace(changed, log_dirs=dirs)
 
 
 def validate_topic_configs(configs: Configs) -> Denied | None:

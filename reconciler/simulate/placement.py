@@ -18,8 +18,10 @@ def striped(
     if partitions <= 0:
         return Denied("INVALID_PARTITIONS", "Number of partitions was set to an invalid non-positive value.")
     alive, fenced = _alternating(cluster)
-    if replication_factor > len(cluster.brokers):
-        only = f"only {len(cluster.brokers)} broker(s) are registered."
+    count = len(alive) + len(fenced)
+    if replication_factor > count:
+        closed = " or some brokers have all their log directories cordoned" if count < len(cluster.brokers) else ""
+        only = f"only {count} broker(s) are registered{closed}."
         return _unplaced(
             replication_factor,
             f"The target replication factor of {replication_factor} cannot be reached because {only}",
@@ -33,14 +35,15 @@ def striped(
 
 
 def _alternating(cluster: Cluster) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the living brokers, one of each rack in turn, and the fenced ones."""
+    """Return the living brokers, one of each rack in turn, and the fenced ones, less those that are cordoned."""
+    open_brokers = [one for one in cluster.brokers.values() if not one.is_cordoned]
     racks: dict[str, list[int]] = {}
-    for broker in sorted(cluster.brokers.values(), key=lambda one: (one.rack or "", one.id)):
+    for broker in sorted(open_brokers, key=lambda one: (one.rack or "", one.id)):
         if not broker.is_fenced:
             racks.setdefault(broker.rack or "", []).append(broker.id)
     deepest = max(map(len, racks.values()), default=0)
     alive = tuple(racks[rack][depth] for depth in range(deepest) for rack in sorted(racks) if depth < len(racks[rack]))
-    return alive, tuple(sorted(set(cluster.brokers).difference(alive)))
+    return alive, tuple(sorted({one.id for one in open_brokers}.difference(alive)))
 
 
 def _unplaced(replication_factor: int, reason: str) -> Denied:

@@ -10,8 +10,6 @@ from fractions import Fraction
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.topic_partition import TopicPartition
 
-CORDONED = "cordoned.log.dirs"
-
 
 @dataclass(slots=True)
 class Dir:
@@ -196,7 +194,7 @@ def _online(broker: Broker) -> list[tuple[str, int, int]]:
 def _dirs(
     broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str | None], int], share: Fraction
 ) -> list[Dir]:
-    closed = _cordoned(broker)
+    closed = broker.cordoned_dirs
     if closed.issuperset(path for path, _, _ in online):
         closed = frozenset()
     return [
@@ -211,11 +209,3 @@ def _dirs(
         )
         for path, total, usable in sorted(online)
     ]
-
-
-def _cordoned(broker: Broker) -> frozenset[str]:
-    """Return the log dirs that take no new replica (KIP-1066)."""
-    named = broker.configs.get(CORDONED, "")
-    if named.strip() == "*":
-        return frozenset(one.path for one in broker.log_dirs)
-    return frozenset(path.strip() for path in named.split(","))

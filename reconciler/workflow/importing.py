@@ -103,7 +103,10 @@ def _base(inputs: Inputs, name: str, folder: Path) -> tuple[Desired, bool]:
 
 def _as_it_stands(base: Desired) -> Desired:
     """Return the same with all brokers active: what is to leave one tomorrow stands there today."""
-    brokers = {each: replace(broker, state=BrokerState.ACTIVE) for each, broker in base.cluster.brokers.items()}
+    brokers = {
+        each: replace(broker, state=BrokerState.ACTIVE, has_state=broker.is_active_written)
+        for each, broker in base.cluster.brokers.items()
+    }
     return replace(base, cluster=replace(base.cluster, brokers=brokers))
 
 

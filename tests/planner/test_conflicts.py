@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import pytest
+from helpers.clusters.small_cluster import with_cordons
 from helpers.plans.planning import planned
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -48,6 +49,7 @@ def _refusal(
     topic: DesiredTopic,
     brokers: Mapping[int, DesiredBroker] | None = None,
     dead: Sequence[int] = (),
+    closed: Sequence[int] = (),
 ) -> str:
     held = tuple(replicas)
     observed = Cluster(
@@ -55,6 +57,7 @@ def _refusal(
         {b: Broker(b, rack, is_fenced=b in dead) for b, rack in THREE_RACKS.items()},
         {"orders": Topic("orders", (Partition(0, held[0], held, held, sizes=(1,) * len(held)),))},
     )
+    observed = with_cordons(observed, closed)
     desired = Desired(DesiredCluster("c", brokers=brokers or {}), {"orders": topic})
     with pytest.raises(PlacementInfeasible) as refusal:
         planned(desired, observed)
@@ -103,6 +106,15 @@ def test_a_cordoned_broker_takes_nothing_new() -> None:
     cordoned = {b: DesiredBroker(b, BrokerState.CORDONED, at=Location("cluster.yaml", b)) for b in (4, 5)}
     text = _refusal([1, 2, 3], _topic(factor=4), cordoned)
     assert "brokers 4 (cluster.yaml:4), 5 (cluster.yaml:5) are cordoned" in text
+
+
+def test_a_broker_that_kafka_cordons_takes_nothing_new_unless_it_is_written_as_active() -> None:
+    written = {4: DesiredBroker(4, capacity=2, at=Location("cluster.yaml", 4))}
+    text = _refusal([1, 2, 3], _topic(factor=4), written, closed=[1, 4, 5])
+    assert "brokers 4 (cluster.yaml:4), 5 are cordoned by Kafka (cordoned.log.dirs)" in text
+    assert "declare it active" in text
+    text = _refusal([1, 2], _topic(Placement(assignment=((1, 5),))), closed=[5])
+    assert "assignment names brokers 1, 5 (topics.yaml:16), but broker 5 is cordoned by Kafka" in text
 
 
 def test_an_assignment_to_a_draining_broker() -> None:

@@ -7,9 +7,11 @@ from functools import cache
 from random import Random
 
 import pytest
-from helpers.clusters.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster, with_cordons
 from helpers.depth import parts
 
+from reconciler.files.plan_reader import plan_from_json
+from reconciler.files.plan_writer import plan_to_json
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import (
     Balance,
@@ -140,14 +142,17 @@ def test_where_a_leader_gives_its_replica_up_the_first_of_the_new_ones_serves_th
         (Placement(), {4: DesiredBroker(4, BrokerState.CORDONED)}, (), "cordoned"),
         (Placement(), {4: DesiredBroker(4, BrokerState.DRAINING)}, (), "draining"),
         (Placement(), {}, (4,), "not alive"),
+        (Placement(), {}, (-4,), "cordoned by Kafka"),
+        (Placement(), {4: DesiredBroker(4, BrokerState.MAINTENANCE)}, (-4,), "cordoned by Kafka"),
     ],
 )
 def test_a_broker_that_may_not_take_it_is_named_with_the_rule(
     placement: Placement, brokers: Mapping[int, DesiredBroker], fenced: tuple[int, ...], why: str
 ) -> None:
-    observed = small_cluster("t-0: 2,3 size 100", fenced=fenced)
+    observed = small_cluster("t-0: 2,3 size 100", fenced=[one for one in fenced if one > 0])
+    observed = with_cordons(observed, [-one for one in fenced if one < 0])
     topic = DesiredTopic("t", replication_factor=3, placement=replace(placement, racks_spread=Spread.IGNORE))
-    (added,) = explain(_plan(observed, topic, brokers=brokers), _key("t-0")).added
+    (added,) = explain(plan_from_json(plan_to_json(_plan(observed, topic, brokers=brokers))), _key("t-0")).added
     assert Barred(4, why) in added.barred
     assert 4 not in [one.broker_id for one in added.alternatives]
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 from helpers.clusters.random_clusters import Size, random_cluster
-from helpers.clusters.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster, with_cordons
 from helpers.depth import parts
 from planner.remedy_oracle import is_pair_enough, is_plannable, kinds_that_help
 
@@ -138,6 +138,12 @@ def test_a_cordoned_broker_is_let_in_again() -> None:
     observed = small_cluster("t-0: 1,2 size 1", brokers=(1, 2, 3))
     cordoned = {3: DesiredBroker(3, BrokerState.CORDONED, at=Location("c.yaml", 23))}
     assert _remedies([_topic(factor=3)], cordoned, observed)[0] == "broker 3 is active, not cordoned (c.yaml:23)"
+
+
+def test_a_broker_that_kafka_cordons_is_declared_active() -> None:
+    observed = with_cordons(small_cluster("t-0: 1,2 size 1", brokers=(1, 2, 3)), [3])
+    remedy = "broker 3 is declared active, though Kafka has cordoned it"
+    assert _remedies([_topic(factor=3)], {}, observed)[0] == remedy
 
 
 def test_a_broker_declared_absent_drains_first() -> None:

@@ -9,6 +9,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+from helpers.clusters.small_cluster import with_cordons
 from helpers.depth import parts
 from mutations.faults import Fault, planted
 from properties.import_clusters import Habits, import_cluster_of
@@ -178,6 +179,15 @@ def test_an_import_validates_plans_to_nothing_and_writes_the_strongest_rules(see
 def test_an_import_of_a_neglected_cluster_plans_to_nothing(seeds: Sequence[int]) -> None:
     habits = Habits(0.6, 0.8, 0.6, 0.8, 0.4, 0.8)
     assert {seed: wrong for seed in seeds if (wrong := complaints(import_cluster_of(seed, habits)))} == {}
+
+
+@parts("seeds", range(15), deep=range(150))
+def test_an_import_of_a_cluster_with_cordoned_brokers_plans_to_nothing(seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        observed = import_cluster_of(seed)
+        made, desired = imported(with_cordons(observed, Random(seed).sample(sorted(observed.brokers), 2)))
+        assert made.is_plan_empty, seed
+        assert desired.cluster.brokers == {}
 
 
 STRANGE = (

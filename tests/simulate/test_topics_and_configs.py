@@ -1,7 +1,7 @@
 """Creating, growing, deleting and configuring: what Kafka takes, and the texts with which it refuses."""
 
 import pytest
-from helpers.clusters.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster, with_cordons
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
@@ -231,3 +231,45 @@ def test_a_rate_of_zero_is_legal_and_a_negative_one_is_not() -> None:
         "INVALID_REQUEST", f"Invalid value -1 for configuration {LEADER_THROTTLED_RATE}: Value must be at least 0"
     )
     assert negative.cluster == cluster
+
+
+CORDON = "cordoned.log.dirs"
+
+
+def test_a_cordoned_broker_is_passed_over_where_kafka_places_and_taken_where_it_is_named() -> None:
+    cluster = with_cordons(small_cluster(brokers=(1, 2, 3)), [2])
+    made = create_topics(cluster, [CreateTopic("free", 4, 2)]).cluster.topics["free"]
+    assert {replica for partition in made.partitions for replica in partition.replicas} == {1, 3}
+    denied = create_topics(cluster, [CreateTopic("wide", 1, 3)]).answers["wide"]
+    assert denied == Denied(
+        "INVALID_REPLICATION_FACTOR",
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because "
+        "only 2 broker(s) are registered or some brokers have all their log directories cordoned.",
+    )
+    named = create(cluster, "named", (2, 1))
+    assert isinstance(named, Cluster)
+
+
+def test_a_cordon_follows_its_setting_and_the_brokers_own_file_comes_back_when_it_goes() -> None:
+    cluster = small_cluster("orders-0: 1,2")
+    everything = alter_broker_configs(cluster, 1, [ConfigRequest(CORDON, "SET", "*")]).cluster
+    assert [one.is_cordoned for one in everything.brokers[1].log_dirs] == [True, True]
+    one_dir = alter_broker_configs(everything, 1, [ConfigRequest(CORDON, "SET", "/d2")]).cluster
+    assert [one.is_cordoned for one in one_dir.brokers[1].log_dirs] == [False, True]
+    free = alter_broker_configs(one_dir, 1, [ConfigRequest(CORDON, "DELETE")]).cluster
+    assert not free.brokers[1].cordoned_dirs
+    static = with_cordons(cluster, [1])
+    opened = alter_broker_configs(static, 1, [ConfigRequest(CORDON, "SET", "")]).cluster
+    assert not opened.brokers[1].cordoned_dirs
+    back = alter_broker_configs(opened, 1, [ConfigRequest(CORDON, "DELETE")]).cluster
+    assert back.brokers[1].is_cordoned
+
+
+NO_LOG_DIR = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /nope"
+NOT_ALONE = "When cordoned.log.dirs is set to *, it must not contain other values"
+
+
+@pytest.mark.parametrize(("value", "text"), [("*,/d1", NOT_ALONE), ("/d1,/nope", NO_LOG_DIR)])
+def test_a_cordon_of_what_is_no_log_dir_is_refused(value: str, text: str) -> None:
+    outcome = alter_broker_configs(small_cluster("orders-0: 1,2"), 1, [ConfigRequest(CORDON, "SET", value)])
+    assert outcome.answers[1] == Denied("INVALID_REQUEST", f"requirement failed: {text}")

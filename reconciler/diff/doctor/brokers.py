@@ -79,8 +79,8 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
         yield Finding(
             "KR655",
             Gravity.NOTE,
-            f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka itself puts nothing there",
-            "declare the broker cordoned too if all its log dirs are: a plan's moves are not kept away otherwise",
+            f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka puts nothing new there",
+            "a plan gives a broker whose log dirs are all cordoned no replica, unless its state is written as active",
             brokers=(one.broker_id,),
         )
 

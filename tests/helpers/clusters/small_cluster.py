@@ -1,6 +1,7 @@
 """Small clusters, written as one line a partition: `orders-0: 1,2,3 isr 1,2 leader 2 size 100`."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 
@@ -42,6 +43,16 @@ def small_cluster(
         kafka_version=kafka_version,
         controller_id=1,
     )
+
+
+def with_cordons(observed: Cluster, broker_ids: Iterable[int]) -> Cluster:
+    """Return the cluster with every log dir of these brokers cordoned by Kafka."""
+    brokers = {
+        id_: replace(one, log_dirs=tuple(replace(each, is_cordoned=True) for each in one.log_dirs or (LogDir("/d1"),)))
+        for id_, one in observed.brokers.items()
+        if id_ in set(broker_ids)
+    }
+    return replace(observed, brokers={**observed.brokers, **brokers})
 
 
 def _partition(line: str) -> tuple[str, Partition]:
