@@ -17,6 +17,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Off, Protection
+from reconciler.model.effect import EffectClass
 from reconciler.model.move import Election
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
@@ -50,8 +51,11 @@ def topic_findings(
     found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed), *ambiguous_patterns(desired, observed)]
     for name in sorted({*observed.topics, *desired.topics}):
         found += _topic_findings(desired, rules, observed.topics.get(name), name)
-    problems = tuple(finding for finding in found if isinstance(finding, Problem))
-    return with_effects((finding for finding in found if not isinstance(finding, Problem)), observed), problems
+    changes = with_effects((finding for finding in found if not isinstance(finding, Problem)), observed)
+    refused = (
+        problem for change in changes if change.topic in rules for problem in _forbidden(rules[change.topic], change)
+    )
+    return changes, (*(finding for finding in found if isinstance(finding, Problem)), *refused)
 
 
 def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
@@ -159,6 +163,21 @@ def _config_changes(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChang
         before={key: topic.configs.get(key) for key in differing},
         at=min(places, default=declared.where("config")),
     )
+
+
+def _forbidden(rules: TopicRules, change: TopicChange) -> Iterator[Problem]:
+    """Yield an error for each config that destroys records of a topic which protects them."""
+    declared = rules.declared
+    if declared is None or not isinstance(change, AlterConfigs):
+        return
+    for effect in change.effects:
+        if effect.kind is not EffectClass.DESTROYS:
+            continue
+        at, message = declared.where(f"config.{effect.key}"), f"topic {change.topic}: {effect.key} {effect.what}"
+        if Protection.SHRINK in declared.protect:
+            yield Problem("KR254", f"{message}, but protect names shrink: drop one of the two", at)
+        elif effect.is_total and Protection.DELETE in declared.protect:
+            yield Problem("KR255", f"{message}, but protect names delete: drop one of the two", at)
 
 
 def _broken_rules(

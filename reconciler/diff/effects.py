@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
+from reconciler.diff.config_effects import REMOTE, config_effects, sizes_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.effect import Effect, EffectClass
-
-Change = TypeVar("Change", bound=TopicChange)
 
 
 def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[TopicChange, ...]:
@@ -43,25 +41,31 @@ class Readers:
         return tuple(each.group_id for each in (self.by_topic or {}).get(topic, ()) if each.is_live)
 
 
-def bytes_of(topic: Topic) -> int | None:
-    """Return the bytes of all replicas, in the brokers' log dirs; None where one of them is unknown."""
-    sizes = [partition.size_on(replica) for partition in topic.partitions for replica in partition.replicas]
-    known = [each for each in sizes if each is not None]
-    return sum(known) if len(known) == len(sizes) else None
-
-
 def _effects(change: TopicChange, observed: Cluster, readers: Readers) -> Iterator[Effect]:
     topic = observed.topics.get(change.topic)
     match change:
-        case CreateTopic() | AlterConfigs():
+        case CreateTopic():
             pass
         case CreatePartitions():
             yield Effect(EffectClass.IRREVERSIBLE, "Kafka takes no partitions away, and keys map elsewhere")
-        case DeleteTopic():
-            if topic is not None:
-                yield _destroys("deletes every record", topic, readers, bytes_=bytes_of(topic))
+        case AlterConfigs() if topic is not None:
+            yield from (_read(effect, topic, readers) for effect in config_effects(change, topic, observed))
+        case DeleteTopic() if topic is not None:
+            yield _read(_deletion(topic), topic, readers)
 
 
-def _destroys(what: str, topic: Topic, readers: Readers, *, bytes_: int | None, key: str | None = None) -> Effect:
-    name = topic.name
-    return Effect(EffectClass.DESTROYS, what, key, bytes_, readers.groups(name), readers.live(name))
+def _deletion(topic: Topic) -> Effect:
+    sizes = sizes_of(topic)
+    if topic.configs.get(REMOTE, "").lower() == "true":
+        what = "deletes every record, those in remote storage too, which log dirs do not count"
+        return Effect(EffectClass.DESTROYS, what, is_total=True)
+    return Effect(
+        EffectClass.DESTROYS, "deletes every record", None, None if sizes is None else sum(sizes), is_total=True
+    )
+
+
+def _read(effect: Effect, topic: Topic, readers: Readers) -> Effect:
+    """Return the effect with the groups that read the topic, if records go."""
+    if effect.kind is not EffectClass.DESTROYS:
+        return effect
+    return replace(effect, groups=readers.groups(topic.name), live_groups=readers.live(topic.name))

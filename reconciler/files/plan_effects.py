@@ -32,6 +32,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
         told["key"] = effect.key
     if effect.kind is EffectClass.DESTROYS:
         told["bytes"] = effect.bytes
+        told["total"] = effect.is_total
         told["groups"] = None if effect.groups is None else list(effect.groups)
         told["liveGroups"] = list(effect.live_groups)
     return told
@@ -48,4 +49,5 @@ def _effect_of(fields: Fields) -> Effect:
         fields.optional_integer("bytes"),
         None if fields.value.get("groups") is None else fields.text_list("groups"),
         fields.text_list("liveGroups"),
+        fields.flag("total", default=False),
     )

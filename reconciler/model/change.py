@@ -78,6 +78,7 @@ def destruction(changes: Iterable[TopicChange]) -> Destruction | None:
         topics=len(effects),
         bytes=sum(max((effect.bytes or 0 for effect in found), default=0) for found in effects.values()),
         is_size_known=all(found and all(one.bytes is not None for one in found) for found in effects.values()),
+        is_most=any(effect.key is not None for effect in every),
         groups=len({name for names in readers for name in names}) if every and len(readers) == len(every) else None,
     )
 

@@ -29,6 +29,7 @@ class Effect:
 
     Of what destroys, `bytes` are those of all replicas that may go, None where they are unknown; `groups` are the
     consumer groups that read the topic, None where groups were not looked at; `live_groups` those with members now.
+    `is_total`: not only some records go but all that there are.
     """
 
     kind: EffectClass
@@ -37,16 +38,19 @@ class Effect:
     bytes: int | None = None
     groups: tuple[str, ...] | None = None
     live_groups: tuple[str, ...] = ()
+    is_total: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Destruction:
     """What several changes destroy together. `bytes`: of all replicas, at least where `is_size_known` is false.
 
-    `groups`: how many consumer groups read what is destroyed, None where groups were not looked at.
+    `is_most`: some of it is an upper bound. `groups`: how many consumer groups read what is destroyed, None where
+    groups were not looked at.
     """
 
     topics: int
     bytes: int
     is_size_known: bool
     groups: int | None
+    is_most: bool = False
