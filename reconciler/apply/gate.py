@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 from reconciler.apply.checks import check_plan_is_for, check_stage, check_still_valid, check_windows, is_stage_done
 from reconciler.apply.moves import UNCLEAR
+from reconciler.apply.readers import check_readers
 from reconciler.apply.session import Session
 from reconciler.apply.windows import described, is_open
 from reconciler.model.desired import Window
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
+from reconciler.model.problem import STILL_READ, ClusterUnavailable, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import StoppedEarly
 
 RECOVERY = timedelta(seconds=120)
@@ -78,6 +79,7 @@ class Gate:
         self._stop_if_late(index, is_first=is_first)
         if not is_first:
             check_still_valid(self.session.itinerary, [stage], observed)
+            check_readers(self.session, [stage], observed)
         check_windows(self.windows, self.session.now())
         check_stage(self.session.itinerary, stage, observed, self.session.brokers_min_isr(observed))
         return False
@@ -96,4 +98,4 @@ def _patience(error: ReconcilerError) -> timedelta:
     """Return how long time may cure that: what somebody else started is theirs to end, the plan is not for it."""
     if isinstance(error, StalePlan):
         return UNCLEAR
-    return timedelta() if error.code == FOREIGN_MOVE else RECOVERY
+    return timedelta() if error.code in {FOREIGN_MOVE, STILL_READ} else RECOVERY

@@ -26,6 +26,7 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
 from reconciler.apply.progress_log import ProgressLog
+from reconciler.apply.readers import check_readers
 from reconciler.apply.record import RunRecord, note
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
@@ -140,6 +141,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     if first < len(stages):
         check_rights(session.itinerary.plan, session.admin)
         check_requirements(session.itinerary, observed)
+        check_readers(session, stages, observed)
         gate.enter(first, is_first=True)
     return first
 

@@ -6,6 +6,7 @@ from reconciler.diff.broken import broken_rules
 from reconciler.diff.effects import with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
+from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import (
     AlterConfigs,
     BrokenRule,
@@ -33,14 +34,16 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if errors:
         raise InvalidInput(errors)
+    topic_changes, spared = without_slips(topic_changes)
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
     broken = list(_broken_rules(desired, observed, rules, doomed))
     return Changes(
         topic_changes=topic_changes,
         broken_rules=tuple(found[0] for found in broken),
         elections=tuple(_elections(desired, observed, rules, doomed)),
-        drift=tuple(problem for problem in problems if problem.severity is not Severity.ERROR),
+        drift=(*problems, *look_alikes(topic_changes, observed, desired)),
         also_broken=tuple(rule for found in broken for rule in found[1:]),
+        spared=spared,
     )
 
 
@@ -132,7 +135,7 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
         )
     if not desired.cluster.topics.is_delete_allowed:
         return _drift("KR247", f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
-    return DeleteTopic(topic.name, topic.topic_id, at)
+    return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
 
 
 def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Problem]:
@@ -141,7 +144,7 @@ def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Prob
         return
     if wanted < there:
         message = f"topic {topic.name} has {there} partitions and {wanted} are declared: Kafka cannot take any away"
-        yield _drift("KR248", message, at)
+        yield Problem("KR248", f"{message}; declare {there}, or make a new topic", at)
     elif Protection.GROW in declared.protect:
         message = f"topic {topic.name} is to grow from {there} to {wanted} partitions, but protect names grow"
         yield Problem("KR249", f"{message}: drop one of the two", at)

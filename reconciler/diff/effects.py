@@ -17,9 +17,13 @@ def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[Top
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The groups that read each topic, by name and sorted; None where groups were not looked at."""
+    """The groups that read each topic, by name and sorted; None where groups were not looked at.
+
+    `present`: all that have members now.
+    """
 
     by_topic: Mapping[str, Sequence[Group]] | None
+    present: Sequence[Group] = ()
 
     @classmethod
     def of(cls, observed: Cluster) -> "Readers":
@@ -30,15 +34,16 @@ class Readers:
         for group in sorted(observed.groups, key=lambda each: each.group_id):
             for topic in group.topics:
                 found.setdefault(topic, []).append(group)
-        return cls(found)
+        present = [group for group in observed.groups if group.is_live]
+        return cls(found, sorted(present, key=lambda each: each.group_id))
 
     def groups(self, topic: str) -> tuple[str, ...] | None:
         """Return the names of those that read the topic."""
         return None if self.by_topic is None else tuple(each.group_id for each in self.by_topic.get(topic, ()))
 
     def live(self, topic: str) -> tuple[str, ...]:
-        """Return the names of those that read the topic and have members now."""
-        return tuple(each.group_id for each in (self.by_topic or {}).get(topic, ()) if each.is_live)
+        """Return the names of those whose members read the topic now."""
+        return tuple(each.group_id for each in self.present if each.is_reading(topic))
 
 
 def _effects(change: TopicChange, observed: Cluster, readers: Readers) -> Iterator[Effect]:

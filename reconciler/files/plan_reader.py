@@ -169,7 +169,13 @@ def _alter_configs(fields: Fields) -> AlterConfigs:
 
 
 def _delete_topic(fields: Fields) -> DeleteTopic:
-    return DeleteTopic(fields.text("topic"), fields.optional_text("topicId"), place_of(fields), effects_of(fields))
+    return DeleteTopic(
+        fields.text("topic"),
+        fields.optional_text("topicId"),
+        place_of(fields),
+        effects_of(fields),
+        is_declared=fields.flag("declared", default=False),
+    )
 
 
 _TOPIC_CHANGES: Mapping[str, Callable[[Fields], TopicChange]] = {

@@ -78,7 +78,7 @@ def _topic_change(change: TopicChange) -> dict[str, Any]:
                 "before": dict(change.before),
             }
         case DeleteTopic():
-            fields = {"kind": "deleteTopic", "topicId": change.topic_id}
+            fields = {"kind": "deleteTopic", "topicId": change.topic_id, "declared": change.is_declared}
         case _:
             assert_never(change)
     return _placed({"topic": change.topic, **fields, **effects_to_json(change.effects)}, change.at)

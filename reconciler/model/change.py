@@ -48,12 +48,16 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """A topic to delete; `topic_id` guards against one made again under the same name."""
+    """A topic to delete; `topic_id` guards against one made again under the same name.
+
+    `is_declared`: its own document says `state: absent`. Another one is never deleted while a live group reads it.
+    """
 
     topic: str
     topic_id: str | None = None
     at: Location | None = None
     effects: tuple[Effect, ...] = ()
+    is_declared: bool = False
 
 
 TopicChange = CreateTopic | CreatePartitions | AlterConfigs | DeleteTopic
@@ -105,12 +109,21 @@ class BrokenRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Spared:
+    """A topic that is not deleted, and the violation that says why."""
+
+    topic: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """All differences: what topics need, which partitions break which rule, which leaders to elect, what is drift.
 
     `broken_rules` holds the most urgent rule that each partition breaks, which gives its move a reason; `also_broken`
-    what it breaks beside that. `drift` holds what cannot be fixed, with the reason. Whether a balance is out of its
-    target is the planner's word.
+    what it breaks beside that. `drift` holds what cannot be fixed, with the reason, and what seems to be a slip.
+    `spared`: why a topic that nobody declares, and that could be deleted, is not; a topic may have several reasons.
+    Whether a balance is out of its target is the planner's word.
     """
 
     topic_changes: tuple[TopicChange, ...] = ()
@@ -118,6 +131,12 @@ class Changes:
     elections: tuple[Election, ...] = ()
     drift: tuple[Problem, ...] = ()
     also_broken: tuple[BrokenRule, ...] = ()
+    spared: tuple[Spared, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All that stays as it is, and why."""
+        return (*(each.problem for each in self.spared), *self.drift)
 
     @property
     def every_broken_rule(self) -> tuple[BrokenRule, ...]:

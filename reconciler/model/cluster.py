@@ -1,5 +1,6 @@
 """A cluster as observed: what the snapshot file holds and what both admins return."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -240,6 +241,30 @@ class Group:
     def is_live(self) -> bool:
         """Whether somebody is a member now; a state is believed where members are not told."""
         return bool(self.members) or self.state not in {"", "Empty", "Dead"}
+
+    def is_reading(self, topic: str) -> bool:
+        """Whether a member reads that topic now, or may.
+
+        What members own tells what their patterns match; where they own nothing yet, what a pattern begins with. Where
+        nothing is told of the members, as of a share group, it may be every topic, or those of committed offsets.
+        """
+        if not self.is_live:
+            return False
+        named = {name for member in self.members for name in (*member.subscription, *member.assignment)}
+        patterns = {each.subscription_pattern for each in self.members if each.subscription_pattern}
+        if patterns and not named:
+            return any(topic.startswith(_certain_start(pattern)) for pattern in patterns)
+        if named or self.offsets:
+            return topic in (named or self.offsets)
+        return self.kind != CLASSIC or self.protocol_type == CONSUMER
+
+
+def _certain_start(pattern: str) -> str:
+    """Return the letters with which all that this regular expression matches begins, as far as that is plain."""
+    found = re.match(r"\^?([A-Za-z0-9_-]*)(.?)", pattern)
+    if found is None or "|" in pattern:
+        return ""
+    return found[1][:-1] if found[2] in {"?", "*", "{"} else found[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def changes(found: Changes, fields: Sequence[Difference] = ()) -> str:
                 }
                 for election in found.elections
             ],
-            "drift": [problem_object(problem) for problem in found.drift],
+            "drift": [problem_object(problem) for problem in found.problems],
         }
     )
 

@@ -77,7 +77,7 @@ def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, 
     rows = difference_rows(found, fields, arrow=ARROW)
     count = counted(len(rows), "difference") if rows else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
-    blocks += _problems(by_weight(found.drift), limit // _SHARE_OF_PROBLEMS)
+    blocks += _problems(by_weight(found.problems), limit // _SHARE_OF_PROBLEMS)
     blocks += _table(rows, limit // 2, has_data=False)
     return "\n\n".join(blocks) + "\n"
 

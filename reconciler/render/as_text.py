@@ -111,7 +111,7 @@ def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = ""
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
     table = [_cells(row, root) for row in difference_rows(found, fields)]
     lines = _table(table) or [NO_CHANGES]
-    return "\n".join([*lines, *problems(found.drift, root=root)]) + "\n"
+    return "\n".join([*lines, *problems(found.problems, root=root)]) + "\n"
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:

@@ -144,7 +144,8 @@ def plan_of(
             *(throttle_warnings(staged.stages, desired.cluster.moves, loads) if loads is not None else ()),
         ),
         violations=(
-            throttle_violations(staged.stages, observed, desired.cluster.moves, loads) if loads is not None else ()
+            *(each.problem for each in changes.spared),
+            *(throttle_violations(staged.stages, observed, desired.cluster.moves, loads) if loads is not None else ()),
         ),
     )
     refuse_unsafe(plan, observed, rules)
@@ -185,4 +186,5 @@ def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
         topic_changes=tuple(change for change in changes.topic_changes if change.topic in names),
         broken_rules=tuple(rule for rule in changes.broken_rules if rule.topic_partition.topic in names),
         elections=tuple(each for each in changes.elections if each.topic_partition.topic in names),
+        spared=tuple(each for each in changes.spared if each.topic in names),
     )

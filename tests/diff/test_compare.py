@@ -52,18 +52,13 @@ def test_a_topic_that_is_not_there_is_created_and_one_that_is_too_small_grows() 
     assert found.topic_changes == (CreateTopic("new", 2, 3), CreatePartitions("orders", 2, 4))
 
 
-def test_partitions_that_would_have_to_go_are_drift() -> None:
-    found = changes(DesiredTopic("orders", partitions=1))
-    assert [problem.code for problem in found.drift] == ["KR248"]
-    assert not found.topic_changes
-
-
 @pytest.mark.parametrize(
     ("topic", "code"),
     [
         (DesiredTopic("new", partitions=2), "KR244"),
         (DesiredTopic("new", replication_factor=2), "KR244"),
         (DesiredTopic("__new", partitions=1, replication_factor=1), "KR243"),
+        (DesiredTopic("orders", partitions=1), "KR248"),
         (DesiredTopic("orders", partitions=3, protect=frozenset({Protection.GROW})), "KR249"),
         (DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE})), "KR246"),
     ],
@@ -129,7 +124,7 @@ def test_an_absent_topic_goes_only_where_deletion_is_allowed() -> None:
     absent = DesiredTopic("orders", is_absent=True)
     assert [problem.code for problem in changes(absent).drift] == ["KR247"]
     allowing = DesiredCluster("c", topics=TopicPolicy(is_delete_allowed=True))
-    assert changes(absent, cluster=allowing).topic_changes == (DeleteTopic("orders", "id-of-orders"),)
+    assert changes(absent, cluster=allowing).topic_changes == (DeleteTopic("orders", "id-of-orders", is_declared=True),)
 
 
 def test_an_undeclared_topic_is_drift_only_where_all_are_managed() -> None:

@@ -235,9 +235,9 @@ def test_partitions_batch_memory(case: dict[str, Any]) -> None:
 def test_partitions_grow_only(case: dict[str, Any], tmp_path: Path) -> None:
     asked = case["input"]
     before = {str(number): [1] for number in range(asked["from"])}
-    plan = planned(tmp_path, before, [1], f"{{partitions: {asked['to']}}}")
-    assert plan.is_empty
-    assert [warning.code for warning in plan.warnings if "Kafka cannot take any away" in warning.message] == ["KR248"]
+    with pytest.raises(InvalidInput) as caught:
+        planned(tmp_path, before, [1], f"{{partitions: {asked['to']}}}")
+    assert [one.code for one in caught.value.problems if "Kafka cannot take any away" in one.message] == ["KR248"]
 
 
 def test_topic_name_length(case: dict[str, Any], tmp_path: Path) -> None:

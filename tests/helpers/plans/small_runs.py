@@ -99,7 +99,7 @@ def whole_plan(before: Cluster) -> Plan:
         AlterConfigs(
             "orders", {"retention.ms": "2000"}, ("segment.bytes",), {"retention.ms": "1000", "segment.bytes": "1048576"}
         ),
-        DeleteTopic("old", "id-of-old"),
+        DeleteTopic("old", "id-of-old", is_declared=True),
     )
     stages = (
         TopicsStage(1, (0, 1, 2, 3)),
