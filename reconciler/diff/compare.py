@@ -16,12 +16,12 @@ from reconciler.model.change import (
     DeleteTopic,
     TopicChange,
 )
-from reconciler.model.cluster import Cluster, Partition, Topic
-from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Off, Protection
+from reconciler.model.cluster import Cluster, Topic
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
+from reconciler.model.in_sync import waiting_leader
 from reconciler.model.move import Election
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
-from reconciler.model.topic_partition import TopicPartition
 
 
 def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> Changes:
@@ -197,20 +197,13 @@ def _broken_rules(
 def _elections(
     desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
 ) -> Iterator[Election]:
-    is_asked = not isinstance(desired.cluster.balance.leaders, Off)
+    """Yield who is to lead a declared partition, but does not; unless that is wanted, only where the leader must go.
+
+    Nobody who must not lead takes the place of one who may.
+    """
     for topic_partition, partition in observed.partitions():
-        rule = rules[topic_partition.topic]
-        if rule.is_managed and topic_partition.topic not in doomed:
-            election = _election(rule, topic_partition, partition, is_asked=is_asked)
-            if election is not None:
-                yield election
-
-
-def _election(
-    rule: TopicRules, topic_partition: TopicPartition, partition: Partition, *, is_asked: bool
-) -> Election | None:
-    preferred = partition.preferred_leader
-    if preferred is None or preferred == partition.leader or preferred not in partition.isr:
-        return None
-    is_forced = partition.leader not in rule.leadable and preferred in rule.leadable
-    return Election(topic_partition, preferred) if is_asked or is_forced else None
+        leader, rule = waiting_leader(partition), rules[topic_partition.topic]
+        if leader is not None and rule.is_managed and topic_partition.topic not in doomed:
+            is_fit, is_led_well = leader in rule.leadable, partition.leader in rule.leadable
+            if (is_fit or not is_led_well) if desired.cluster.is_election_wanted else (is_fit and not is_led_well):
+                yield Election(topic_partition, leader)

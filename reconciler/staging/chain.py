@@ -230,8 +230,7 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     move = whole if is_whole else _part(whole, current, target, walk.size * len(added))
     unfit = walk.situation.unfit_leaders
     is_handover = not added and not removed and leader in unfit and target[0] not in unfit
-    is_to_elect = target == whole.to_replicas or _must_hand_over(walk, leader)
-    elected = target[0] if is_to_elect and target[0] != _leader_after(leader, target) else None
+    elected = target[0] if _is_to_elect(walk, target, leader) and target[0] != _leader_after(leader, target) else None
     return Step(
         move=move,
         added=added,
@@ -243,6 +242,15 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
         elected=elected if elected in walk.situation.alive else None,
         is_handover=is_handover,
     )
+
+
+def _is_to_elect(walk: _Walk, target: tuple[int, ...], leader: int | None) -> bool:
+    """Whether the first replica is to lead once a step has ended, if it does not: at the end, or when one must go."""
+    if _must_hand_over(walk, leader):
+        return True
+    leadable = walk.rules.leadable if walk.rules else frozenset(target) - walk.situation.unfit_leaders
+    is_forced = _leader_after(leader, target) not in leadable and target[0] in leadable
+    return target == walk.move.to_replicas and (walk.situation.is_election_wanted or is_forced)
 
 
 def _part(whole: Move, current: tuple[int, ...], target: tuple[int, ...], copied: int) -> Move:

@@ -39,6 +39,8 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     The moves are given by what was there before, so none is searched for: the bytes are those of the replicas that are
     missing, which is what any way back copies; that, and no price, is its proof.
     """
+    # Leaders are put back too: `elections: off` is about leaders that nobody moved.
+    desired = replace(desired, cluster=replace(desired.cluster, is_election_wanted=True))
     rules = topic_rules(desired, observed)
     others = _made_again(undone, observed)
     topics = undone_changes(undone, observed, others)

@@ -14,7 +14,8 @@ class Situation:
     """The cluster as the first stage finds it.
 
     `leaving`: brokers that are to end empty. `unfit_leaders`: those and the ones in maintenance. `elected` maps a
-    partition to the leader that it gets before any data moves.
+    partition to the leader that it gets before any data moves. Unless `is_election_wanted`, who may lead goes on
+    leading.
     """
 
     observed: Cluster
@@ -24,6 +25,7 @@ class Situation:
     unfit_leaders: frozenset[int]
     per_partition: int
     elected: Mapping[TopicPartition, int] = field(default_factory=dict)
+    is_election_wanted: bool = True
 
     def partition(self, topic_partition: TopicPartition) -> Partition:
         """Return that partition; one that was not observed has no leader and nothing in sync."""
@@ -53,4 +55,5 @@ def situation(
         unfit_leaders=leaving | resting,
         per_partition=desired.cluster.moves.per_partition,
         elected=elected,
+        is_election_wanted=desired.cluster.is_election_wanted,
     )

@@ -15,7 +15,7 @@ apiVersion: reconciler/v1
 kind: Cluster
 metadata: {{name: {quoted}{labels}}}
 spec:
-{cluster_id}{client}  topics:
+{cluster_id}{client}{elections}  topics:
     managed: listed                         # a topic that no file names is left alone
     delete: never
 {balance}  moves:
@@ -41,8 +41,12 @@ def cluster_text(
     labels: Mapping[str, str] | None = None,
     balance: Balance | None = None,
     spans: Mapping[str, str] | None = None,
+    waiting: int = 0,
 ) -> str:
-    """Return the Cluster document. `spans`: what is to be said of each measure of the balance, by its name."""
+    """Return the Cluster document. `spans`: what is to be said of each measure of the balance, by its name.
+
+    `waiting`: the partitions that a plan would elect the preferred leader of, were elections not off.
+    """
     return CLUSTER.format(
         said=said,
         name=name,
@@ -50,6 +54,7 @@ def cluster_text(
         labels=_labels(labels or {}),
         cluster_id=_line(f"  clusterId: {scalar(cluster_id)}", "any other cluster is refused") if cluster_id else "",
         client=_client(client),
+        elections=_line("  elections: off", _elections(waiting)) if waiting else "",
         balance=_balance(balance or Balance(), spans or {}),
     )
 
@@ -89,6 +94,11 @@ def _client(client: Mapping[str, str] | None) -> str:
     if not client:
         return NO_CLIENT
     return "  client:\n" + "".join(f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted(client.items()))
+
+
+def _elections(waiting: int) -> str:
+    partitions = "1 partition is" if waiting == 1 else f"{waiting} partitions are"
+    return f"{partitions} not led by the preferred leader today; without this line a plan elects it"
 
 
 def _balance(balance: Balance, spans: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ from reconciler.model.desired import Balance, BrokerState, Desired, DesiredClust
 from reconciler.model.imported import Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.import_layout import cluster_text, desired_texts
 from reconciler.workflow.import_target import (
     checked_name,
@@ -61,7 +62,8 @@ def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> I
     step("its balance", 1, STEPS)
     plain = replace(base, cluster=replace(base.cluster, balance=Balance()), topics=found.topics)
     kept = _balance_kept(plain, observed)
-    found = with_classes(replace(found, deviations=(*kept.deviations, *found.deviations)))
+    not_led = _not_led(kept.waiting, is_kept=is_kept)
+    found = with_classes(replace(found, deviations=(*not_led, *found.deviations)))
     text = None if is_kept else _cluster_document(inputs, name, observed, kept)
     texts = desired_texts(text, found, schemas_beside(inputs.root))
     step("the files back", 2, STEPS)
@@ -116,11 +118,11 @@ def _unseen(_what: str, _done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The balance that a cluster keeps, what is to be said of each measure, and what stands against more."""
+    """The balance that a cluster keeps, what is to be said of each measure, and who waits to lead."""
 
     balance: Balance
     spans: Mapping[str, str]
-    deviations: tuple[Deviation, ...] = ()
+    waiting: tuple[TopicPartition, ...] = ()
 
 
 def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
@@ -129,18 +131,15 @@ def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
         return _Kept(Balance(), {})
     rules = topic_rules(desired, observed)
     replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
-    waiting = list(elections_wanted(desired, observed))
     are_replicas_even = is_surely_even(replicas) or not (
         is_surely_uneven(desired, observed, rules) or _moves(desired, observed, Balance(replicas=Even()))
     )
     are_leaders_even = is_surely_even(leaders) or not (
-        waiting
-        or are_leaders_surely_uneven(desired, observed, rules)
-        or _moves(desired, observed, Balance(leaders=Even()))
+        are_leaders_surely_uneven(desired, observed, rules) or _moves(desired, observed, Balance(leaders=Even()))
     )
     kept = Balance(
         replicas=Even() if are_replicas_even else tightest_band(replicas) or Off(),
-        leaders=Off() if waiting else Even() if are_leaders_even else tightest_band(leaders) or Off(),
+        leaders=Even() if are_leaders_even else tightest_band(leaders) or Off(),
         topics=Even() if are_topics_even(desired, observed, rules) else Off(),
     )
     spans = {
@@ -149,13 +148,14 @@ def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
         "topics": "each topic's replicas and leaders over its brokers",
         "none": f"today a broker holds {_span(replicas)} replicas and leads {_span(leaders)} partitions",
     }
-    return _Kept(kept, spans, tuple(_not_led(waiting)))
+    return _Kept(kept, spans, tuple(elections_wanted(desired, observed)))
 
 
-def _not_led(waiting: Sequence[object]) -> Iterator[Deviation]:
+def _not_led(waiting: Sequence[TopicPartition], *, is_kept: bool) -> Iterator[Deviation]:
     if waiting:
         one = f"{waiting[0]} is" if len(waiting) == 1 else f"{len(waiting)} partitions ({waiting[0]} and others) are"
-        message = f"{one} not led by the preferred leader: no balance.leaders is written, as it would elect that one"
+        what = "a plan elects it, unless the cluster.yaml that is there says elections: off"
+        message = f"{one} not led by the preferred leader: {what if is_kept else 'elections: off is written'}"
         yield Deviation(NOT_LED, message)
 
 
@@ -183,6 +183,7 @@ def _cluster_document(inputs: Inputs, name: str, observed: Cluster, kept: _Kept)
         client=client_of(inputs, Path(inputs.root) / name),
         balance=kept.balance,
         spans=kept.spans,
+        waiting=len(kept.waiting),
     )
 
 

@@ -25,6 +25,8 @@ spec:
   #   - {{id: 5, state: draining, reason: host retirement}}    # active, cordoned, maintenance, draining, absent
   #   - {{id: 7, capacity: 2}}                # its fair share is twice that of the others
 
+  # elections: off                          # preferred, the default: who should lead and is in sync is elected
+
   topics:
     managed: listed                         # listed: a topic that no file names is left alone; all: it is drift
     ignore: ["__*"]

@@ -35,7 +35,7 @@ def changes(*topics: DesiredTopic, observed: Cluster = OBSERVED, cluster: Desire
 
 
 def test_what_is_not_written_is_not_compared() -> None:
-    assert changes(DesiredTopic("orders")) == Changes()
+    assert changes(DesiredTopic("orders"), cluster=DesiredCluster("c", is_election_wanted=False)) == Changes()
 
 
 def test_only_written_config_keys_are_compared_and_null_removes_an_override() -> None:
@@ -277,14 +277,43 @@ def test_during_a_reassignment_the_target_is_compared() -> None:
     assert not found.broken_rules
 
 
-def test_leaders_are_elected_only_where_leader_balance_is_asked_for() -> None:
-    topic = DesiredTopic("orders")
-    assert not changes(topic).elections
-    asked = DesiredCluster("c", balance=Balance(leaders=Even()))
-    assert changes(topic, cluster=asked).elections == (Election(TopicPartition("orders", 1), 2),)
+LED = (Election(TopicPartition("orders", 1), 2),)
+
+
+@pytest.mark.parametrize(
+    ("desired", "expected"),
+    [
+        (Desired(DesiredCluster("c"), {"orders": DesiredTopic("orders")}), LED),
+        (Desired(DesiredCluster("c"), patterns=(DesiredTopic("ord*"),)), LED),
+        (Desired(DesiredCluster("c", topics=TopicPolicy(is_all_managed=True))), LED),
+        (Desired(DesiredCluster("c", balance=Balance(leaders=Even()))), ()),
+        (Desired(DesiredCluster("c"), {"orders": DesiredTopic("orders", protect=frozenset({Protection.MOVE}))}), LED),
+    ],
+    ids=["by name", "by a pattern", "all are managed", "not declared", "its replicas are protected"],
+)
+def test_who_should_lead_a_declared_partition_and_is_in_sync_is_elected(
+    desired: Desired, expected: tuple[Election, ...]
+) -> None:
+    found = compare(desired, OBSERVED, topic_rules(desired, OBSERVED))
+    assert (found.elections, found.topic_changes, found.broken_rules) == (expected, (), ())
+
+
+@pytest.mark.parametrize("state", [BrokerState.DRAINING, BrokerState.MAINTENANCE])
+def test_a_broker_that_must_not_lead_is_not_elected_where_another_leads(state: BrokerState) -> None:
+    frozen = DesiredTopic("orders", protect=frozenset({Protection.MOVE}))
+    cluster = DesiredCluster("c", brokers={2: DesiredBroker(2, state)})
+    assert not changes(frozen, cluster=cluster).elections
+
+
+def test_with_elections_off_only_a_leader_that_must_not_lead_gives_way() -> None:
+    observed = small_cluster("orders-0: 2,3,1 leader 3", "orders-1: 2,3,1 leader 1")
+    off = DesiredCluster("c", is_election_wanted=False, balance=Balance(leaders=Even()))
+    assert not changes(DesiredTopic("orders"), observed=observed, cluster=off).elections
+    resting = replace(off, brokers={1: DesiredBroker(1, BrokerState.MAINTENANCE)})
+    found = changes(DesiredTopic("orders"), observed=observed, cluster=resting)
+    assert found.elections == (Election(TopicPartition("orders", 1), 2),)
 
 
 def test_a_leader_is_never_elected_outside_the_isr() -> None:
     observed = small_cluster("orders-0: 2,3,1 isr 3,1 leader 3")
-    asked = DesiredCluster("c", balance=Balance(leaders=Even()))
-    assert not changes(DesiredTopic("orders"), observed=observed, cluster=asked).elections
+    assert not changes(DesiredTopic("orders"), observed=observed).elections

@@ -60,6 +60,10 @@ def complaints(observed: Cluster) -> list[str]:
             found += _weaker(observed, name, desired.topics[name])
         elif not _is_sick(observed, topic.partitions) and not _collides(name, observed):
             found.append(f"{name} is left out, and there is no reason")
+    declared = [each for key, each in observed.partitions() if key.topic in desired.topics]
+    waiting = [each for each in declared if each.leader != (first := each.target_replicas[0]) and first in each.isr]
+    if bool(waiting) == desired.cluster.is_election_wanted:
+        found.append(f"{len(waiting)} partitions are not led by the first replica, and elections are written so")
     return found + _weaker_balance(desired, observed)
 
 
@@ -134,8 +138,7 @@ def _weaker_balance(desired: Desired, observed: Cluster) -> list[str]:
     led = Counter(replicas[0] for replicas in partitions)
     found = []
     if isinstance(balance.leaders, Off):
-        is_waiting = any(p.leader != p.target_replicas[0] for _, p in observed.partitions())
-        if not is_waiting and _band(led, alive) is not None:
+        if _band(led, alive) is not None:
             found.append("leaders are in a band, and none is written")
     else:
         found += _weaker_target("leaders", balance.leaders, led, desired, observed)
@@ -252,9 +255,9 @@ FAULTS = [
     Fault("a loose band will do", f"{BALANCE}.tightest_band", "for band in BANDS", "for band in BANDS[3:]"),
     Fault(
         "elections are overlooked",
-        "workflow.importing._balance_kept",
-        "leaders=Off() if waiting else",
-        "leaders=Off() if False else",
+        "workflow.importing._cluster_document",
+        "len(kept.waiting)",
+        "0",
     ),
     Fault(
         "the planner is not asked",

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from staging.cases import cluster, desired, move, rules_of
 
@@ -18,8 +20,10 @@ def steps(
     per_partition: int = 1,
     states: dict[int, BrokerState] | None = None,
     spread: Spread | None = Spread.STRICT,
+    is_election_wanted: bool = True,
 ) -> tuple[Step, ...]:
     wanted = desired(states, MovePolicy(per_partition=per_partition))
+    wanted = replace(wanted, cluster=replace(wanted.cluster, is_election_wanted=is_election_wanted))
     rules = rules_of(observed, observed.topics, spread, leaving=states or (), unfit=states or ())
     return steps_of(whole, situation(observed, wanted, rules, {}))
 
@@ -114,6 +118,24 @@ def test_leadership_leaves_a_draining_broker_before_its_data() -> None:
 def test_the_heir_is_the_final_preferred_leader_where_it_can_be(state: BrokerState) -> None:
     found = steps(cluster(BROKERS, "t-0: 1,2,3"), move("t-0: 1,2,3 -> 3,2,4"), states={1: state})
     assert (targets(found), elected(found)) == ([(3, 1, 2), (3, 2, 4)], [3, None])
+
+
+@pytest.mark.parametrize(
+    ("line", "way", "resting", "expected"),
+    [
+        ("t-0: 1,2,3", "t-0: 1,2,3 -> 2,1,3", (), None),
+        ("t-0: 1,2,3 leader 3", "t-0: 1,2,3 -> 1,2,3,5", (), None),
+        ("t-0: 1,2,3 leader 3", "t-0: 1,2,3 -> 1,3", (3,), 1),
+        ("t-0: 1,2,3 leader 3", "t-0: 1,2,3 -> 3,2,4", (3,), None),
+    ],
+    ids=["another is to lead", "another leads", "a leader at rest", "all are at rest"],
+)
+def test_with_elections_off_a_leader_stays_after_a_move_unless_it_must_not_lead(
+    line: str, way: str, resting: tuple[int, ...], expected: int | None
+) -> None:
+    states = dict.fromkeys(resting, BrokerState.MAINTENANCE)
+    found = steps(cluster(BROKERS, line), move(way), states=states, is_election_wanted=False)
+    assert elected(found) == [expected]
 
 
 def test_the_heir_is_in_sync() -> None:
