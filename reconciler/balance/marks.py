@@ -34,6 +34,11 @@ def has(rule: Rule) -> Column:
     return F.col(MARKS).bitwiseAND(_BITS[rule]) != 0
 
 
+def only(rule: Rule) -> Column:
+    """Return that rule's mark, where it is there."""
+    return F.col(MARKS).bitwiseAND(_BITS[rule])
+
+
 def is_kept(left_out: Sequence[Rule] = LEFT_OUT) -> Column:
     """Return whether the sample counts: it broke none of the rules that leave a sample out."""
     return F.col(MARKS).bitwiseAND(sum(_BITS[rule] for rule in left_out)) == 0

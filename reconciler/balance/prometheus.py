@@ -11,10 +11,11 @@ last tells it, of equally old ones the larger. Ranges include both ends, so expo
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
+from reconciler.balance.growth import grown
 from reconciler.balance.local_files import as_hadoop
 from reconciler.balance.marks import MARKS, has, mark, marks
 from reconciler.balance.schemas import RATES, SAMPLES
@@ -132,23 +133,16 @@ def _logs(points: DataFrame) -> DataFrame:
 
 def _shares(logs: DataFrame) -> DataFrame:
     """Add `share`, a partition's part of its topic's traffic since the moment before."""
-    in_time = Window.partitionBy(*_TOPIC, "partition").orderBy("ts")
+    newest_first = Window.partitionBy(*_TOPIC, "partition").orderBy(F.desc("ts"))
     at_once = Window.partitionBy(*_TOPIC, "ts")
-    grown = F.coalesce(_growth("end_offset", F.lag("end_offset").over(in_time)), _size_growth(in_time))
-    total, partitions = F.sum("grown").over(at_once), F.count("grown").over(at_once)
-    share = F.when(total > 0, F.col("grown") / total).otherwise(F.lit(1.0) / partitions)
-    return logs.withColumn("grown", grown).withColumn("share", F.when(F.col("grown").isNotNull(), share)).drop("grown")
-
-
-def _growth(name: str, before: Column) -> Column:
-    """Return how much a counter grew; one that fell began anew."""
-    return F.when(F.col(name) < before, F.col(name)).otherwise(F.col(name) - before)
-
-
-def _size_growth(in_time: WindowSpec) -> Column:
-    """Return how much the size grew, 0 where it fell; unknown without a size before."""
-    grown = F.col("size_bytes") - F.lag("size_bytes").over(in_time)
-    return F.when(grown < 0, F.lit(0)).otherwise(grown)
+    told = logs.withColumn("at", F.unix_micros("ts")).transform(grown, newest_first, F.lit(col=True))
+    # A size that fell has not grown. Messages and bytes have no share in each other: sizes count where no offset does.
+    has_sizes = (F.col("size_bytes") - F.col("before.size_bytes")).isNotNull() & F.col("seconds").isNotNull()
+    by_size = F.when(has_sizes & (F.count("messages").over(at_once) == 0), F.coalesce("bytes", F.lit(0)))
+    told = told.withColumn("a_second", F.coalesce("messages", by_size) / F.col("seconds"))
+    total, partitions = F.sum("a_second").over(at_once), F.count("a_second").over(at_once)
+    share = F.when(total > 0, F.col("a_second") / total).otherwise(F.lit(1.0) / partitions)
+    return told.select(*logs.columns, F.when(F.col("a_second").isNotNull(), share).alias("share"))
 
 
 def _rates(points: DataFrame) -> DataFrame:
@@ -156,8 +150,8 @@ def _rates(points: DataFrame) -> DataFrame:
     series = Window.partitionBy(*_TOPIC, "broker", "rate", "is_counter").orderBy("ts")
     before, ts_before = F.lag("value").over(series), F.lag("ts").over(series)
     seconds = (F.unix_micros("ts") - F.unix_micros(ts_before)) / F.lit(1_000_000)
-    of_counter = _growth("value", before) / seconds
     is_reset = F.col("is_counter") & (F.col("value") < before)
+    of_counter = F.when(is_reset, F.col("value")).otherwise(F.col("value") - before) / seconds
     has_counter = F.max("is_counter").over(Window.partitionBy(*_TOPIC, "rate"))
     return (
         points.where(F.col("rate").isNotNull())

@@ -18,6 +18,7 @@ class Rule(StrEnum):
     NEGATIVE = "negative"
     NOT_A_NUMBER = "notANumber"
     COUNTER_RESET = "counterReset"
+    FALLEN_OFFSET = "fallenOffset"
     GAP = "gap"
     MISSING_PARTITION = "missingPartition"
     ESTIMATED = "estimated"
@@ -40,7 +41,8 @@ _TREATMENTS = {
     Rule.LATE: "samples written after newer ones: counted in their own time bucket",
     Rule.NEGATIVE: "samples with a negative figure: unknown",
     Rule.NOT_A_NUMBER: "samples with a rate that is NaN, infinite or above 1 TB a second: unknown",
-    Rule.COUNTER_RESET: "counters that fell: the rate is made of the new value alone",
+    Rule.COUNTER_RESET: "counters that began anew: the rate is made of the new value alone",
+    Rule.FALLEN_OFFSET: "log end offsets below an earlier one of the same log: unknown, no rate is made of them",
     Rule.GAP: "time buckets of partitions without a sample: not filled, coverage falls",
     Rule.MISSING_PARTITION: "partitions without a sample: not in the result",
     Rule.ESTIMATED: "samples with a rate that was not measured, but made from growth or a topic's rate",

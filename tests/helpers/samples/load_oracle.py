@@ -87,12 +87,16 @@ def _one_a_moment(found: list[dict[str, Any]], tally: dict[str, int]) -> list[di
 
 def _grow(kept: list[dict[str, Any]], tally: dict[str, int]) -> None:
     before: dict[str, Any] | None = None
-    for sample in kept:
+    for place, sample in enumerate(kept):
         sample["messages"] = sample["bytes"] = sample["seconds"] = None
         if sample["end_offset"] is None and sample["size_bytes"] is None:
             continue
+        is_anew, is_back = _fallen(kept, place)
+        if is_back:
+            tally["fallenOffset"] += 1
+            continue
         if before is not None:
-            _grow_one(sample, before, tally)
+            _grow_one(sample, before, tally, is_anew=is_anew)
         before = sample
     telling = [each for each in kept if each["bytes"] is not None and (each["messages"] or 0) > 0]
     grown, messages = (sum(each[name] for each in telling) for name in ("bytes", "messages"))
@@ -102,12 +106,28 @@ def _grow(kept: list[dict[str, Any]], tally: dict[str, int]) -> None:
             _fill(sample, mean, tally)
 
 
-def _grow_one(sample: dict[str, Any], before: dict[str, Any], tally: dict[str, int]) -> None:
-    sample["seconds"] = sample["ts"] - before["ts"]
+def _fallen(kept: list[dict[str, Any]], place: int) -> tuple[bool, bool]:
+    """Return whether this sample's log began anew, and whether its offset merely fell."""
+    offsets = [sample["end_offset"] for sample in kept]
+    here = offsets[place]
+    older = next((offset for offset in reversed(offsets[:place]) if offset is not None), None)
+    newer = next((offset for offset in offsets[place + 1 :] if offset is not None), None)
+    if here is None or older is None or here >= older:
+        return False, False
+    is_anew = 2 * here < older and not (newer is not None and newer >= older)
+    return is_anew, not is_anew
+
+
+def _grow_one(sample: dict[str, Any], before: dict[str, Any], tally: dict[str, int], *, is_anew: bool) -> None:
     has_fallen = False
     if sample["end_offset"] is not None and before["end_offset"] is not None:
-        has_fallen = sample["end_offset"] < before["end_offset"]
-        sample["messages"] = sample["end_offset"] - (0 if has_fallen else before["end_offset"])
+        has_fallen = is_anew
+        messages = sample["end_offset"] - (0 if has_fallen else before["end_offset"])
+        if messages < 0:
+            tally["fallenOffset"] += 1
+            return
+        sample["messages"] = messages
+    sample["seconds"] = sample["ts"] - before["ts"]
     tally["counterReset"] += has_fallen
     if has_fallen:
         sample["bytes"] = sample["size_bytes"]

@@ -65,12 +65,20 @@ def drawn_rows(seed: int, *, partitions: int = 6, minutes: int = 40) -> list[Row
                         size,
                     )
                 )
+    _let_some_lag(Random(-1 - seed), rows)
     rows += [random.choice(rows) for _ in range(10)]
     rows.append(Row(None, "east", "t.o", 1, 5.0))
     rows.append(Row(START, None, "t.o", 1, 5.0))
     rows.append(Row(START, "east", "t.o", -1, 5.0))
     rows.append(Row(START + 10 * 365 * 86400, "west", "t.o", 0, 5.0))
     return rows
+
+
+def _let_some_lag(random: Random, rows: Sequence[Row]) -> None:
+    """Let the end offset now and then be that of a replica that lags, a little or by far."""
+    for row in rows:
+        if row.end_offset is not None and random.random() < 0.1:
+            row.end_offset -= random.choice((min(3, row.end_offset), row.end_offset // 3, row.end_offset))
 
 
 def _next(random: Random, offset: int, size: int) -> tuple[int, int]:
