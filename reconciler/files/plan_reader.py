@@ -10,7 +10,7 @@ from reconciler.files.plan_grounds import grounds_of
 from reconciler.files.plan_log_dirs import foretold_log_dirs_of, log_dirs_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason
-from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback, Source
+from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback, Source, TieredBytes
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -211,7 +211,16 @@ def _proof(fields: Fields) -> Proof:
         lower_bound=lower_bound,
         prices=_by_number(fields.member("prices"), _price),
         levels=fields.each("levels", _level),
+        tiered=_tiered(fields),
     )
+
+
+def _tiered(fields: Fields) -> TieredBytes | None:
+    word = fields.optional_text("tieredBytes")
+    known = {each.value: each for each in TieredBytes}
+    if word is not None and word not in known:
+        raise Malformed(fields.where("tieredBytes"), f"must be one of {', '.join(known)}")
+    return known[word] if word is not None else None
 
 
 def _level(fields: Fields) -> PriceLevel:

@@ -150,6 +150,8 @@ def _proof(proof: Proof) -> dict[str, Any]:
         "gapPercent": float(proof.gap_percent),
         "prices": _by_broker(proof.prices),
     }
+    if proof.tiered is not None:
+        fields["tieredBytes"] = proof.tiered.value
     if proof.levels:
         fields["levels"] = [_level(level) for level in proof.levels]
     return fields

@@ -145,6 +145,8 @@ def _partition(partition: Partition) -> dict[str, Any]:
         fields["elr"] = list(partition.elr)
     if partition.last_known_elr is not None:
         fields["lastKnownElr"] = list(partition.last_known_elr)
+    if partition.untiered_bytes is not None:
+        fields["untieredBytes"] = partition.untiered_bytes
     if partition.end_offset is not None:
         fields["endOffset"] = partition.end_offset
     return fields

@@ -103,6 +103,7 @@ class _TopicReader:
             log_dirs = self._log_dirs(get("logDirs", _NONE), replicas)
             end_offset = get("endOffset")
             elr = None if get("elr") is None else self._ids(item["elr"])
+            untiered = get("untieredBytes")
             last_known = None if get("lastKnownElr") is None else self._ids(item["lastKnownElr"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise _explained(item, f"{parent}/{index}") from None
@@ -111,13 +112,16 @@ class _TopicReader:
             or not 0 <= number <= MAX_INTEGER
             or not (leader is None or (type(leader) is int and leader in replicas))
             or not (end_offset is None or (type(end_offset) is int and 0 <= end_offset <= MAX_INTEGER))
+            or not (untiered is None or (type(untiered) is int and 0 <= untiered <= MAX_INTEGER))
             or not replicas
             or (isr is not replicas and not set(replicas).issuperset(isr))
             or ((elr or last_known) and not set(replicas).issuperset((elr or ()) + (last_known or ())))
             or ((adding or removing) and not set(replicas).issuperset(adding + removing))
         ):
             raise _explained(item, f"{parent}/{index}")
-        return Partition(number, leader, replicas, isr, adding, removing, sizes, log_dirs, end_offset, elr, last_known)
+        return Partition(
+            number, leader, replicas, isr, adding, removing, sizes, log_dirs, end_offset, elr, last_known, untiered
+        )
 
     def _ids(self, items: Any) -> _Ids:
         """Return broker ids as a kept tuple; only a list that was never seen needs a check."""
@@ -178,6 +182,7 @@ def _explained(item: object, at: str) -> Malformed:
         _refuse_not_parallel(fields, "sizes", replicas)
         _refuse_not_parallel(fields, "logDirs", replicas)
         fields.optional_integer("endOffset")
+        fields.optional_integer("untieredBytes")
     except Malformed as wrong:
         return wrong
     return Malformed(at, "is not a partition")

@@ -16,6 +16,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE = "auto.leader.rebalance.enable"
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
+REMOTE_STORAGE = "remote.storage.enable"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 TIERED_FETCH = "follower.fetch.last.tiered.offset.enable"
 BROKER_SETTINGS = (
@@ -103,6 +104,7 @@ class Partition:
     `sizes` and `log_dirs` run parallel to `replicas`; they are empty where nothing is known, and an entry is None
     where that replica's is unknown. `elr`: the eligible leader replicas, out of sync but with every committed record;
     `last_known_elr`: of a partition without a leader, who led it last (KIP-966). None where it is not known.
+    `untiered_bytes`: of a tiered topic, what is not in the remote tier yet, where new replicas copy no more (KIP-1023).
     """
 
     partition: int
@@ -116,6 +118,7 @@ class Partition:
     end_offset: int | None = None
     elr: tuple[int, ...] | None = None
     last_known_elr: tuple[int, ...] | None = None
+    untiered_bytes: int | None = None
 
     @property
     def target_replicas(self) -> tuple[int, ...]:
@@ -163,7 +166,12 @@ class Partition:
 
     @property
     def bytes_to_copy(self) -> int | None:
-        """Bytes that one new replica copies: the leader's size, else the largest known one, else None (unknown)."""
+        """Bytes that one new replica copies: the leader's size, else the largest known one, else None (unknown).
+
+        Of a tiered topic log dirs hold the local bytes alone, and no others are copied (KIP-405), or fewer (KIP-1023).
+        """
+        if self.untiered_bytes is not None:
+            return self.untiered_bytes
         size = self.size_on(self.leader) if self.leader is not None else None
         if size is not None:
             return size

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from reconciler.model.change import TopicChange, destruction
 from reconciler.model.effect import Destruction
@@ -45,11 +46,19 @@ class PriceLevel:
     shift: int = 0
 
 
+class TieredBytes(StrEnum):
+    """Which bytes of tiered topics count as copied: all on the leader's disk, or what is not tiered yet (KIP-1023)."""
+
+    LOCAL = "local"
+    UNTIERED = "untiered"
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Why no plan copies less. `prices`: broker id -> dual price, in the objective's unit, of one replica there.
 
     `levels` are the objectives one by one, the most important first; each holds among the optima of those before it.
+    `tiered`: which bytes of tiered topics it counts, None where none of them is copied.
     """
 
     objective: str = "bytes"
@@ -57,6 +66,7 @@ class Proof:
     lower_bound: int = 0
     prices: Mapping[int, int] = field(default_factory=dict)
     levels: tuple[PriceLevel, ...] = ()
+    tiered: TieredBytes | None = None
 
     @property
     def gap_percent(self) -> float:

@@ -7,12 +7,12 @@ import numpy as np
 
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
-from reconciler.model.plan import BrokerShare, Proof
+from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
@@ -88,7 +88,7 @@ def plan_placement(
     return Placed(
         moves=moves,
         topic_changes=topic_changes,
-        proof=_with_leaders(_with_forced(sets, slots), leaders),
+        proof=replace(_with_leaders(_with_forced(sets, slots), leaders), tiered=_tiered(moves, observed)),
         warnings=(
             *_size_warnings(slots),
             *_reassigning_warnings(observed),
@@ -98,6 +98,17 @@ def plan_placement(
         balance_after=after,
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, demand=demand, moves=moves),
     )
+
+
+def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
+    """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
+    copied = [move.topic_partition for move in moves if move.added]
+    tiered = [key for key in copied if observed.topics[key.topic].configs.get(REMOTE_STORAGE) == "true"]
+    if not tiered:
+        return None
+    found = [observed.partition(key) for key in tiered]
+    is_local = any(partition is None or partition.untiered_bytes is None for partition in found)
+    return TieredBytes.LOCAL if is_local else TieredBytes.UNTIERED
 
 
 def _deleted(changes: Changes) -> Collection[str]:

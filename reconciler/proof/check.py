@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
-from reconciler.model.plan import Plan, PriceLevel, Proof
+from reconciler.model.plan import Plan, PriceLevel, Proof, TieredBytes
+from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.verdict import Verdict
 from reconciler.proof.bounds import (
@@ -54,6 +55,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
             levels = tuple(_checked(plan, demands, desired, end))
             _refuse_other_summary(plan.proof, levels, demands)
         _refuse_other_shares(plan, demands, end)
+        _refuse_other_bytes(plan, observed)
     except Disproved as wrong:
         return Verdict(str(wrong))
     pairs = zip(end.replicas, demands.rows.now, strict=True)
@@ -169,6 +171,22 @@ def _dearest_copy(demands: Demands, objective: str) -> int:
     found = zip(rows.sizes, rows.now, rows.kinds, strict=True)
     sizes = [size or 0 for size, now, kind in found if now and not takers[kind].issubset(now)]
     return max(sizes, default=0) if objective == BYTES else int(bool(sizes))
+
+
+def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
+    """Raise Disproved where the proof counts other bytes of tiered topics than the observed state tells."""
+    told = set()
+    for stage in plan.stages:
+        for move in stage.moves if isinstance(stage, ReassignStage) else ():
+            topic, partition = move.topic_partition
+            is_tiered = observed.topics[topic].configs.get(REMOTE_STORAGE) == "true"
+            if is_tiered and not set(move.from_replicas).issuperset(move.to_replicas):
+                told.add(observed.topics[topic].partitions[partition].untiered_bytes is None)
+    counted = None if not told else TieredBytes.LOCAL if True in told else TieredBytes.UNTIERED
+    if plan.proof.tiered is not counted:
+        words = {None: "no", TieredBytes.LOCAL: "local", TieredBytes.UNTIERED: "untiered"}
+        says, are = words[plan.proof.tiered], words[counted]
+        raise Disproved(f"the proof says that it counts {says} bytes of tiered topics; the plan copies {are} ones")
 
 
 def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.move import Move
-from reconciler.model.plan import BrokerShare, Plan
+from reconciler.model.plan import BrokerShare, Plan, TieredBytes
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
@@ -41,6 +41,17 @@ def is_size_known(plan: Plan) -> bool:
 
 def least_movement(plan: Plan) -> str:
     """Return what is known of plans that copy less: only what the proof carried by the plan covers is claimed."""
+    claim = _least(plan)
+    match plan.proof.tiered:
+        case TieredBytes.LOCAL if claim:
+            return f"{claim}; of tiered topics the local bytes count"
+        case TieredBytes.UNTIERED if claim:
+            return f"{claim}; of tiered topics counts what is not tiered yet (KIP-1023)"
+        case _:
+            return claim
+
+
+def _least(plan: Plan) -> str:
     summary, proof = plan.summary, plan.proof
     if not summary.replica_moves:
         return "nothing is copied"

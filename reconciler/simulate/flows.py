@@ -109,7 +109,6 @@ def _capacity(cluster: Cluster, pipe: Pipe, network_bytes_per_second: int) -> in
 
 
 def _remaining(partition: Partition, follower: int) -> int | None:
-    source = partition.size_on(partition.leader) if partition.leader is not None else None
-    if source is None:
+    if partition.leader is None or partition.size_on(partition.leader) is None:
         return None
-    return max(0, source - (partition.size_on(follower) or 0))
+    return max(0, (partition.bytes_to_copy or 0) - (partition.size_on(follower) or 0))

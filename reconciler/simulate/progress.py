@@ -62,8 +62,9 @@ def _joined(cluster: Cluster) -> Cluster:
 
 
 def _with_joiners(partition: Partition, followers: Iterable[int], controller: Controller) -> Partition:
-    leader_size = partition.size_on(partition.leader) if partition.leader is not None else None
-    joined = dict.fromkeys(followers, leader_size)
+    is_known = partition.leader is not None and partition.size_on(partition.leader) is not None
+    copied = partition.bytes_to_copy if is_known else None
+    joined = {one: max(copied, partition.size_on(one) or 0) if copied is not None else None for one in followers}
     return with_isr(_with_sizes(partition, joined), (*partition.isr, *joined), controller)
 
 

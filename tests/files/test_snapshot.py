@@ -39,6 +39,9 @@ def partitions(draw: st.DrawFn, number: int) -> Partition:
         draw(st.just(()) | known),
         draw(st.just(()) | paths),
         draw(st.none() | numbers),
+        draw(st.none() | some),
+        draw(st.none() | some),
+        draw(st.none() | numbers),
     )
 
 
@@ -64,7 +67,8 @@ def brokers(draw: st.DrawFn, broker_id: int) -> Broker:
         draw(st.none() | texts),
         draw(st.none() | st.integers(0, 65535)),
         draw(st.booleans()),
-        tuple(LogDir(path, draw(sizes), draw(sizes)) for path in paths),
+        tuple(LogDir(path, draw(sizes), draw(sizes), is_cordoned=draw(st.booleans())) for path in paths),
+        dict(sorted(draw(configs).items())),
         dict(sorted(draw(configs).items())),
     )
 

@@ -24,7 +24,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.move import Move, Reason
-from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof
+from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, TieredBytes
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.check import prove
@@ -481,3 +481,20 @@ EDITED: list[tuple[str, Cluster]] = [
 @pytest.mark.parametrize("observed", [case[1] for case in EDITED], ids=[case[0] for case in EDITED])
 def test_a_plan_is_not_proved_for_another_observed_state(observed: Cluster) -> None:
     assert not prove(SHOP_PLAN, SHOP, observed).is_proved
+
+
+def test_a_proof_says_which_bytes_of_tiered_topics_it_counts() -> None:
+    def topics(untiered: int | None) -> dict[str, Topic]:
+        one = Partition(0, 1, (1, 2), (1, 2), sizes=(900, 900), untiered_bytes=untiered)
+        return {"orders": Topic("orders", (one,), configs={"remote.storage.enable": "true"})}
+
+    desired = Desired(DesiredCluster("shop"), {"orders": DesiredTopic("orders", replication_factor=3)})
+    brokers = {b: Broker(b) for b in (1, 2, 3)}
+    for untiered, counted, copied in ((None, TieredBytes.LOCAL, 900), (40, TieredBytes.UNTIERED, 40)):
+        observed = Cluster("c", brokers, topics(untiered))
+        plan = provable_plan(desired, observed)
+        assert (plan.proof.tiered, plan.proof.value) == (counted, copied)
+        assert prove(plan, desired, observed).is_proved
+        for other in {None, *TieredBytes} - {counted}:
+            told = prove(replace(plan, proof=replace(plan.proof, tiered=other)), desired, observed)
+            assert "bytes of tiered topics" in (told.wrong or "")

@@ -11,6 +11,7 @@ from reconciler.admin.client import group_writes, groups, observe, requests, sam
 from reconciler.admin.client.eligible import with_eligible_leaders
 from reconciler.admin.client.lock import ClusterLock, lock_holder, take_lock
 from reconciler.admin.client.properties import translate
+from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment, WaitHook
@@ -71,15 +72,14 @@ class KafkaAdmin:
             brokers = observe.with_configs(self.wire, brokers)
         with _step(tell, "groups"):
             found_groups = groups.groups(self.wire, alive) if has_groups else ()
+        # A topic without configs was deleted while we read.
+        completed = {
+            name: _completed(topic, configs[name], disks, offsets) for name, topic in topics.items() if name in configs
+        }
         return Cluster(
             cluster_id=cluster_id,
             brokers={id_: replace(broker, log_dirs=disks.dirs.get(id_, ())) for id_, broker in brokers.items()},
-            # A topic without configs was deleted while we read.
-            topics={
-                topic.name: _completed(topic, configs[topic.name], disks, offsets)
-                for topic in topics.values()
-                if topic.name in configs
-            },
+            topics=with_untiered_bytes(self.wire, completed, brokers),
             groups=found_groups,
             observed_at=observed_at,
             kafka_version=observe.kafka_version(self.wire),

@@ -366,6 +366,7 @@ class KafkaCluster:
             "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
             "remote.log.manager.task.interval.ms": "1000",
             "log.retention.check.interval.ms": "2000",
+            "log.initial.task.delay.ms": "500",  # 30 s by default, before which nothing local is deleted
         }
 
     @property
