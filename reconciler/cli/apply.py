@@ -61,6 +61,8 @@ def command(
         return Exit.STOPPED
     if log_dirs and not plan.foretold_log_dirs:
         tell(NO_LOG_DIR)
+    if yes and not dry_run:
+        _tell_effects(plan, asked)
     started = time.monotonic()
     told = Teller()
     path = None if dry_run else metrics
@@ -84,6 +86,7 @@ def command(
             told.once(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
             return stop.exit
     if dry_run:
+        _tell_effects(plan, asked)
         _tell_steps(applied.result, asked)
         return Exit.DONE
     _tell_result(applied, asked, time.monotonic() - started)
@@ -100,6 +103,15 @@ def _is_confirmed(plan: Plan, asked: Asked) -> bool:
         raise click.UsageError("nobody can be asked here: review the plan with show, then give --yes.")
     tell(as_text.plan(plan, root=asked.inputs.root), asked.color)
     return click.confirm(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?", err=True)
+
+
+def _tell_effects(plan: Plan, asked: Asked) -> None:
+    """Say what the plan destroys, and what else its changes may cost."""
+    from reconciler.render import as_text
+
+    told = as_text.effects(plan.topic_changes)
+    if told:
+        tell("\n".join(told), asked.color)
 
 
 def _tell_steps(ended: RunResult, asked: Asked) -> None:

@@ -112,7 +112,9 @@ def _show(made: "Planned", asked: Asked) -> None:
     root = asked.inputs.root
     if asked.is_json:
         write(plan_json(made.plan))
-        tell("\n".join([as_text.totals(made.plan), *as_text.findings(made.plan, root=root)]), asked.color)
+        lines = [as_text.totals(made.plan), *as_text.effects(made.plan.topic_changes)]
+        lines += as_text.findings(made.plan, root=root)
+        tell("\n".join(lines), asked.color)
     elif asked.output == MARKDOWN:
         write(as_markdown.plan(made.plan))
     elif made.plan.is_empty:

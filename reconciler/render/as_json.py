@@ -11,7 +11,9 @@ from reconciler.model.change import (
     DeleteTopic,
     Difference,
     TopicChange,
+    destruction,
 )
+from reconciler.model.effect import Destruction, Effect
 from reconciler.model.problem import Location, Problem, Remedy
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult
@@ -22,10 +24,11 @@ from reconciler.render.escape import MASK, config_value
 
 
 def changes(found: Changes, fields: Sequence[Difference] = ()) -> str:
-    """Return what differs: `topicChanges`, `differences` (old and new), `brokenRules`, `elections`, `drift`."""
+    """Return what differs: `topicChanges`, `destroys`, `differences`, `brokenRules`, `elections`, `drift`."""
     return document(
         {
             "topicChanges": [_topic_change(change) for change in found.topic_changes],
+            "destroys": _destruction(destruction(found.topic_changes)),
             "differences": [
                 {
                     "topic": each.topic,
@@ -201,7 +204,8 @@ def problem_object(problem: Problem) -> dict[str, object]:
 
 
 def _topic_change(change: TopicChange) -> dict[str, object]:
-    common: dict[str, object] = {"topic": change.topic, "at": _place(change.at)}
+    effects = [_effect(effect) for effect in change.effects]
+    common: dict[str, object] = {"topic": change.topic, "at": _place(change.at), "effects": effects}
     match change:
         case CreateTopic():
             return common | {
@@ -216,6 +220,29 @@ def _topic_change(change: TopicChange) -> dict[str, object]:
             return common | {"kind": "alterConfigs", "configs": _config_changes(change)}
         case DeleteTopic():
             return common | {"kind": "deleteTopic", "topicId": change.topic_id}
+
+
+def _effect(effect: Effect) -> dict[str, object]:
+    return {
+        "class": effect.kind.value,
+        "what": effect.what,
+        "key": effect.key,
+        "bytes": effect.bytes,
+        "total": effect.is_total,
+        "groups": None if effect.groups is None else list(effect.groups),
+        "liveGroups": list(effect.live_groups),
+    }
+
+
+def _destruction(found: Destruction | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {
+        "topics": found.topics,
+        "bytes": found.bytes,
+        "sizeKnown": found.is_size_known,
+        "groups": found.groups,
+    }
 
 
 def _config_changes(change: AlterConfigs) -> dict[str, object]:

@@ -4,20 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from reconciler.model.change import (
-    AlterConfigs,
-    Changes,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    Difference,
-    TopicChange,
-)
+from reconciler.model.change import Changes, CreatePartitions, Difference, TopicChange, destruction
 from reconciler.model.desired import BrokerState
+from reconciler.model.effect import EffectClass
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
     by_weight,
@@ -31,11 +25,11 @@ from reconciler.render.facts import (
     undoes,
 )
 from reconciler.render.gravity import by_gravity
-from reconciler.render.labels import IRREVERSIBLE, is_irreversible, labels, lossy_configs
+from reconciler.render.labels import DESTROYS, IRREVERSIBLE, labels
 from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
 from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
-from reconciler.render.rows import DELETES_DATA, Row, difference_rows, plan_rows
+from reconciler.render.rows import Row, difference_rows, gravest_first, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
 from reconciler.render.units import counted, number, percent, rate, size
 
@@ -50,12 +44,18 @@ _RACKS_SHOWN = 12
 _DISKS_SHOWN = 3
 _NAMED = 5
 _SHORT_COMMIT = 12
+_HEADS = {
+    EffectClass.DESTROYS: "**Destroys**",
+    EffectClass.IRREVERSIBLE: "**Cannot be undone**, not even by `cancel --rollback`",
+    EffectClass.AVAILABILITY: "**May refuse writes**",
+    EffectClass.CLIENTS: "**Clients may notice**",
+}
 _EMPTY = frozenset({BrokerState.DRAINING, BrokerState.ABSENT})
 
 
 def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     """Return the plan as one comment of at most `limit` UTF-16 code units; what is cut is counted, whole rows only."""
-    rows = sorted(plan_rows(reviewed, arrow=ARROW), key=lambda each: each.kind != IRREVERSIBLE)
+    rows = gravest_first(plan_rows(reviewed, arrow=ARROW))
     found = by_gravity([*reviewed.violations, *reviewed.warnings])
     blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}"]
     if reviewed.what_if:
@@ -77,6 +77,7 @@ def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, 
     rows = difference_rows(found, fields, arrow=ARROW)
     count = counted(len(rows), "difference") if rows else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
+    blocks += _effects(found.topic_changes)
     blocks += _problems(by_weight(found.problems), limit // _SHARE_OF_PROBLEMS)
     blocks += _table(rows, limit // 2, has_data=False)
     return "\n\n".join(blocks) + "\n"
@@ -106,35 +107,35 @@ def _verdict(reviewed: Plan) -> str:
     named = " ".join(code_span(label) for label in labels(reviewed))
     warnings = counted(len(reviewed.warnings), "warning") if reviewed.warnings else "no warning"
     if reviewed.violations:
-        told = f"⛔ **`apply` refuses it: {counted(len(reviewed.violations), 'violation')}**, {warnings}"
+        verdict = f"⛔ **`apply` refuses it: {counted(len(reviewed.violations), 'violation')}**, {warnings}"
     elif reviewed.what_if:
-        told = f"only supposed, so `apply` refuses it; {warnings}"
+        verdict = f"only supposed, so `apply` refuses it; {warnings}"
     else:
-        told = f"{'⚠️' if reviewed.warnings else '✅'} no violation, {warnings}"
-    lost = _lost(reviewed)
-    return "\n".join([f"{named} · {told}", *([f"\n{lost}"] if lost else [])])
+        is_grave = bool(reviewed.warnings or reviewed.summary.destroys)
+        verdict = f"{'⚠️' if is_grave else '✅'} no violation, {warnings}"
+    return "\n\n".join([f"{named} · {verdict}", *_effects(reviewed.topic_changes)])
 
 
-def _lost(reviewed: Plan) -> str:
-    found = [change for change in reviewed.topic_changes if is_irreversible(change)]
-    if not found:
-        return ""
-    more = f", and {counted(len(found) - _NAMED, 'more topic')}" if len(found) > _NAMED else ""
-    return f"**Cannot be undone**, not even by `cancel --rollback`: {', '.join(map(_lost_of, found[:_NAMED]))}{more}."
-
-
-def _lost_of(change: TopicChange) -> str:
-    """Return what of it is for good."""
-    match change:
-        case CreatePartitions():
-            words = f"{change.from_count} {ARROW} {change.to_count} partitions"
-        case AlterConfigs():
-            words = f"{' and '.join(map(code_span, lossy_configs(change)))} may delete data that it keeps now"
-        case DeleteTopic():
-            words = "deleted with its data"
-        case CreateTopic():
-            words = "created"
-    return f"{code_span(clipped(change.topic))} ({words})"
+def _effects(changed: Sequence[TopicChange]) -> list[str]:
+    """Return a paragraph for what is destroyed, for what else no rollback brings back, and for each other class."""
+    grown = [
+        (each.topic, f"{each.from_count} {ARROW} {each.to_count} partitions")
+        for each in changed
+        if isinstance(each, CreatePartitions)
+    ]
+    by_class: dict[EffectClass, list[tuple[str, str]]] = {EffectClass.DESTROYS: [], EffectClass.IRREVERSIBLE: grown}
+    for kind, topic, words in told(changed):
+        by_class.setdefault(kind, []).append((topic, words))
+    lost = destruction(changed)
+    paragraphs = []
+    for kind, found in by_class.items():
+        if found:
+            head = _HEADS[kind]
+            head += f" {total(lost)}, and no rollback brings it back" if lost and kind is EffectClass.DESTROYS else ""
+            more = f", and {counted(len(found) - _NAMED, 'more')}" if len(found) > _NAMED else ""
+            named = ", ".join(f"{code_span(clipped(topic))} ({_words(words)})" for topic, words in found[:_NAMED])
+            paragraphs.append(f"{head}: {named}{more}.")
+    return paragraphs
 
 
 def _problems(found: Sequence[Problem], room: int) -> list[str]:
@@ -178,7 +179,7 @@ def _table(rows: Sequence[Row], room: int, *, has_data: bool = True) -> list[str
 def _row_line(each: Row, *, has_data: bool) -> str:
     subject = f"{code_span(clipped(each.subject))} " if each.subject else ""
     where = f" · {code_span(clipped(place(each.at)))}" if place(each.at) else ""
-    kind = f"**{each.kind}**" if each.kind == IRREVERSIBLE else each.kind
+    kind = f"**{each.kind}**" if each.kind in {DESTROYS, IRREVERSIBLE} else each.kind
     what = f"{subject}{sentence(clipped(each.what))}{where}"
     return row([each.sign, what, *([_data([each])] if has_data else []), kind])
 
@@ -189,9 +190,11 @@ def _data(rows: Sequence[Row]) -> str:
     copied = figure(size(total)) if total else "0"
     if not all(each.is_size_known for each in rows):
         copied = f"at least {copied}" if total else "unknown"
-    if all(each.effect != DELETES_DATA for each in rows):
+    destroying = [each.effect for each in rows if each.kind == DESTROYS]
+    if not destroying:
         return copied
-    return DELETES_DATA if copied == "0" else f"{copied}, {DELETES_DATA}"
+    deleted = destroying[0] if len(rows) == 1 else "destroys data"
+    return deleted if copied == "0" else f"{copied}, {deleted}"
 
 
 def _facts(reviewed: Plan) -> list[str]:

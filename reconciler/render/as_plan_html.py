@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
+from reconciler.render.effects import GRAVE, told, total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     kept_at_every_stage,
@@ -70,6 +71,7 @@ def plan(reviewed: Plan) -> str:
         facts=tuple(_facts(reviewed)),
         labels=labels(reviewed),
         verdict=_verdict(reviewed),
+        effects=tuple(_effects(reviewed)),
         findings=tuple(_findings(reviewed)),
         supposed=tuple(what_if_lines(reviewed.what_if)) if reviewed.what_if else (),
         remedies=tuple(remedy_lines(reviewed.remedies)),
@@ -114,6 +116,15 @@ def _verdict(reviewed: Plan) -> str:
         return "Only supposed: apply refuses it."
     warnings = counted(len(reviewed.warnings), "warning") if reviewed.warnings else "no warning"
     return f"No violation, {warnings}."
+
+
+def _effects(reviewed: Plan) -> Iterator[Finding]:
+    """Yield what is destroyed in all, then each effect of a change, the gravest first."""
+    lost = reviewed.summary.destroys
+    if lost is not None:
+        yield Finding("destroys", total(lost), is_violation=True)
+    for kind, topic, words in told(reviewed.topic_changes):
+        yield Finding(kind.value, f"{visible(topic)}: {words}", is_violation=kind in GRAVE)
 
 
 def _findings(reviewed: Plan) -> Iterator[Finding]:

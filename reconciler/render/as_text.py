@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import Changes, Difference
+from reconciler.model.change import Changes, Difference, TopicChange, destruction
+from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.status import MoveStatus, Status
+from reconciler.render.effects import told as effects_told
+from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     balance_ranges,
@@ -50,7 +53,7 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
         return "\n".join([*head, NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
     lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
-    lines += [totals(reviewed), *_balance(reviewed), *findings(reviewed, root=root)]
+    lines += [totals(reviewed), *effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
     return "\n".join(lines) + "\n"
 
 
@@ -86,6 +89,21 @@ def findings(reviewed: Plan, *, root: str = "") -> list[str]:
     return found + remedy_lines(reviewed.remedies, root=root)
 
 
+def effects(changed: Sequence[TopicChange]) -> list[str]:
+    """Return what is destroyed in all, and each effect of a change: by class, the gravest first."""
+    lines = []
+    lost = destruction(changed)
+    by_class: dict[EffectClass, list[tuple[str, str]]] = {}
+    for kind, topic, words in effects_told(changed):
+        by_class.setdefault(kind, []).append((visible(topic), words))
+    for kind, found in by_class.items():
+        count = counted(len({topic for topic, _ in found}), "topic")
+        lines.append(f"{kind}: {effects_total(lost) if lost and kind is EffectClass.DESTROYS else count}")
+        width = _width(topic for topic, _ in found)
+        lines += [f"  {topic:<{width}}  {words}" for topic, words in found]
+    return lines
+
+
 def totals(reviewed: Plan) -> str:
     """Return the plan in one line: `Plan 4f3c9a1e: 14 replica moves, 27.0 GiB (no plan can copy less), …`."""
     summary = reviewed.summary
@@ -111,7 +129,7 @@ def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = ""
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
     table = [_cells(row, root) for row in difference_rows(found, fields)]
     lines = _table(table) or [NO_CHANGES]
-    return "\n".join([*lines, *problems(found.problems, root=root)]) + "\n"
+    return "\n".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "\n"
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:

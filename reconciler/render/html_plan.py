@@ -32,7 +32,6 @@ from reconciler.render.html_tables import (
     share_text,
     text_cell,
 )
-from reconciler.render.labels import IRREVERSIBLE
 from reconciler.render.plan_figures import (
     BrokerFigures,
     StageFigures,
@@ -41,7 +40,7 @@ from reconciler.render.plan_figures import (
     racks,
     topics,
 )
-from reconciler.render.rows import plan_rows
+from reconciler.render.rows import gravest_first, plan_rows
 from reconciler.render.units import counted, duration, number, percent
 
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40
@@ -81,7 +80,7 @@ def changes(reviewed: Plan) -> Table:
             text_cell(each.kind),
             text_cell(place(each.at)),
         )
-        for each in sorted(plan_rows(reviewed, arrow=_ARROW), key=lambda each: each.kind != IRREVERSIBLE)
+        for each in gravest_first(plan_rows(reviewed, arrow=_ARROW))
     ]
     heads = ("", "Topic", "Change", "Takes", "Kind", "Asked for by")
     return Table("One row a change; a row without a topic is of the whole cluster.", heads, tuple(rows), CHANGES_SHOWN)

@@ -1,7 +1,7 @@
 """A plan folded into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.change import (
@@ -13,17 +13,20 @@ from reconciler.model.change import (
     DeleteTopic,
     Difference,
     TopicChange,
+    class_of,
 )
+from reconciler.model.effect import EffectClass
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
-from reconciler.render.labels import IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA, is_irreversible, lossy_configs
+from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
 from reconciler.render.units import counted, size
 
-DELETES_DATA = "deletes data"
+_GRAVITY = {DESTROYS: 0, IRREVERSIBLE: 1}
 _CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
@@ -83,15 +86,24 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             )
             if change.configs:
                 what += f"; {_settings(change.configs.items())}"
-            return Row("+", change.topic, what, "no data", "new topic", at=change.at)
+            return Row("+", change.topic, what, takes(change), "new topic", at=change.at)
         case CreatePartitions():
             what = f"partitions {change.from_count} {arrow} {change.to_count}; keys map elsewhere"
-            return Row("+", change.topic, what, "no data", IRREVERSIBLE, at=change.at)
+            return Row("+", change.topic, what, takes(change), IRREVERSIBLE, at=change.at)
         case AlterConfigs():
-            kind = IRREVERSIBLE if is_irreversible(change) else "config"
-            return Row("~", change.topic, _config_changes(change, arrow), "no data", kind, at=change.at)
+            kind = _kind_of(class_of(change), "config")
+            return Row("~", change.topic, _config_changes(change, arrow), takes(change), kind, at=change.at)
         case DeleteTopic():
-            return Row("-", change.topic, "delete with all its data", DELETES_DATA, IRREVERSIBLE, at=change.at)
+            return Row("-", change.topic, "delete with all its data", takes(change), DESTROYS, at=change.at)
+
+
+def gravest_first(rows: Iterable[Row]) -> list[Row]:
+    """Return what destroys before what cannot be undone, and both before the rest, each in its order."""
+    return sorted(rows, key=lambda each: _GRAVITY.get(each.kind, len(_GRAVITY)))
+
+
+def _kind_of(found: EffectClass, harmless: str) -> str:
+    return harmless if found is EffectClass.HARMLESS else found.value
 
 
 def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:
@@ -99,8 +111,8 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]
     told = {change.topic for change in whole}
     rows = [topic_row(change, arrow=arrow) for change in whole]
-    final = set(_irreversible_fields(found.topic_changes))
-    rows += [_field_row(each, arrow, final) for each in fields if each.topic not in told]
+    costs = dict(_field_costs(found.topic_changes))
+    rows += [_field_row(each, arrow, costs) for each in fields if each.topic not in told]
     rows += _broken_rows(found.every_broken_rule, arrow)
     rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
@@ -109,13 +121,15 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     return tuple(rows)
 
 
-def _irreversible_fields(changes: Iterable[TopicChange]) -> Iterator[tuple[str, str]]:
-    """Yield each topic's fields of which the old value does not bring back what was there."""
+def _field_costs(changes: Iterable[TopicChange]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield each topic's fields that are not harmless, with what the change takes and its kind."""
     for change in changes:
         if isinstance(change, CreatePartitions):
-            yield change.topic, "partitions"
-        elif isinstance(change, AlterConfigs):
-            yield from ((change.topic, f"config.{key}") for key in lossy_configs(change))
+            yield (change.topic, "partitions"), (takes(change), IRREVERSIBLE)
+        for effect in sorted(change.effects, key=lambda each: -each.kind.gravity):
+            if effect.key is not None:
+                kind = _kind_of(effect.kind, "topic")
+                yield (change.topic, f"config.{effect.key}"), (takes_of_key(change, effect.key), kind)
 
 
 def _broken_rows(broken: Iterable[BrokenRule], arrow: str) -> Iterator[Row]:
@@ -131,12 +145,12 @@ def _broken_rows(broken: Iterable[BrokenRule], arrow: str) -> Iterator[Row]:
         )
 
 
-def _field_row(difference: Difference, arrow: str, final: Collection[tuple[str, str]]) -> Row:
+def _field_row(difference: Difference, arrow: str, costs: Mapping[tuple[str, str], tuple[str, str]]) -> Row:
     topic, field = difference.topic, difference.field
     old, new = (config_value(field, value) for value in (difference.old, difference.new))
     sign = "+" if difference.old is None else "-" if difference.new is None else "~"
-    kind = IRREVERSIBLE if (topic, field) in final else "topic"
-    return Row(sign, topic, f"{visible(field)} {old} {arrow} {new}", "", kind, at=difference.at)
+    effect, kind = costs.get((topic, field), ("", "topic"))
+    return Row(sign, topic, f"{visible(field)} {old} {arrow} {new}", effect, kind, at=difference.at)
 
 
 def _group(move: Move) -> tuple[int, str, Location]:

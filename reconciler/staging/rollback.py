@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.diff.effects import with_effects
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
@@ -46,7 +47,8 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     topics = undone_changes(undone, observed, others)
     at = situation(observed, desired, rules, {})
     back = way_back(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
-    staged = stage_moves(back.moves, topics.changes, back.elections, observed=observed, desired=desired, rules=rules)
+    changes = with_effects(topics.changes, observed)
+    staged = stage_moves(back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules)
     left = (*topics.left, *back.left)
     before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
     plan = assemble(

@@ -10,10 +10,19 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.files.plan_file import read_plan, with_id
+from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Window
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight, Problem, ReconcilerError, Refused, Severity, StalePlan
+from reconciler.model.problem import (
+    ClusterUnavailable,
+    MissingRight,
+    Problem,
+    ReconcilerError,
+    Refused,
+    Severity,
+    StalePlan,
+)
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
@@ -239,6 +248,9 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
     in_flight = moves_in_flight(undone, admin)
     observed = as_if_cancelled(admin.observe(progress=reading), undone, in_flight)
     back = rollback_of(undone, observed, limits)
+    if back.plan.summary.destroys is not None:
+        observed = _with_groups(observed, admin)
+        back = rollback_of(undone, observed, limits)
     refuse_unsafe_way_back(back.plan, observed, limits)
     plan = back.plan
     if in_flight:
@@ -246,6 +258,14 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
         told = Problem("KR859", f"{text}: run cancel before it, or cancel --rollback", severity=Severity.WARNING)
         plan = replace(plan, warnings=(told, *plan.warnings))
     return _Made(with_id(plan), back.left)
+
+
+def _with_groups(observed: Cluster, admin: Admin) -> Cluster:
+    """Return the cluster with its groups, as it is where this user may not see them: the plan says so."""
+    try:
+        return replace(observed, groups=tuple(admin.groups().values()), has_groups=True)
+    except (MissingRight, ClusterUnavailable):
+        return observed
 
 
 def _left_text(undone: Plan, left: tuple[Problem, ...]) -> str:

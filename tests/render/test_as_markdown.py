@@ -4,7 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from helpers.plans.sample_plan import sample_plan
+from helpers.plans.sample_plan import EMPTIED, sample_plan
 from markdown_it import MarkdownIt
 
 from reconciler.model.change import AlterConfigs, BrokenRule, Changes, DeleteTopic, Difference
@@ -288,11 +288,13 @@ def test_changes_are_one_table() -> None:
     assert "| ~ | `orders` partitions 12 → 18 | **irreversible** |" in text
 
 
-def test_a_difference_is_irreversible_only_as_far_as_the_plan_says_so() -> None:
+def test_a_difference_destroys_only_as_far_as_the_plan_says_so() -> None:
     change = AlterConfigs("t", {"retention.ms": "1", "segment.ms": "5"}, (), {"retention.ms": "2", "segment.ms": "4"})
+    change = replace(change, effects=(EMPTIED,))
     fields = [Difference("t", f"config.{key}", change.before[key], change.set[key], None) for key in sorted(change.set)]
     text = as_markdown.changes(Changes(topic_changes=(change,)), fields, "demo")
-    assert "| ~ | `t` config.retention.ms 2 → 1 | **irreversible** |" in text
+    assert "| ~ | `t` config.retention.ms 2 → 1 | **destroys** |" in text
+    assert "**Destroys** 1 topic, up to 48.0 GiB on all replicas, read by 2 groups" in text
     assert "| ~ | `t` config.segment.ms 4 → 5 | topic |" in text
 
 
@@ -330,7 +332,7 @@ def test_data_is_what_is_known_to_be_copied_or_deleted() -> None:
         violations=(),
     )
     text = unbroken(as_markdown.plan(plan))
-    assert "| - | `old` delete with all its data | deletes data | **irreversible** |" in text
+    assert "| - | `old` delete with all its data | destroys an unknown number of bytes | **destroys** |" in text
     assert "| ~ | `a` racks: 2 partitions spread against the rule | at least 5 B | moves data |" in text
     assert "| ~ | `b` racks: 1 partition spread against the rule | unknown | moves data |" in text
     assert "| ~ | `c` racks: 1 partition spread against the rule | 7 B | moves data |" in text

@@ -4,6 +4,7 @@ import pytest
 from helpers.plans.sample_plan import sample_plan
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -23,6 +24,9 @@ def _moved(start: tuple[int, ...], end: tuple[int, ...], size: int = 0) -> Reass
 
 
 ELECTED = ElectStage(3, (Election(KEY, 1),))
+LOST = Effect(EffectClass.DESTROYS, "deletes what is older than 1 h", "retention.ms")
+FOR_GOOD = Effect(EffectClass.IRREVERSIBLE, "it cannot be turned off", "remote.storage.enable")
+CLIENTS = Effect(EffectClass.CLIENTS, "producers are refused", "max.message.bytes")
 SET = AlterConfigs("orders", {"max.message.bytes": "1"}, (), {"max.message.bytes": None})
 
 
@@ -39,7 +43,11 @@ SET = AlterConfigs("orders", {"max.message.bytes": "1"}, (), {"max.message.bytes
         ((_moved((1, 2), (1, 3)),), (SET,), "moves data"),
         ((), (CreateTopic("new", 1, 1),), "metadata only"),
         ((), (CreatePartitions("orders", 1, 2),), "metadata only, irreversible"),
-        ((_moved((1, 2), (1, 3), 5),), (DeleteTopic("old"),), "moves data, irreversible"),
+        ((_moved((1, 2), (1, 3), 5),), (DeleteTopic("old"),), "moves data, destroys, irreversible"),
+        ((), (DeleteTopic("old"),), "destroys, irreversible"),
+        ((), (replace(SET, effects=(LOST, CLIENTS)),), "destroys, irreversible"),
+        ((), (replace(SET, effects=(FOR_GOOD,)),), "metadata only, irreversible"),
+        ((), (replace(SET, effects=(CLIENTS,)),), "metadata only"),
     ],
 )
 def test_a_plan_is_labelled_with_what_it_does_at_most(
@@ -48,34 +56,3 @@ def test_a_plan_is_labelled_with_what_it_does_at_most(
     found = labels(_plan(stages, changes))
     assert ", ".join(found) == expected
     assert set(found) <= set(LABELS)
-
-
-@pytest.mark.parametrize(
-    ("key", "before", "after", "is_lost"),
-    [
-        ("retention.ms", "1000", "999", True),
-        ("retention.ms", "999", "1000", False),
-        ("retention.ms", "-1", "1000", True),
-        ("retention.ms", "1000", "-1", False),
-        ("retention.ms", None, "604800000", False),
-        ("retention.ms", None, "604799999", True),
-        ("retention.ms", "604800001", None, True),
-        ("retention.ms", "1000", None, False),
-        ("retention.bytes", None, "1000", True),
-        ("retention.bytes", "1000", None, False),
-        ("retention.bytes", "soon", "1000", True),
-        ("cleanup.policy", "compact", "compact,delete", True),
-        ("cleanup.policy", "compact, delete", "delete", False),
-        ("cleanup.policy", None, "delete", False),
-        ("cleanup.policy", None, "compact", True),
-        ("cleanup.policy", "compact", None, True),
-        ("segment.ms", "1000", "1", False),
-    ],
-)
-def test_a_config_that_lets_kafka_delete_more_is_irreversible(
-    key: str, before: str | None, after: str | None, *, is_lost: bool
-) -> None:
-    change = AlterConfigs(
-        "orders", {} if after is None else {key: after}, (key,) if after is None else (), {key: before}
-    )
-    assert ("irreversible" in labels(_plan((), (change,)))) == is_lost

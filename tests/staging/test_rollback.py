@@ -16,7 +16,7 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
-from reconciler.model.change import AlterConfigs
+from reconciler.model.change import AlterConfigs, TopicChange
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
@@ -45,6 +45,11 @@ def run(plan: Plan, before: Cluster) -> SimulatedAdmin:
 
 def told(problems: Sequence[Problem]) -> list[str]:
     return [f"{problem.code} {problem.message}" for problem in problems]
+
+
+def bare(plan: Plan) -> tuple[TopicChange, ...]:
+    """Return the plan's topic changes without their effects."""
+    return tuple(replace(change, effects=()) for change in plan.topic_changes)
 
 
 def test_a_finished_run_goes_back_list_by_list_leader_by_leader() -> None:
@@ -147,7 +152,7 @@ def test_configs_go_back_and_what_kafka_cannot_undo_is_named() -> None:
         "KR853 topic old stays deleted: its data is gone. Where it is needed, declare it and plan again",
         ORDERS_2_IS_LED_BY_ITS_FIRST,
     ]
-    assert found.plan.topic_changes == (
+    assert bare(found.plan) == (
         AlterConfigs(
             "orders",
             {"retention.ms": "1000", "segment.bytes": "1048576"},

@@ -36,7 +36,8 @@ from github_api import (
 )
 
 NATURES = ("no changes", "leaders only", "metadata only", "moves data")
-LABELS = (*NATURES, "irreversible")
+DESTROYS = "destroys"
+LABELS = (*NATURES, DESTROYS, "irreversible")
 BODY_LIMIT = 65_536
 SUMMARY_LIMIT = 1024 * 1024
 USAGE = 64
@@ -178,10 +179,14 @@ def set_labels(github: GitHub, number: int, wanted: Sequence[str], prefix: str) 
 
 
 def labels_of(comments: Sequence[Comment]) -> tuple[str, ...]:
-    """Return the labels of several plans together: the heaviest nature, and what no rollback takes back."""
+    """Return the labels of several plans together: the heaviest nature, and what no rollback takes back.
+
+    What destroys is not only metadata: beside it only moves of data are told.
+    """
     found = {label for comment in comments for label in comment.labels}
-    nature = max(found & set(NATURES), key=NATURES.index, default=NATURES[0])
-    return (nature, *(label for label in LABELS if label in found and label not in NATURES))
+    natures = found & {NATURES[-1]} if DESTROYS in found else found & set(NATURES)
+    nature = [max(natures, key=NATURES.index)] if natures else []
+    return (*nature, *(label for label in LABELS if label in found and label not in NATURES))
 
 
 def _on_pull_request(

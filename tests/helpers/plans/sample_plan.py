@@ -1,6 +1,7 @@
 """A plan small enough to read, with one of everything, for whatever shows or stores plans."""
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
+from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import BrokerShare, LogDirUse, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Location, Problem, Severity
@@ -12,6 +13,16 @@ MIB = 1024**2
 CLASSES = Location("demo/classes.yaml", 7, 5)
 WEB = Location("demo/web.yaml", 9, 3)
 CLUSTER = Location("demo/cluster.yaml", 12, 5)
+KEYS_MOVE = Effect(EffectClass.IRREVERSIBLE, "Kafka takes no partitions away, and keys map elsewhere")
+EMPTIED = Effect(
+    EffectClass.DESTROYS,
+    "deletes every record, within minutes of its writing",
+    "retention.ms",
+    48 * GIB,
+    ("audit", "billing"),
+    ("billing",),
+    is_total=True,
+)
 
 
 def moves_of_sessions() -> tuple[Move, ...]:
@@ -43,8 +54,15 @@ def sample_plan() -> Plan:
         brokers_alive=(1, 2, 3, 4, 5, 6),
         topic_changes=(
             CreateTopic("audit", 3, 2, {"retention.ms": "604800000"}, {0: (1, 2), 1: (2, 3), 2: (3, 1)}, WEB),
-            CreatePartitions("orders", 12, 18, {12: (1, 2, 3)}, WEB),
-            AlterConfigs("clicks", {"retention.ms": "1"}, ("x.secret",), {"retention.ms": None, "x.secret": "s3"}, WEB),
+            CreatePartitions("orders", 12, 18, {12: (1, 2, 3)}, WEB, (KEYS_MOVE,)),
+            AlterConfigs(
+                "clicks",
+                {"retention.ms": "1"},
+                ("x.secret",),
+                {"retention.ms": None, "x.secret": "s3"},
+                WEB,
+                (EMPTIED,),
+            ),
         ),
         stages=(
             TopicsStage(1, (0, 1, 2)),
