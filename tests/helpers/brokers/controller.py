@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from helpers.waiting import ATTEMPT, asked_again
 
-METADATA, LIST_REASSIGNMENTS, DESCRIBE_QUORUM = 3, 46, 55
+METADATA, LIST_REASSIGNMENTS, DESCRIBE_QUORUM, DESCRIBE_TOPIC_PARTITIONS = 3, 46, 55, 75
 METADATA_VERSION = 9
 METADATA_TOPIC = b"__cluster_metadata"
 NO_TAGS = b"\0"
@@ -78,6 +78,36 @@ def topic_shown_by(address: str, name: str) -> dict[int, PartitionState]:
         answer.tags()
         found[number] = PartitionState(replicas, frozenset(isr), leader)
     return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Eligible:
+    """Who may lead a partition, as DescribeTopicPartitions shows it (KIP-966); `leader` is -1 where nobody leads."""
+
+    leader: int
+    isr: frozenset[int]
+    elr: frozenset[int]
+    last_known_elr: tuple[int, ...]
+
+
+def eligible_shown_by(address: str, name: str) -> dict[int, Eligible]:
+    """Return who may lead each partition of a topic, as the broker at that address shows it."""
+    topic = b"\x02" + bytes([len(name) + 1]) + name.encode() + NO_TAGS
+    no_cursor = b"\xff"
+    body = topic + struct.pack(">i", 2_000) + no_cursor + NO_TAGS
+    answer = _ask_one(address, DESCRIBE_TOPIC_PARTITIONS, body)
+    answer.number(4), answer.count()  # throttle time; one topic
+    error = answer.number(2)
+    assert error == NONE, f"{address} does not show {name}: error {error}"
+    answer.text(), answer.number(16), answer.number(1)
+    found = {}
+    for _ in range(answer.count()):
+        answer.number(2)
+        number, leader, _ = answer.number(4), answer.number(4), answer.number(4)
+        _, isr, elr, last, _ = (answer.numbers() for _ in range(5))
+        answer.tags()
+        found[number] = Eligible(leader, frozenset(isr), frozenset(elr), last)
+    return found
 
 
 @dataclass(slots=True)
