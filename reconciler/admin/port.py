@@ -11,7 +11,7 @@ from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
 from reconciler.model.lock import Holder
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Rights
+from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,9 @@ class Admin(Protocol):
 
     def features(self) -> Features:
         """Return what the brokers can do, and what the cluster has switched on."""
+
+    def quorum(self) -> Quorum:
+        """Return the metadata quorum: who leads it, and how far its voters and the brokers are behind."""
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         """Return what this user may do: to the cluster, to all topics that it sees or that are named, to these groups.

@@ -27,7 +27,7 @@ from reconciler.model.lock import Holder
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Rights
+from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.brokers import fence, register, unfence, unregister
 from reconciler.simulate.choosing_log_dirs import choose_log_dirs, in_chosen_log_dirs
@@ -222,6 +222,11 @@ class SimulatedAdmin:
         """Return what brokers of this version can do."""
         self._before("features")
         return vitals.features(self.cluster)
+
+    def quorum(self) -> Quorum:
+        """Return a quorum of the controller alone, which every living broker follows."""
+        self._before("quorum")
+        return vitals.quorum(self.cluster)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         """Return every right: there is no authorizer."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights
+from reconciler.model.vitals import DiskReport, Features, LogDirState, Quorum, QuorumMember, Rights
 from reconciler.simulate.controller import controller_of
 from reconciler.simulate.failing_log_dirs import offline_log_dirs
 
@@ -38,6 +38,13 @@ def features(cluster: Cluster) -> Features:
         has_factor_guard=controller.has_replication_factor_guard,
         has_consumer_groups=controller.version >= CONSUMER_GROUPS_SINCE,
     )
+
+
+def quorum(cluster: Cluster) -> Quorum:
+    """Return a quorum of the controller alone; nobody is behind it."""
+    followers = (one.id for one in cluster.brokers.values() if not one.is_fenced and one.id != cluster.controller_id)
+    voters = () if cluster.controller_id is None else (QuorumMember(cluster.controller_id, 0, 0),)
+    return Quorum(cluster.controller_id, voters, tuple(QuorumMember(one, 0, 0) for one in followers))
 
 
 def rights(cluster: Cluster, groups: Collection[str]) -> Rights:

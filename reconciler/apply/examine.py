@@ -61,6 +61,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         reader.unexamined.append(f"{len(rights.hidden)} topics that this user may not describe")
     broker_configs = reader.read("broker configs", lambda: admin.broker_configs(alive)) or {}
     settings = reader.read("broker settings", lambda: admin.broker_settings(alive, SETTINGS)) or {}
+    quorum = reader.read("the quorum", admin.quorum)
     holder = reader.read("the lock", admin.lock_holder)
     cluster = Cluster(
         cluster_id,
@@ -68,6 +69,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         topics={name: _topic(topic, configs.get(name, {}), flights) for name, topic in sorted(seen.items())},
         observed_at=observed_at,
         kafka_version=features.release if features is not None else None,
+        controller_id=quorum.leader if quorum is not None else None,
     )
     return Vitals(
         cluster,
@@ -75,6 +77,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         rights,
         disks,
         settings,
+        quorum=quorum,
         holder=str(holder) if holder is not None else None,
         unexamined=tuple(reader.unexamined),
     )

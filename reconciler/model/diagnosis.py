@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import Features
+from reconciler.model.vitals import Features, Quorum
 
 
 class Gravity(StrEnum):
@@ -98,7 +98,7 @@ class Diagnosis:
 
     `rights` and `features` are None where a snapshot was read. `blocking`: for each broker that is not safe to stop,
     the partitions that would go under min ISR, or offline, without it. `start`: dead brokers, in the order in which to
-    start them. `holder`: who holds the
+    start them. `quorum`: None where a snapshot was read. `holder`: who holds the
     cluster's lock. `unexamined`: what could not be looked at.
     """
 
@@ -116,6 +116,7 @@ class Diagnosis:
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
     start: tuple[Start, ...] = ()
+    quorum: Quorum | None = None
     holder: str | None = None
     unexamined: tuple[str, ...] = ()
 

@@ -59,6 +59,27 @@ class DiskReport:
 
 
 @dataclass(frozen=True, slots=True)
+class QuorumMember:
+    """A controller or, as an observer, a broker that follows the metadata quorum's leader.
+
+    `behind_records`, `behind_ms`: how far it is behind the leader; None where the leader has not heard of it yet.
+    """
+
+    id: int
+    behind_records: int | None = None
+    behind_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The metadata quorum. `leader`: the active controller; `voters`: all controllers, it too; `observers`: brokers."""
+
+    leader: int | None
+    voters: tuple[QuorumMember, ...] = ()
+    observers: tuple[QuorumMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Vitals:
     """One look of the doctor. What could not be read is None, or left out, and `unexamined` says what and why.
 
@@ -72,5 +93,6 @@ class Vitals:
     rights: Rights | None = None
     disks: DiskReport | None = None
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    quorum: Quorum | None = None
     holder: str | None = None
     unexamined: tuple[str, ...] = ()

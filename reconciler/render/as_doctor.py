@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
+from reconciler.model.vitals import Quorum
 from reconciler.render.escape import visible
 from reconciler.render.facts import start_lines
 from reconciler.render.units import counted, number, size
@@ -18,6 +19,7 @@ def doctor(found: Diagnosis, name: str | None) -> str:
     lines = [
         _head(found, name),
         *_versions(found),
+        *_quorum(found.quorum),
         *_rights(found.rights),
         *(line for finding in found.findings for line in _finding(finding)),
         *_throttles(found.throttles),
@@ -52,6 +54,14 @@ def _versions(found: Diagnosis) -> Iterator[str]:
     yield "offers: " + "; ".join(f"{what}: {'yes' if there else 'no'}" for what, there in can)
     if levels:
         yield f"features: {levels}"
+
+
+def _quorum(quorum: Quorum | None) -> Iterator[str]:
+    if quorum is not None:
+        leader = "none" if quorum.leader is None else quorum.leader
+        behind = max((one.behind_records or 0 for one in (*quorum.voters, *quorum.observers)), default=0)
+        late = f"; at most {counted(behind, 'record')} behind" if behind else ""
+        yield f"controller: {leader}, of the quorum {', '.join(str(one.id) for one in quorum.voters)}{late}"
 
 
 def _rights(needed: tuple[NeededRight, ...] | None) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import Features
+from reconciler.model.vitals import Features, Quorum, QuorumMember
 from reconciler.render.as_json import document, starts
 
 FORMAT_VERSION = "1.0"
@@ -25,6 +25,7 @@ def doctor(found: Diagnosis, name: str | None, restored: Sequence[str] = ()) -> 
             "topics": found.topics,
             "partitions": found.partitions,
             "features": _features(found.features),
+            "quorum": _quorum(found.quorum),
             "rights": None if found.rights is None else [_right(one) for one in found.rights],
             "findings": [_finding(one) for one in found.findings],
             "throttles": [_throttle(one) for one in found.throttles],
@@ -48,6 +49,20 @@ def _features(features: Features | None) -> dict[str, object] | None:
         "replicationFactorGuard": features.has_factor_guard,
         "consumerGroups": features.has_consumer_groups,
     }
+
+
+def _quorum(quorum: Quorum | None) -> dict[str, object] | None:
+    if quorum is None:
+        return None
+    return {
+        "leader": quorum.leader,
+        "voters": [_member(one) for one in quorum.voters],
+        "observers": [_member(one) for one in quorum.observers],
+    }
+
+
+def _member(one: QuorumMember) -> dict[str, object]:
+    return {"id": one.id, "recordsBehind": one.behind_records, "millisecondsBehind": one.behind_ms}
 
 
 def _right(one: NeededRight) -> dict[str, object]:

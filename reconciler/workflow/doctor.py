@@ -18,7 +18,8 @@ from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
 from reconciler.workflow.known_runs import Kept, as_known, known_here, restored_line, take_off
 from reconciler.workflow.sources import cluster_admin, declared
 
-NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, static settings"
+NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
+NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str 
     desired = declared(inputs, name) if name is not None else None
     cluster = read_snapshot(str(inputs.state))
     known = as_known(known_here(inputs, name, plan), cluster)
-    vitals = Vitals(cluster, unexamined=(NOT_IN_SNAPSHOT,))
+    settings = {broker.id: broker.settings for broker in cluster.brokers.values() if broker.settings}
+    unexamined = (NOT_IN_SNAPSHOT,) if settings else (NOT_IN_SNAPSHOT, NO_SETTINGS)
+    vitals = Vitals(cluster, settings=settings, unexamined=unexamined)
     return name, diagnose(vitals, known, desired=desired, is_snapshot=True)
 
 

@@ -20,7 +20,7 @@ from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, 
 from reconciler.model.lock import Holder
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Rights
+from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 
 LAG_TRIES = 5
 LAG_SECONDS = 0.5
@@ -154,6 +154,10 @@ class KafkaAdmin:
     def features(self) -> Features:
         """Return what the brokers can do."""
         return vitals.features(self.wire)
+
+    def quorum(self) -> Quorum:
+        """Return the metadata quorum, as the active controller tells it."""
+        return vitals.quorum(self.wire)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         """Return what this user may do."""

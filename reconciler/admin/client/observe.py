@@ -31,7 +31,7 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse
+    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse, DescribeQuorumResponse
     from kafka.protocol.metadata import MetadataResponse
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -85,12 +85,18 @@ def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
 
 def controller_id(wire: Wire) -> int | None:
     """Return the active controller: the metadata quorum's leader. What DescribeCluster calls so is any live broker."""
+    told = metadata_quorum(wire)
+    return None if told is None else told.leader_id
+
+
+def metadata_quorum(wire: Wire) -> "DescribeQuorumResponse.TopicData.PartitionData | None":
+    """Return what the metadata quorum's leader tells of it; None while there is no leader."""
     topic_data = DescribeQuorumRequest.TopicData
     partition = topic_data.PartitionData(partition_index=0)
     request = [topic_data(topic_name=METADATA_TOPIC, partitions=[partition])]
     response = wire.read(lambda: DescribeQuorumRequest(topics=request))
     _check_cluster_right(response.error_code, response.error_message, "Finding the controller")
-    return next((p.leader_id for topic in response.topics for p in topic.partitions if p.leader_id >= 0), None)
+    return next((p for topic in response.topics for p in topic.partitions if p.leader_id >= 0), None)
 
 
 def kafka_version(wire: Wire) -> str | None:

@@ -18,10 +18,10 @@ from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_r
 from reconciler.admin.client.requests import KIP_860
 from reconciler.admin.client.sample import replicas_told
 from reconciler.admin.client.wire import Wire, batches
-from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights
+from reconciler.model.vitals import DiskReport, Features, LogDirState, Quorum, QuorumMember, Rights
 
 if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse
+    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse, DescribeQuorumResponse
 
 OPERATIONS = {
     3: "Read",
@@ -51,6 +51,27 @@ def features(wire: Wire) -> Features:
         has_factor_guard=wire.is_supported(AlterPartitionReassignmentsRequest, KIP_860),
         has_consumer_groups=finalized.get(GROUP_VERSION, 0) > 0,
     )
+
+
+def quorum(wire: Wire) -> Quorum:
+    """Return the metadata quorum, as its leader tells it."""
+    told = observe.metadata_quorum(wire)
+    if told is None:
+        return Quorum(None)
+    leader = next(one for one in told.current_voters if one.replica_id == told.leader_id)
+    members = ([_member(one, leader) for one in some] for some in (told.current_voters, told.observers))
+    voters, observers = (tuple(sorted(some, key=lambda one: one.id)) for some in members)
+    return Quorum(told.leader_id, voters, observers)
+
+
+def _member(
+    told: "DescribeQuorumResponse.TopicData.PartitionData.ReplicaState",
+    leader: "DescribeQuorumResponse.TopicData.PartitionData.ReplicaState",
+) -> QuorumMember:
+    """Return how far one is behind: the leader has caught up when it answers. -1: not heard of yet."""
+    records = leader.log_end_offset - told.log_end_offset if told.log_end_offset >= 0 else None
+    since = told.last_caught_up_timestamp
+    return QuorumMember(told.replica_id, records, leader.last_caught_up_timestamp - since if since >= 0 else None)
 
 
 def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Rights:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.diff.doctor.words import brokers_named, counted
 from reconciler.model.cluster import AUTO_REBALANCE, Cluster
 from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.in_sync import waiting_leader
 from reconciler.model.vitals import LogDirState, Vitals
 
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
     waiting = tuple(
         key
         for key, partition in vitals.cluster.partitions()
-        if partition.leader is not None
-        and partition.leader != partition.preferred_leader
-        and partition.preferred_leader in partition.isr
+        if partition.leader is not None and waiting_leader(partition) is not None
     )
     now = f"; {counted(len(waiting), 'partition')} will change leader so" if waiting else ""
     yield Finding(

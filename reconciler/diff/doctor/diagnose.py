@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reconciler.diff.doctor import brokers, partitions, rights, runs, throttles, versions
+from reconciler.diff.doctor import brokers, layout, partitions, quorum, rights, runs, throttles, versions
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
@@ -23,16 +23,18 @@ def diagnose(
     needed = rights.needed_rights(vitals.rights, desired) if vitals.rights is not None else None
     found_throttles = throttles.found_throttles(vitals, known)
     is_moving = any(partition.is_reassigning for _, partition in cluster.partitions())
+    min_isr = brokers_min_isr(cluster, vitals.settings)
+    blocking = blocking_partitions(cluster, min_isr)
     findings: list[Finding] = [
         *versions.findings(vitals, desired),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
         *partitions.findings(vitals),
+        *layout.findings(cluster, blocking),
+        *quorum.findings(vitals.quorum, cluster),
         *runs.findings(vitals, known),
         *throttles.findings(found_throttles, is_moving=is_moving),
     ]
-    min_isr = brokers_min_isr(cluster, vitals.settings)
-    blocking = blocking_partitions(cluster, min_isr)
     return Diagnosis(
         cluster_id=cluster.cluster_id,
         is_snapshot=is_snapshot,
@@ -47,6 +49,7 @@ def diagnose(
         throttles=found_throttles,
         safe_to_stop=tuple(one for one in sorted(cluster.brokers) if cluster.is_alive(one) and one not in blocking),
         blocking=blocking,
+        quorum=vitals.quorum,
         start=start_order(cluster, min_isr),
         holder=vitals.holder,
         unexamined=vitals.unexamined,
