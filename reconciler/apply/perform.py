@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Answer
 from reconciler.apply.crash import crash_point
 from reconciler.apply.log_dirs import choose_log_dirs
 from reconciler.apply.moves import SETTLE
 from reconciler.apply.record import RunRecord
-from reconciler.apply.session import TRANSIENT, Session, refusal, refused, told_answer
+from reconciler.apply.session import ALREADY, TRANSIENT, Session, refusal, refused, told_answer
 from reconciler.apply.steps import (
     ChangeConfigs,
     CreateTopics,
@@ -29,9 +29,9 @@ from reconciler.apply.steps import (
     WithdrawMoves,
 )
 from reconciler.apply.throttling import put_throttles, take_lists_off
-from reconciler.apply.topic_steps import change_key, what
+from reconciler.apply.topic_steps import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
-from reconciler.model.change import AlterConfigs, TopicChange
+from reconciler.model.change import TopicChange
 from reconciler.model.problem import Problem
 from reconciler.model.run import Outcome, RunFailed
 
@@ -44,10 +44,6 @@ LED = timedelta(seconds=10)
 UNREACHED = timedelta(seconds=5)
 """How soon a broker that did not answer is asked again to throttle."""
 THROTTLE_TRIES = 5
-
-_ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
-"""Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
-
 
 TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
 Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
@@ -142,7 +138,9 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
             record = record.answered(key, now + _backoff(record.history(key).attempts))
         else:
             text = f"Kafka refused to move {key} to {list(replicas)}: {told_answer(answer)}"
-            record = record.leaving_alone(key, Problem("KR704", f"{text}; put that right, then run apply again"))
+            record = record.leaving_alone(
+                key, Problem("KR704", f"{text}; put that right, then plan again: this plan would ask for the same")
+            )
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
     session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
@@ -189,9 +187,9 @@ def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> 
     names = {change.topic: change for change in step.changes}
     told = [f"{what(change)}: {name}" for name, change in names.items()]
     session.tell("topics", Outcome.DONE, changes=told, refused=_errors(answers))
-    final = refused(answers, ignoring=TRANSIENT | _ALREADY)
+    final = refused(answers, ignoring=ALREADY | TRANSIENT)
     if final:
-        raise refusal("to change topics", final)
+        raise refusal("to change topics", final, next_step="plan again: this plan would ask for the same")
     now = session.now()
     for name, change in names.items():
         item = change_key(change)
@@ -208,7 +206,7 @@ def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer
         case GrowTopics():
             return session.admin.create_partitions(step.changes)
         case ChangeConfigs():
-            return session.admin.alter_topic_configs({change.topic: _config_changes(change) for change in step.changes})
+            return session.admin.alter_topic_configs({change.topic: config_changes(change) for change in step.changes})
         case DeleteTopics():
             return session.admin.delete_topics(names_of(step.changes))
         case _:
@@ -218,9 +216,3 @@ def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer
 def names_of(changes: Iterable[TopicChange]) -> list[str]:
     """Return the topics of these changes, in order."""
     return [change.topic for change in changes]
-
-
-def _config_changes(change: AlterConfigs) -> tuple[ConfigChange, ...]:
-    to_set = [ConfigChange(key, ConfigOperation.SET, value) for key, value in sorted(change.set.items())]
-    to_delete = [ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete)]
-    return (*to_set, *to_delete)

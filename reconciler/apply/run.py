@@ -28,6 +28,7 @@ from reconciler.apply.progress import Meter
 from reconciler.apply.progress_log import ProgressLog
 from reconciler.apply.readers import check_readers
 from reconciler.apply.record import RunRecord, note
+from reconciler.apply.refusals import check_not_refused
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
@@ -36,7 +37,7 @@ from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan, WouldBeRefused
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
 
@@ -75,10 +76,10 @@ def run_plan(
     flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
     and StoppedEarly names what is left. After `deadline`, and outside `windows`, no further stage begins. With
     `has_log_dirs` new replicas are made in the log dirs that the plan foretells; else Kafka chooses. `notify` is told
-    at once what a waiting operator should know. Raises StalePlan or Refused (LockHeld, where another run is on) before
-    anything is changed, and before a later stage, RunFailed or StoppedEarly with the result after; throttles are back
-    in either case. A run that loses the cluster's lock ends at once, with LockLost, and puts nothing back: somebody
-    else may be at work.
+    at once what a waiting operator should know. Raises StalePlan, Refused (LockHeld, where another run is on) or
+    WouldBeRefused before anything is changed, one of the first two before a later stage, RunFailed or StoppedEarly with
+    the result after; throttles are back in either case. A run that loses the cluster's lock ends at once, with
+    LockLost, and puts nothing back: somebody else may be at work.
     """
     session = Session(admin, journal, itinerary(plan), notify, has_log_dirs)
     gate = Gate(session, deadline, should_stop, windows)
@@ -98,7 +99,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     observed = _seen(session)
     try:
         _first(session, gate, observed)
-    except (StalePlan, Refused, StoppedEarly) as error:
+    except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
         raise foretold(session, observed, error) from error
     session.messages.extend(steps_to_do(session.itinerary, observed))
     return session.result(RunState.CHECKED, undone_moves(session.itinerary, observed))
@@ -121,7 +122,7 @@ def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResul
     adopt_leftovers(session, observed)
     try:
         first = _first(session, gate, observed)
-    except (StalePlan, Refused, StoppedEarly) as error:
+    except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
         raise refuse(session, observed, error) from error
     is_clear = not moves_under_way(session.itinerary, observed)
     return _Run(session, gate, progress, first).go(is_clear=is_clear)
@@ -143,6 +144,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
         check_requirements(session.itinerary, observed)
         check_readers(session, stages, observed)
         gate.enter(first, is_first=True)
+        check_not_refused(session, observed)
     return first
 
 

@@ -39,6 +39,9 @@ TRANSIENT = frozenset(
 )
 """Answers after which the same request may succeed later; every other one is final."""
 
+ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
+"""Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
+
 TRIES = 5
 LONGEST_PAUSE = 30.0
 
@@ -163,11 +166,11 @@ def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT
     return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
 
 
-def refusal(what: str, answers: Mapping[T, Answer]) -> RunFailed:
+def refusal(what: str, answers: Mapping[T, Answer], *, next_step: str = "run apply again") -> RunFailed:
     """Return the error for requests that Kafka refused for good."""
     told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
     more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
-    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then run apply again.", code="KR704")
+    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then {next_step}.", code="KR704")
 
 
 def told_answer(answer: Answer) -> str:

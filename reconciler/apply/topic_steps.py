@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar, assert_never
 
+from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.course import Itinerary
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
@@ -73,6 +74,13 @@ def what(change: TopicChange) -> str:
             return "its deletion"
         case _:
             assert_never(change)
+
+
+def config_changes(change: AlterConfigs) -> tuple[ConfigChange, ...]:
+    """Return the request for a change of configs."""
+    to_set = [ConfigChange(key, ConfigOperation.SET, value) for key, value in sorted(change.set.items())]
+    to_delete = [ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete)]
+    return (*to_set, *to_delete)
 
 
 def _topic_request(ready: Sequence[TopicChange], observed: Observed) -> Step | None:

@@ -110,6 +110,12 @@ class Refused(ReconcilerError):
     code = "KR400"
 
 
+class WouldBeRefused(ReconcilerError):
+    """Kafka was asked, and would refuse some of it: nothing is changed."""
+
+    code = "KR611"
+
+
 class StalePlan(ReconcilerError):
     """The cluster is no longer as the plan saw it (exit code 4)."""
 

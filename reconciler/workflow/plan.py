@@ -15,6 +15,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import InvalidInput, Problem
+from reconciler.workflow.asked import asked
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
@@ -80,13 +81,15 @@ def make_plan(
 ) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
-    Raises InvalidInput for wrong files or another cluster, PlacementInfeasible where rules are in conflict; where the
-    plan is refused, it or the error carries what would make it fit; a policy that it breaks is beyond that.
+    Raises InvalidInput for wrong files, another cluster or topic changes that Kafka says it would refuse,
+    PlacementInfeasible where rules are in conflict; where the plan is refused, it or the error carries what would make
+    it fit; a policy that it breaks is beyond that.
     """
     desired = desired_state(inputs)
     policies = policies_of(inputs)
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=unread), desired, observed)
+    plan = asked(plan, inputs, desired, observed)
     plan = with_policies(plan, policies, desired, observed, loads.folder if loads is not None else None)
     return looked_at(plan, desired, observed, only, policies=len(policies))
 

@@ -22,6 +22,7 @@ from reconciler.model.problem import (
     Refused,
     Severity,
     StalePlan,
+    WouldBeRefused,
 )
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
@@ -117,7 +118,7 @@ def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) ->
             check_windows(_windows(desired), admin.clock.now())
         else:
             run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True)
-    except (Refused, StalePlan, MissingRight) as error:
+    except (Refused, StalePlan, MissingRight, WouldBeRefused) as error:
         return error
     return None
 

@@ -104,7 +104,9 @@ class Watched:
     def _noted(self, name: str) -> object:
         request = getattr(self.admin, name)
 
-        def noted(*arguments: object) -> object:
+        def noted(*arguments: object, is_validated_only: bool = False) -> object:
+            if is_validated_only:
+                return request(*arguments, is_validated_only=True)
             self.forward += [name] if self.disk.has_failed else []
             return request(*arguments)
 

@@ -1,0 +1,191 @@
+"""Asks Kafka, before anything is changed, which of a plan's topic changes it would refuse (`validateOnly`).
+
+A plan asks as it is made, a run before its first change: of what Kafka refuses half-way the other half is done.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.admin.port import Admin, Answer, ConfigChange
+from reconciler.apply.course import Itinerary
+from reconciler.apply.observed import Observed
+from reconciler.apply.session import ALREADY, TRANSIENT, Session, told_answer
+from reconciler.apply.topic_changes import ChangeState, remaining, standing
+from reconciler.apply.topic_steps import config_changes, what
+from reconciler.apply.wording import named_some
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.plan import Plan
+from reconciler.model.problem import MissingRight, WouldBeRefused
+from reconciler.model.stage import ReassignStage
+
+DELETION = "delete.topic.enable"
+MOST, MOST_NAMED = 10, 3
+RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
+_NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+_NOT_YET = "INVALID_REPLICA_ASSIGNMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A topic change that Kafka would refuse, and its answer."""
+
+    change: TopicChange
+    answer: Answer
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The configs of the change that Kafka's answer names."""
+        told = self.answer.message
+        return tuple(
+            key for key in sorted(_configs(self.change)) if re.search(rf"(?<![\w.]){re.escape(key)}\b(?!\.\w)", told)
+        )
+
+    def __str__(self) -> str:
+        configs = _configs(self.change)
+        shown = [f"{key}={configs[key]}" if configs[key] is not None else f"{key} removed" for key in self.keys]
+        asked = ", ".join(shown) or what(self.change)
+        return f"topic {self.change.topic}: Kafka would refuse {asked}: {told_answer(self.answer)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What Kafka says to topic changes: those it would refuse, and sentences on what it was not asked, and why.
+
+    `lacking` are those of the latter for which a right is missing.
+    """
+
+    refused: tuple[Refusal, ...] = ()
+    unasked: tuple[str, ...] = ()
+    lacking: tuple[TopicChange, ...] = ()
+
+
+def said_to(plan: Plan, changes: Sequence[TopicChange], admin: Admin) -> Said:
+    """Return what Kafka says to these changes of the plan; hundreds of topics are one request.
+
+    Each change is judged as if it came first. A growth whose topic gets another replication factor before is not judged
+    by its assignment, which is of the new factor.
+    """
+    waiting = _with_another_factor(plan)
+    refused: list[Refusal] = []
+    unasked: dict[str, list[TopicChange]] = {}
+    lacking: list[TopicChange] = []
+    for change, answer in _answers(changes, admin):
+        if answer.error in _NO_RIGHT:
+            lacking.append(change)
+        elif answer.error in TRANSIENT:
+            unasked.setdefault(f"it answered {told_answer(answer)}", []).append(change)
+        elif answer.error == _NOT_YET and isinstance(change, CreatePartitions) and change.topic in waiting:
+            unasked.setdefault("the replication factor changes first", []).append(change)
+        elif not answer.is_ok:
+            refused.append(Refusal(change, answer))
+    told = (not_asked(unasked[why], why) for why in sorted(unasked))
+    return Said(tuple(refused), (*_rights_lacked(lacking), *told), tuple(lacking))
+
+
+def not_asked(changes: Iterable[TopicChange], why: str) -> str:
+    """Return in words what Kafka was not asked about, and why."""
+    return f"Kafka was not asked whether it takes the changes of {_topics(changes)}: {why}"
+
+
+def _rights_lacked(lacking: Sequence[TopicChange]) -> Iterator[str]:
+    for right in sorted({RIGHTS[type(change)] for change in lacking}):
+        topics = _topics(change for change in lacking if RIGHTS[type(change)] == right)
+        yield f"Kafka was not asked whether it takes all topic changes: this user lacks {right} on {topics}"
+
+
+def _topics(changes: Iterable[TopicChange]) -> str:
+    names = sorted({change.topic for change in changes})
+    return f"{'topics' if len(names) > 1 else 'topic'} {named_some(names, MOST_NAMED)}"
+
+
+def check_not_refused(session: Session, observed: Observed) -> None:
+    """Raise WouldBeRefused, or MissingRight, unless Kafka would take each topic change that is left to do.
+
+    What an earlier request may have done already is no refusal, nor is an answer that may be another one soon.
+    """
+    course = session.itinerary
+    left = [_rest(change, observed) for change in course.plan.topic_changes if _is_left(change, observed, course)]
+    said = said_to(course.plan, left, session.admin)
+    refused = [one for one in said.refused if one.answer.error not in ALREADY]
+    if said.lacking:
+        raise _missing_right(said.lacking)
+    if refused:
+        told = "\n".join(f"{_place(one.change)}{one}" for one in refused[:MOST])
+        more = f"\nand {len(refused) - MOST} more" if len(refused) > MOST else ""
+        changes = "a change" if len(refused) == 1 else f"{len(refused)} changes"
+        raise WouldBeRefused(
+            f"Kafka would refuse {changes} of this plan, so nothing has been changed:\n{told}{more}\n"
+            "Put that right in the desired state, then plan again: this plan would ask for the same."
+        )
+    for told in said.unasked:
+        session.say(told)
+
+
+def _missing_right(lacking: Sequence[TopicChange]) -> MissingRight:
+    first, right = lacking[0], RIGHTS[type(lacking[0])]
+    told = "\n".join(f"{RIGHTS[type(change)]} on topic {change.topic}, for {what(change)}" for change in lacking[:MOST])
+    return MissingRight(
+        f"this user lacks a right that the plan needs, and nothing has been changed:\n{told}\n"
+        f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {right} "
+        f"--topic {first.topic}`, and apply again."
+    )
+
+
+def _is_left(change: TopicChange, observed: Observed, course: Itinerary) -> bool:
+    return standing(change, observed, course).state is not ChangeState.DONE
+
+
+def _rest(change: TopicChange, observed: Observed) -> TopicChange:
+    return remaining(change, observed) if isinstance(change, CreatePartitions) else change
+
+
+def _place(change: TopicChange) -> str:
+    return f"{change.at}: " if change.at is not None else ""
+
+
+def _answers(changes: Sequence[TopicChange], admin: Admin) -> Iterator[tuple[TopicChange, Answer]]:
+    """Yield each change with Kafka's answer, in the order of the changes."""
+    created = [change for change in changes if isinstance(change, CreateTopic)]
+    grown = [change for change in changes if isinstance(change, CreatePartitions)]
+    altered: dict[str, list[ConfigChange]] = {}
+    for change in changes:
+        if isinstance(change, AlterConfigs):
+            # What a plan makes in two steps is asked as one: Kafka judges all of a topic's keys together.
+            altered.setdefault(change.topic, []).extend(config_changes(change))
+    told: Mapping[type, Mapping[str, Answer]] = {
+        CreateTopic: admin.create_topics(created, is_validated_only=True) if created else {},
+        CreatePartitions: admin.create_partitions(grown, is_validated_only=True) if grown else {},
+        AlterConfigs: admin.alter_topic_configs(altered, is_validated_only=True) if altered else {},
+        DeleteTopic: _deletions([change.topic for change in changes if isinstance(change, DeleteTopic)], admin),
+    }
+    for change in changes:
+        yield change, told[type(change)].get(change.topic, Answer())
+
+
+def _deletions(names: Collection[str], admin: Admin) -> Mapping[str, Answer]:
+    """Return the answers to deletions, which Kafka cannot validate: a setting of the brokers forbids all or none."""
+    if not names:
+        return {}
+    alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
+    settings = admin.broker_settings(alive, [DELETION])
+    forbidding = [broker for broker, found in sorted(settings.items()) if found.get(DELETION) == "false"]
+    if not forbidding:
+        return {}
+    answer = Answer("TOPIC_DELETION_DISABLED", f"{DELETION} is false on broker {forbidding[0]}")
+    return dict.fromkeys(names, answer)
+
+
+def _with_another_factor(plan: Plan) -> frozenset[str]:
+    moves = (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)
+    return frozenset(m.topic_partition.topic for m in moves if len(m.from_replicas) != len(m.to_replicas))
+
+
+def _configs(change: TopicChange) -> Mapping[str, str | None]:
+    match change:
+        case CreateTopic():
+            return change.configs
+        case AlterConfigs():
+            return {**change.set, **dict.fromkeys(change.delete)}
+        case _:
+            return {}
