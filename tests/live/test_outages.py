@@ -110,30 +110,35 @@ class Outage:
         return asked_again(shown, Behind, OSError, AssertionError, KeyError, pause=0.1)
 
     def follow(self) -> None:
-        """Start whom doctor names first, and ask again, until the partition is led; then look at it, then start all."""
-        started: list[int] = []
-        while self.eligible().leader < 0:
-            told = self.doctor()
-            started.append((told.order or told.brokers)[0])
-            self.kafka.start(started[-1])
-            self.kafka.wait_for(lambda: self.is_noticed(started[-1]), f"{started} to be elected, or dropped as crashed")
+        """Start whom doctor names first and ask it again, until enough are in sync; then start all.
+
+        With fewer, a new leader's high watermark may stay behind: all records are there, not all of them can be read.
+        """
+        while len((now := self.eligible()).isr) < MIN_ISR:
+            said = self.doctor()
+            named = [broker for broker in (*said.order, *said.brokers) if broker not in self.kafka.alive]
+            if not named:
+                self.kafka.wait_for(lambda now=now: self.eligible() != now, f"another state than {now}")  # type: ignore[misc]
+                continue
+            self.kafka.start(named[0])
+            self.kafka.wait_for(lambda broker=named[0]: self.is_noticed(broker), f"{named[0]} to be noticed")  # type: ignore[misc]
         assert self.acknowledged.items() <= self.records().items()
-        self.kafka.start(*(broker for broker in HOLDERS if broker not in started))
+        self.kafka.start(*(broker for broker in HOLDERS if broker not in self.kafka.alive))
         self.kafka.wait_for(lambda: self.eligible().isr == {*HOLDERS}, "all to be in sync again")
 
     def is_noticed(self, broker: int) -> bool:
-        """Whether the controller has made it the leader, or taken it off the ELR."""
+        """Whether it is in sync, or was taken off the ELR as one that crashed."""
         told = self.eligible()
-        return told.leader >= 0 or broker not in told.elr
+        return broker in told.isr or (told.leader < 0 and broker not in told.elr)
 
     def doctor(self) -> Told:
         """Return what doctor says of the partition."""
         asked = ("doctor", "--bootstrap-server", self.kafka.bootstrap, "-o", "json")
         found = json.loads(reconciler(*asked, cwd=self.folder, expect=1).out)
         key = {"topic": self.topic, "partition": 0}
-        (finding,) = (one for one in found["findings"] if one["code"] == "KR640" and key in one["partitions"])
-        order = [one["broker"] for one in found["start"] if key in one["canLead"]]
-        return Told(finding["brokers"], finding["next"], order)
+        sick = [one for one in found["findings"] if one["code"] in {"KR640", "KR641"} and key in one["partitions"]]
+        order = [one["broker"] for one in found["start"] if key in one["canLead"] or key in one["opens"]]
+        return Told(sick[0]["brokers"], sick[0]["next"], order)
 
     def records(self) -> Mapping[tuple[int, int], bytes]:
         """Return what the topic holds, read by another client."""
