@@ -85,7 +85,11 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
 
 def _broker(broker: Broker, configs: Mapping[int, Mapping[str, str]], disks: DiskReport | None) -> Broker:
     dirs = disks.dirs if disks is not None else ()
-    log_dirs = (LogDir(one.path, is_offline=one.error is not None) for one in dirs if one.broker_id == broker.id)
+    log_dirs = (
+        LogDir(one.path, is_offline=one.error is not None, is_cordoned=one.is_cordoned)
+        for one in dirs
+        if one.broker_id == broker.id
+    )
     return replace(broker, configs=configs.get(broker.id, {}), log_dirs=tuple(log_dirs))
 
 

@@ -16,6 +16,7 @@ from reconciler.model.in_sync import blocking_partitions
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
+from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -101,6 +102,16 @@ def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_clust
 def test_brokers_own_min_isr_decides_who_is_safe_to_stop() -> None:
     found = small_cluster("a-0: 1,2,3", "b-0: 4,5,6 isr 4,5", rates={1: {"min.insync.replicas": "2"}})
     assert run_status(None, admin_of(found)).safe_to_stop == (1, 2, 3, 6)
+
+
+def test_dead_brokers_are_told_in_the_order_of_their_start_at_each_look() -> None:
+    found = small_cluster("a-0: 1,2,3", fenced=(1, 2, 3), configs={"a": {"min.insync.replicas": "2"}})
+    (partition,) = found.topics["a"].partitions
+    left = replace(partition, leader=None, isr=(), elr=(1, 2), last_known_elr=(2,))
+    watcher = Watcher(None, admin_of(replace(found, topics={"a": replace(found.topics["a"], partitions=(left,))})))
+    key = TopicPartition("a", 0)
+    order = (Start(2, leads=(key,), can_lead=(key,)), Start(1, can_lead=(key,), opens=(key,)))
+    assert [watcher.look().start for _ in range(2)] == [order, order]
 
 
 def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> None:

@@ -7,8 +7,9 @@ from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
+from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import Features
+from reconciler.model.vitals import Features, Quorum, QuorumMember
 from reconciler.render import as_doctor, as_doctor_json
 
 FOUND = Diagnosis(
@@ -35,6 +36,8 @@ FOUND = Diagnosis(
         FoundThrottle("t", "leader.replication.throttled.replicas", "0:1\u202e", Whose.LEFTOVER, "51d0c2aa"),
     ),
     safe_to_stop=(1, 2),
+    start=(Start(3, opens=(TopicPartition("t", 0),)),),
+    quorum=Quorum(2, (QuorumMember(1, 7, 12), QuorumMember(2, 0, 0), QuorumMember(3)), (QuorumMember(4, 1, 2),)),
     blocking={3: tuple(TopicPartition("t", number) for number in range(7))},
     unexamined=("log dirs: a right is missing",),
 )
@@ -45,6 +48,7 @@ def test_the_gravest_stands_first_with_what_to_do_next() -> None:
         "prod: Kafka 4.3, 3 brokers, 1 topic, 1,200 partitions.\n"
         "offers: moves that cannot change a replication factor (KIP-860): yes; consumer groups of KIP-848: no\n"
         "features: metadata.version 30\n"
+        "controller: 2, of the quorum 1, 2, 3; at most 7 records behind\n"
         "rights: 1 of 2: Describe on cluster\n"
         "error: broker 3 is not alive (KR650)\n"
         "  next: start it\n"
@@ -52,6 +56,8 @@ def test_the_gravest_stands_first_with_what_to_do_next() -> None:
         "  next: wait\\u001b[2J\n"
         "throttle on broker 1: leader.replication.throttled.rate=7\n"
         "throttle on topic t: leader.replication.throttled.replicas=0:1\\u202e, left by the run of plan 51d0c2aa\n"
+        "start in this order:\n"
+        "  broker 3: 1 partition open to acks=all again\n"
         "safe to stop, one at a time: 1, 2\n"
         "not safe to stop: 3 (t-0, t-1, t-2, t-3, t-4 and 2 more would go under min ISR, or offline)\n"
         "not looked at: log dirs: a right is missing\n"
@@ -63,6 +69,11 @@ def test_json_holds_all_of_it_in_the_schemas_form() -> None:
     value = json.loads(as_doctor_json.doctor(FOUND, None, ["broker 1: a 7 -> not set"]))
     Draft7Validator(json.loads((schema_folder() / "doctor.json").read_text("utf-8"))).validate(value)
     assert (value["cluster"], value["isHealthy"], value["restored"]) == (None, False, ["broker 1: a 7 -> not set"])
+    assert value["start"] == [
+        {"broker": 3, "leads": [], "canLead": [], "opens": [{"topic": "t", "partition": 0}]},
+    ]
+    assert value["quorum"]["leader"] == 2
+    assert value["quorum"]["voters"][2] == {"id": 3, "recordsBehind": None, "millisecondsBehind": None}
     assert value["summary"] == {"errors": 1, "warnings": 1, "notes": 0}
     assert [(one["broker"], one["topic"], one["whose"]) for one in value["throttles"]] == [
         (1, None, "other"),

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from reconciler.model.move import Move, Reason
 from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.starting import Start
 from reconciler.model.status import MoveStatus, Status
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_json, as_text
@@ -46,6 +47,26 @@ def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
     assert as_text.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
     done = Status(NOW, "51d0c2aa", None, 13, 13)
     assert as_text.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
+
+
+def test_whom_to_start_stands_before_who_may_stop() -> None:
+    keys = (TopicPartition("t", 0), TopicPartition("t", 1))
+    order = (Start(2, leads=keys[:1], can_lead=keys[:1]), Start(1, can_lead=keys, opens=keys))
+    down = Status(NOW, None, None, 0, 0, start=order)
+    assert as_text.status(down, "prod") == (
+        "prod: no run is known here.\n"
+        "start in this order:\n"
+        "  broker 2: 1 partition without a leader can be led again\n"
+        "  broker 1: has all records of 2 partitions too, should those before it not come, "
+        "2 partitions open to acks=all again\n"
+        "safe to stop, one at a time: none\n"
+    )
+    told = json.loads(as_json.status(down, "prod"))["start"]
+    assert [one["broker"] for one in told] == [2, 1]
+    assert told[0]["leads"] == [{"topic": "t", "partition": 0}]
+    many = replace(down, start=tuple(Start(broker, opens=keys) for broker in range(12)))
+    assert as_text.status(many, "prod").count("\n  broker ") == 10
+    assert "  and 2 brokers more: -o json has all\n" in as_text.status(many, "prod")
 
 
 def test_a_plan_of_which_nothing_is_known_to_have_begun_is_no_run() -> None:

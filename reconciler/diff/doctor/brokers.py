@@ -65,8 +65,8 @@ def _silent(vitals: Vitals) -> Iterator[Finding]:
 
 
 def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
-    told = [one for one in vitals.disks.dirs if one.error is not None] if vitals.disks is not None else []
-    for one in told or _offline_in(vitals.cluster):
+    dirs = vitals.disks.dirs if vitals.disks is not None else _dirs_in(vitals.cluster)
+    for one in (each for each in dirs if each.error is not None):
         yield Finding(
             "KR652",
             Gravity.ERROR,
@@ -75,8 +75,7 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
             "make room or replace the disk, then restart the broker",
             brokers=(one.broker_id,),
         )
-    cordoned = [one for one in vitals.disks.dirs if one.is_cordoned] if vitals.disks is not None else []
-    for one in cordoned:
+    for one in (each for each in dirs if each.is_cordoned):
         yield Finding(
             "KR655",
             Gravity.NOTE,
@@ -86,13 +85,13 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
         )
 
 
-def _offline_in(cluster: Cluster) -> list[LogDirState]:
-    return [
-        LogDirState(broker.id, log_dir.path, "offline when the snapshot was taken")
-        for broker in cluster.brokers.values()
-        for log_dir in broker.log_dirs
-        if log_dir.is_offline
-    ]
+def _dirs_in(snapshot: Cluster) -> tuple[LogDirState, ...]:
+    offline = "offline when the snapshot was taken"
+    return tuple(
+        LogDirState(broker.id, one.path, offline if one.is_offline else None, one.is_cordoned)
+        for broker in snapshot.brokers.values()
+        for one in broker.log_dirs
+    )
 
 
 def _racks(cluster: Cluster) -> Iterator[Finding]:
