@@ -55,8 +55,14 @@ def test_a_topic_that_is_read_goes_by_its_own_document(reconciler: Program, root
     assert "users.signed-up" not in topics_in(root / "prod/state.json")
 
 
-def test_what_the_limits_let_through_is_one_topic_that_nobody_reads_and_deleted_bytes_holds_it_back(
-    reconciler: Program, root: Path
-) -> None:
+def test_one_topic_that_nobody_reads_is_what_the_default_limits_let_through(reconciler: Program, root: Path) -> None:
+    """`deletedBytes` holds it back, and says how much would go: two partitions of three replicas of 1,000 bytes."""
     (root / "prod/topics/clicks.yaml").unlink()
     assert reconciler("plan", "--cluster", "prod").code == 0
+    path = root / "prod/cluster.yaml"
+    path.write_text(path.read_text("utf-8") + "    deletedBytes: 0B\n", "utf-8")
+    planned = reconciler("plan", "--cluster", "prod", "--out", "plan.json")
+    told = "the plan deletes 5.9 KiB (6000 bytes) of topic web.clicks and limits.deletedBytes is 0 B"
+    assert (planned.code, told in planned.out, "cluster.yaml:9" in planned.out) == (3, True, True), planned
+    assert reconciler("apply", "--cluster", "prod", "plan.json", "--yes").code == 3
+    assert sorted(topics_in(root / "prod/state.json")) == list(TOPICS)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.change import AlterConfigs, DeleteTopic
+from reconciler.model.change import AlterConfigs, DeleteTopic, TopicChange
 from reconciler.model.desired import DesiredCluster, Limits
+from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.problem import Location, Severity
 from reconciler.staging.deletions import deletion_violations
 
@@ -36,3 +37,41 @@ def test_what_is_written_counts_and_its_line_is_named(most: int, is_over: bool) 
     found = list(deletion_violations(deletions("a", "b", "c"), limited(most)))
     assert [(one.code, one.at) for one in found] == ([("KR415", LINE)] if is_over else [])
     assert all(f"limits.deletedTopics is {most}: " in one.message for one in found)
+
+
+BYTES = Location("prod/cluster.yaml", 10)
+
+
+def of_bytes(most: int | None) -> DesiredCluster:
+    at = {} if most is None else {"deletedBytes": BYTES}
+    return replace(CLUSTER, limits=Limits(deleted_topics=9, deleted_bytes=most, at={"deletedTopics": LINE, **at}))
+
+
+def losing(change: TopicChange, size: int | None) -> TopicChange:
+    return replace(change, effects=(Effect(EffectClass.DESTROYS, "deletes", "retention.ms", size),))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "told"),
+    [
+        ((5, 7), 12, None),
+        ((5, 7), 11, "the plan deletes 12 B (12 bytes) of 2 topics (c0, t0) and limits.deletedBytes is 11 B: "),
+        ((5, 7), None, None),
+        ((0, 0), 0, None),
+        ((1, 0), 0, "the plan deletes 1 B (1 bytes) of 2 topics (c0, t0) and limits.deletedBytes is 0 B: "),
+        ((None, 0), 9, "the plan deletes records of 2 topics (c0, t0), how many bytes is not known, and limits."),
+        (
+            (None, 10),
+            9,
+            "the plan deletes at least 10 B (10 bytes) of 2 topics (c0, t0) and limits.deletedBytes is 9 B",
+        ),
+        ((None, 10), None, None),
+    ],
+)
+def test_bytes_of_topics_and_of_configs_count_and_unknown_ones_are_over(
+    sizes: tuple[int | None, int | None], most: int | None, told: str | None
+) -> None:
+    changes = [losing(DeleteTopic("t0"), sizes[0]), losing(AlterConfigs("c0"), sizes[1]), AlterConfigs("harmless")]
+    found = list(deletion_violations(changes, of_bytes(most)))
+    assert [(one.code, one.at) for one in found] == ([] if told is None else [("KR416", BYTES)])
+    assert all(one.message.startswith(told or "") for one in found)
