@@ -132,9 +132,18 @@ def _tell_result(applied: "Applied", asked: Asked, seconds: float) -> None:
 
 
 def _tell_what_is_left(plan: Plan, asked: Asked) -> None:
-    from reconciler.render import as_text
     from reconciler.workflow.apply import plan_again
 
     again = plan_again(asked.inputs, plan)
     if again is not None:
-        tell("Planning again: no changes." if again.is_empty else f"Planning again: {as_text.totals(again)}")
+        tell(f"Planning again: {_told(again)}")
+
+
+def _told(plan: Plan) -> str:
+    """Return a plan in one line."""
+    from reconciler.render import as_text
+
+    if not plan.is_empty:
+        return as_text.totals(plan)
+    stays = as_text.differences_stay(plan)
+    return f"{stays[0].lower()}{stays[1:]}." if plan.drift else "no changes."

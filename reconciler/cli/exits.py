@@ -29,7 +29,7 @@ EPILOG = """\b
 Exit codes:
   0    done, or no changes
   1    error
-  2    plan or diff with --detailed-exitcode found changes
+  2    plan or diff with --detailed-exitcode found differences
   3    refused by a limit, a policy or a lock (3 wins over 2)
   4    the plan is stale
   5    stopped early on purpose, with work left

@@ -37,7 +37,7 @@ STATISTIC_HELP = "Which rate counts: that of the cluster's busiest time, or the 
 @click.option("--what-if", metavar="WHAT,...", multiple=True, show_envvar=True, help=WHAT_IF_HELP)
 @click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads, for a balance of disks and network.")
 @click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
-@click.option("--detailed-exitcode", is_flag=True, show_envvar=True, help="Exit with 2 where there are changes.")
+@click.option("--detailed-exitcode", is_flag=True, show_envvar=True, help="Exit with 2 where anything differs.")
 @verb_options(TEXT, JSON, MARKDOWN)
 @click.pass_context
 def command(
@@ -65,7 +65,8 @@ def command(
         tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if what_if else ''}.")
     if made.plan.violations:
         return Exit.REFUSED
-    return Exit.CHANGES if detailed_exitcode and not made.plan.is_empty else Exit.DONE
+    is_as_declared = made.plan.is_empty and not made.plan.drift
+    return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
 
 
 def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":

@@ -204,6 +204,7 @@ def _summary(plan: Plan) -> dict[str, int]:
         "estimatedSeconds": summary.estimated_seconds,
         **({} if summary.least_seconds is None else {"leastSeconds": summary.least_seconds}),
         **destruction_to_json(summary.destroys),
+        **({"drift": len(plan.drift)} if plan.drift else {}),
     }
 
 

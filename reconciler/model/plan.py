@@ -7,7 +7,7 @@ from enum import StrEnum
 from reconciler.model.change import TopicChange, destruction
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
-from reconciler.model.problem import Problem, Remedy
+from reconciler.model.problem import DRIFT, Problem, Remedy
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
@@ -162,6 +162,11 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not self.stages
+
+    @property
+    def drift(self) -> tuple[Problem, ...]:
+        """The differences that stay whatever the plan does."""
+        return tuple(problem for problem in (*self.violations, *self.warnings) if problem.code in DRIFT)
 
     @property
     def summary(self) -> "Summary":

@@ -50,7 +50,7 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     """Return the plan: one line a change, totals, what is known of its safety, violations and warnings."""
     head = _head(reviewed)
     if reviewed.is_empty:
-        return "\n".join([*head, NO_CHANGES, *findings(reviewed, root=root)]) + "\n"
+        return "\n".join([*head, _nothing_to_do(reviewed, NO_CHANGES), *findings(reviewed, root=root)]) + "\n"
     lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
     lines += [totals(reviewed), *effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
@@ -70,8 +70,18 @@ def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
     """Return that nothing is to be done, and how much was looked at."""
     others = f"; {counted(found.undeclared, 'topic')} not declared" if found.undeclared else ""
     matched = f"{NO_CHANGES} {counted(found.topics, 'topic')}, {counted(found.partitions, 'partition')} match{others}."
-    head = _head(reviewed)
-    return "\n".join([*head, matched, *findings(reviewed, root=root)]) + "\n"
+    return "\n".join([*_head(reviewed), _nothing_to_do(reviewed, matched), *findings(reviewed, root=root)]) + "\n"
+
+
+def _nothing_to_do(reviewed: Plan, matched: str) -> str:
+    """Return that all is as declared, or that something is not, and stays."""
+    return f"{differences_stay(reviewed)}:" if reviewed.drift else matched
+
+
+def differences_stay(reviewed: Plan) -> str:
+    """Return that nothing can be done about so many differences."""
+    stay = "1 difference stays" if len(reviewed.drift) == 1 else f"{len(reviewed.drift)} differences stay"
+    return f"No changes can be planned; {stay}"
 
 
 def _head(reviewed: Plan) -> list[str]:
@@ -128,8 +138,10 @@ def totals(reviewed: Plan) -> str:
 def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = "") -> str:
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
     table = [_cells(row, root) for row in difference_rows(found, fields)]
-    lines = _table(table) or [NO_CHANGES]
-    return "\n".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "\n"
+    lines = _table(table) or ([] if found.problems else [NO_CHANGES])
+    return "
+".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "
+"
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:
