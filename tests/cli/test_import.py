@@ -254,7 +254,7 @@ def strimzi(*names: str, cluster: str = "prod", retention: int = 86400000) -> st
 
 
 def test_topics_of_another_tool_become_ours_and_a_plan_says_what_differs(reconciler: Program, state: str) -> None:
-    Path("topics.yaml").write_text(strimzi("orders.events", "audit", "mine"))
+    Path("topics.yaml").write_text(strimzi("orders.events", "audit", "mine").replace("partitions: 6", "partitions: 24"))
     made = reconciler("import", "topics.yaml", "--bootstrap-server", "kafka:9092", "-o", "json")
     assert made.code == 0
     value = json.loads(made.out)
