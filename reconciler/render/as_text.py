@@ -139,9 +139,7 @@ def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = ""
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
     table = [_cells(row, root) for row in difference_rows(found, fields)]
     lines = _table(table) or ([] if found.problems else [NO_CHANGES])
-    return "
-".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "
-"
+    return "\n".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "\n"
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:
