@@ -122,6 +122,11 @@ class Itinerary:
         positions = [(course, self.position(key, observed)) for key, course in self.courses.items()]
         return any(not at.is_off and at.reached < len(course.moves) for course, at in positions)
 
+    def is_begun(self, observed: Observed) -> bool:
+        """Whether a partition has left its start on its course."""
+        positions = [self.position(key, observed) for key in self.courses]
+        return any(not at.is_off and (at.index > 0 or at.place is not Place.AT) for at in positions)
+
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""
         return self.courses[move.topic_partition].stages.index(stage.number)

@@ -15,11 +15,15 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 
 def steps_to_do(itinerary: Itinerary, observed: Observed) -> tuple[str, ...]:
     """Return a line for each thing that a run would do now, in order."""
-    return tuple(
+    steps = tuple(
         f"stage {stage.number}: {line}"
         for stage in itinerary.plan.stages
         for line in _lines(itinerary, stage, observed)
     )
+    if not steps or not itinerary.plan.cordoned:
+        return steps
+    brokers = f"broker{'s' if itinerary.plan.cordoned[1:] else ''} {', '.join(map(str, itinerary.plan.cordoned))}"
+    return f"cordon the log dirs of {brokers}", *steps, f"put the cordon of {brokers} back to what it was"
 
 
 def _lines(itinerary: Itinerary, stage: Stage, observed: Observed) -> Iterator[str]:

@@ -52,13 +52,17 @@ def with_leftovers(
     events: Sequence[RunEvent],
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
+    *,
+    is_begun: bool = False,
 ) -> ThrottleRecord:
     """Return what the journal says is on the cluster, and what a run that died elsewhere may have put there.
 
     What looks like ours is ours, judged by what was there when this plan's runs, or else the plan, first looked.
+    `is_begun`: the cluster shows that a run of the plan began; one without a journal here was started elsewhere.
     """
     record = recorded_throttles(events)
-    found = leftovers(replace(plan, rollback=first_seen(events, plan.rollback)), broker_configs, topic_configs)
+    first = replace(plan, rollback=first_seen(events, plan.rollback))
+    found = leftovers(first, broker_configs, topic_configs, is_begun=is_begun and not events)
     missed = {key: entry for key, entry in found.lists.items() if key not in record.lists}
     return record.with_rates(found.rates).with_lists(missed)
 

@@ -3,10 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from reconciler.apply.session import Session, refusal, refused
+from reconciler.apply.session import TRANSIENT, Session, refusal, refused
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.topic_partition import TopicPartition
+
+CORDONED = "INVALID_REPLICA_ASSIGNMENT"
+"""The answer where the log dir was cordoned since (KIP-1066): the broker picks another one then."""
 
 
 def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
@@ -17,7 +20,7 @@ def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
     """
     for broker, choices in log_dirs_of(session.itinerary.plan, moves).items():
         answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
-        final = refused(answers)
+        final = refused(answers, ignoring=TRANSIENT | {CORDONED})
         if final:
             raise refusal(f"the log dirs that the plan names on broker {broker}", final)
 

@@ -28,7 +28,7 @@ from reconciler.apply.steps import (
     Warn,
     WithdrawMoves,
 )
-from reconciler.apply.throttling import put_throttles, take_lists_off
+from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_off
 from reconciler.apply.topic_steps import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.change import TopicChange
@@ -144,6 +144,7 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
     session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
+    put_cordons(session)
     return record
 
 

@@ -45,6 +45,8 @@ def _on_cluster(plan: Plan) -> Iterator[PlanNeed]:
         yield PlanNeed("Alter", (), "moves and elections")
     if throttled_brokers(plan):
         yield PlanNeed("AlterConfigs", (), "throttle rates of brokers")
+    elif plan.cordoned:
+        yield PlanNeed("AlterConfigs", (), "cordoning the brokers that it empties (moves.cordon)")
 
 
 def check_rights(plan: Plan, admin: Admin) -> None:

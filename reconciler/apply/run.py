@@ -32,7 +32,7 @@ from reconciler.apply.refusals import check_not_refused
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
-from reconciler.apply.throttling import adopt_leftovers, take_all_off
+from reconciler.apply.throttling import adopt_leftovers, put_cordons, take_all_off
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
@@ -200,6 +200,8 @@ class _Run:
         self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=self.first + 1)
         if is_clear:
             take_all_off(self.session)
+        else:
+            put_cordons(self.session)
         for index in range(self.first, len(self._plan.stages)):
             self._stage(index)
         return self._finish()

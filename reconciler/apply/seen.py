@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.apply.throttles import ThrottleRecord
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
+from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES
 from reconciler.model.plan import Rollback
 from reconciler.model.run import RunEvent
 
@@ -17,7 +17,7 @@ def seen_detail(
     """Return what is there of throttles, less what is ours, as part of an event's detail: where, key, value."""
     seen: list[list[object]] = []
     for broker, config in sorted(brokers.items()):
-        seen += [[broker, key, ours.rates.get((broker, key), config.get(key))] for key in BROKER_THROTTLES]
+        seen += [[broker, key, ours.rates.get((broker, key), config.get(key))] for key in BROKER_LEASES]
     for topic, config in sorted(topics.items()):
         for key in TOPIC_THROTTLES:
             entry = ours.lists.get((topic, key))

@@ -58,7 +58,8 @@ class Session:
     first saw them; `earlier_lists`: those that earlier runs of the plan extended, by the journal; `confirmed_rates` and
     `confirmed_items`: what Kafka said it has set for this run. `lock` is the cluster's, once it is held. `notify` is
     called with what somebody who waits for the run should know at once.
-    `has_log_dirs`: new replicas are made in the log dirs that the plan foretells.
+    `has_log_dirs`: new replicas are made in the log dirs that the plan foretells. `are_cordons_on`: the brokers that
+    the plan empties are cordoned, as far as they can be.
     """
 
     admin: Admin
@@ -72,6 +73,7 @@ class Session:
     earlier_lists: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
     confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    are_cordons_on: bool = False
     lock: Lock | None = None
     min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.model.cluster import (
+    BROKER_LEASES,
     BROKER_THROTTLES,
+    CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
@@ -31,7 +33,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRecord:
-    """What this plan's runs have on the cluster: (broker, key) -> rate before, (topic, key) -> list before and ours."""
+    """What this plan's runs have on the cluster: (broker, key) -> rate before, (topic, key) -> list before and ours.
+
+    A cordon of a broker's log dirs is one more key of that broker, put on and given back as its rates are.
+    """
 
     rates: Mapping[tuple[int, str], str | None] = field(default_factory=dict)
     lists: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
@@ -67,6 +72,10 @@ class ThrottleRecord:
     def brokers(self) -> tuple[int, ...]:
         """The brokers with a rate of ours."""
         return tuple(sorted({broker for broker, _ in self.rates}))
+
+    def keys_of(self, broker: int) -> tuple[str, ...]:
+        """Return the keys of ours on that broker."""
+        return tuple(sorted(key for one, key in self.rates if one == broker))
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -213,36 +222,47 @@ def _subtract(key: str, items: Items) -> ConfigChange:
 
 
 def our_rates(plan: Plan) -> Items:
-    """Return every rate that a stage of this plan sets."""
+    """Return every value that a run of this plan sets on brokers: the rates of its stages, and the cordon."""
     stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
-    return frozenset(str(s.throttle_bytes_per_second) for s in stages if s.throttle_bytes_per_second is not None)
+    rates = frozenset(str(s.throttle_bytes_per_second) for s in stages if s.throttle_bytes_per_second is not None)
+    return rates | {EVERYTHING} if plan.cordoned else rates
 
 
 def leftovers(
-    plan: Plan, broker_configs: Mapping[int, Mapping[str, str]], topic_configs: Mapping[str, Mapping[str, str]]
+    plan: Plan,
+    broker_configs: Mapping[int, Mapping[str, str]],
+    topic_configs: Mapping[str, Mapping[str, str]],
+    *,
+    is_begun: bool = False,
 ) -> ThrottleRecord:
     """Return what looks as if an earlier run of this plan had left it on the cluster.
 
     That is rates that this plan sets, and list items that a stage of it adds, unless they were there when the plan was
-    made, which keeps the throttles seen then. Rates go on first and off last: without one, no item is ours.
+    made, which keeps the throttles seen then. Rates go on first and off last: without one, no item is ours. Anybody
+    may cordon a broker by the same `*`, so one is ours only beside a rate of ours, or where a run `is_begun` that is
+    not known here.
     """
     ours = our_rates(plan)
     has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in BROKER_THROTTLES)
+    rates = _rates_left(plan, broker_configs, ())
     return ThrottleRecord(
-        _rates_left(plan, broker_configs),
+        _rates_left(plan, broker_configs, plan.cordoned) if rates or is_begun else rates,
         _lists_left(plan, topic_configs) if has_rate else {},
     )
 
 
-def _rates_left(plan: Plan, configs: Mapping[int, Mapping[str, str]]) -> dict[tuple[int, str], str | None]:
+def _rates_left(
+    plan: Plan, configs: Mapping[int, Mapping[str, str]], cordoned: Iterable[int]
+) -> dict[tuple[int, str], str | None]:
     ours = our_rates(plan)
+    keys = [(broker, key) for broker in throttled_brokers(plan) for key in BROKER_THROTTLES]
+    keys += [(broker, CORDONED_LOG_DIRS) for broker in cordoned]
     found: dict[tuple[int, str], str | None] = {}
-    for broker in sorted(throttled_brokers(plan) & set(configs)):
-        for key in BROKER_THROTTLES:
-            value = configs[broker].get(key)
-            before = plan.rollback.broker_throttles.get(broker, {}).get(key)
-            if value in ours and value != before:
-                found[broker, key] = before
+    for broker, key in sorted(one for one in keys if one[0] in configs):
+        value = configs[broker].get(key)
+        before = plan.rollback.broker_throttles.get(broker, {}).get(key)
+        if value in ours and value != before:
+            found[broker, key] = before
     return found
 
 
@@ -277,6 +297,6 @@ def _set(key: str, value: str) -> ConfigChange:
 
 
 def throttle_keys(configs: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the throttle keys among these configs."""
-    keys = (*BROKER_THROTTLES, *TOPIC_THROTTLES)
+    """Return the throttle keys among these configs, and a cordon."""
+    keys = (*BROKER_LEASES, *TOPIC_THROTTLES)
     return {key: configs[key] for key in keys if key in configs}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.admin.port import Answer, ConfigChange
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.crash import crash_point
 from reconciler.apply.known import has_ended_well, with_leftovers
 from reconciler.apply.observed import Observed, replaced_topics
@@ -20,6 +20,7 @@ from reconciler.apply.session import (
     told_answer,
 )
 from reconciler.apply.throttles import (
+    EVERYTHING,
     Entry,
     Items,
     ThrottleRecord,
@@ -36,6 +37,7 @@ from reconciler.apply.throttles import (
     wanted_lists,
     wanted_rates,
 )
+from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.problem import ClusterUnavailable, Problem, Severity
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
@@ -56,11 +58,12 @@ def adopt_leftovers(session: Session, observed: Observed) -> None:
     plan, events = session.itinerary.plan, session.journal.events
     session.throttles = recorded_throttles(events)
     if not has_ended_well(events) or session.itinerary.is_under_way(observed):
-        brokers = sorted(throttled_brokers(plan))
+        brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
         broker_configs = session.admin.broker_configs(brokers) if brokers else {}
         topic_configs = _topic_configs(session, topics) if topics else {}
-        session.throttles = with_leftovers(plan, events, broker_configs, topic_configs)
+        is_begun = session.itinerary.is_begun(observed)
+        session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
     session.earlier_lists = lists_once_extended(events)
@@ -107,6 +110,48 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
     session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
     return frozenset(broker_configs) if is_settled else None
+
+
+def put_cordons(session: Session) -> None:
+    """Cordon the log dirs of the brokers that the plan empties, so that Kafka gives them nothing new meanwhile.
+
+    A cordon goes on once a move is under way: anybody may set the same `*`, and by the move or a rate, who has not this
+    run's journal can tell whose it is. A broker that its operator cordons, or opens again during the run, stays as
+    they want it. What cannot be cordoned is told, and emptied all the same.
+    """
+    brokers = () if session.are_cordons_on else session.itinerary.plan.cordoned
+    configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
+    log_dirs = session.patiently(lambda: session.admin.log_dirs(sorted(configs))) if configs else {}
+    for broker in sorted(configs):
+        key = (broker, CORDONED_LOG_DIRS)
+        value = configs[broker].get(CORDONED_LOG_DIRS)
+        # What an earlier run left was put back a moment ago, and may show still: the record knows better.
+        is_known = key in session.first_rates
+        before = session.first_rates.setdefault(key, value)
+        is_closed = all(one.is_cordoned for one in log_dirs.get(broker, ())) and not is_known
+        if key in session.throttles.rates or before == EVERYTHING or is_closed:
+            continue
+        added = ThrottleRecord({key: before})
+        seen = seen_detail(session.throttles.with_rates(added.rates), {broker: configs[broker]}, {})
+        session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
+        session.throttles = session.throttles.with_rates(added.rates)
+        crash_point("intent.written")
+        refused_for = _cordon(session, broker)
+        session.tell("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
+        if refused_for:
+            session.say(f"broker {broker} is emptied without its log dirs being cordoned: {refused_for}")
+    session.are_cordons_on = True
+
+
+def _cordon(session: Session, broker: int) -> str | None:
+    """Cordon a broker's log dirs; return why that was refused."""
+    change = ConfigChange(CORDONED_LOG_DIRS, ConfigOperation.SET, EVERYTHING)
+    try:
+        answer = session.patiently(lambda: session.write(lambda: session.admin.alter_broker_configs(broker, [change])))
+    except ClusterUnavailable as error:
+        return str(error)
+    crash_point("throttle.broker")
+    return None if answer.is_ok else told_answer(answer)
 
 
 def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]]) -> bool:
@@ -170,7 +215,7 @@ def _tried(session: Session, take_off: Callable[[Session], list[Owed]], what: st
         record = session.throttles
         if what == TOPICS:
             return [_topic_owed(topic, str(error), is_passing=True) for topic in record.topics]
-        return [_broker_owed(broker, str(error), is_passing=True) for broker in record.brokers]
+        return [_broker_owed(b, record.keys_of(b), str(error), is_passing=True) for b in record.brokers]
 
 
 def take_lists_off(session: Session) -> list[Owed]:
@@ -225,7 +270,7 @@ def _restore_rates(
 ) -> Owed | None:
     """Bring one broker's rates back; return what is owed if that failed."""
     if config is None:
-        return _broker_owed(broker, "it is not alive", is_passing=False)
+        return _broker_owed(broker, keys, "it is not alive", is_passing=False)
     ours = our_rates(session.itinerary.plan)
     changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
     needed = tuple(change for change in changes if change is not None)
@@ -236,11 +281,11 @@ def _restore_rates(
     try:
         answer = session.write(lambda: session.admin.alter_broker_configs(broker, needed))
     except ClusterUnavailable as error:
-        return _broker_owed(broker, str(error), is_passing=True)
+        return _broker_owed(broker, keys, str(error), is_passing=True)
     crash_point("unthrottle.broker")
     if answer.is_ok:
         return None
-    return _broker_owed(broker, told_answer(answer), is_passing=answer.error in TRANSIENT)
+    return _broker_owed(broker, keys, told_answer(answer), is_passing=answer.error in TRANSIENT)
 
 
 def _forget(session: Session, gone: ThrottleRecord) -> None:
@@ -254,10 +299,10 @@ def _forget(session: Session, gone: ThrottleRecord) -> None:
 def owed_by(record: ThrottleRecord) -> list[Problem]:
     """Return a debt for each topic and broker of that record, with the keys that are still set."""
     topics = [(topic, sorted(key for name, key in record.lists if name == topic)) for topic in record.topics]
-    brokers = [(broker, sorted(key for one, key in record.rates if one == broker)) for broker in record.brokers]
+    brokers = [(broker, record.keys_of(broker)) for broker in record.brokers]
     owed = [
         *(_topic_owed(topic, _not_back(keys), is_passing=False) for topic, keys in topics),
-        *(_broker_owed(broker, _not_back(keys), is_passing=False) for broker, keys in brokers),
+        *(_broker_owed(broker, keys, _not_back(keys), is_passing=False) for broker, keys in brokers),
     ]
     return [one.problem for one in owed]
 
@@ -271,6 +316,8 @@ def _topic_owed(topic: str, why: str, *, is_passing: bool) -> Owed:
     return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)
 
 
-def _broker_owed(broker: int, why: str, *, is_passing: bool) -> Owed:
-    text = f"broker {broker} keeps the replication throttle of this run: {why}; {_HINT}"
+def _broker_owed(broker: int, keys: Collection[str], why: str, *, is_passing: bool) -> Owed:
+    kept = ["the replication throttle"] if not set(keys).isdisjoint(BROKER_THROTTLES) else []
+    kept += ["the cordon of its log dirs"] if CORDONED_LOG_DIRS in keys else []
+    text = f"broker {broker} keeps {' and '.join(kept)} of this run: {why}; {_HINT}"
     return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)

@@ -50,6 +50,7 @@ def plan_from_json(document: object) -> Plan:
         disk_peak=_by_number(fields.member("diskPeak"), Fields.integer),
         election_batch=run.integer("electionBatch", 1),
         timeout_seconds=run.integer("timeoutSeconds", 1),
+        cordoned=run.integers("cordon"),
         least_seconds=fields.member("summary").optional_integer("leastSeconds"),
         log_dirs=log_dirs_of(fields),
         foretold_log_dirs=foretold_log_dirs_of(fields),

@@ -23,7 +23,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "cluster": {"name": plan.cluster_name, "clusterId": plan.cluster_id},
         "source": _source(plan),
         "requires": _requires(plan),
-        "run": {"electionBatch": plan.election_batch, "timeoutSeconds": plan.timeout_seconds},
+        "run": _run(plan),
         "topicChanges": [_topic_change(change) for change in plan.topic_changes],
         "stages": [_stage(stage) for stage in plan.stages],
         "rollback": _rollback(plan.rollback),
@@ -37,6 +37,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         **log_dirs_to_json(plan),
         **extras_to_json(plan),
     }
+
+
+def _run(plan: Plan) -> dict[str, Any]:
+    cordon = {"cordon": list(plan.cordoned)} if plan.cordoned else {}
+    return {"electionBatch": plan.election_batch, "timeoutSeconds": plan.timeout_seconds, **cordon}
 
 
 def _requires(plan: Plan) -> dict[str, Any]:

@@ -15,6 +15,8 @@ TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE = "auto.leader.rebalance.enable"
+BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS)
+"""The settings of brokers that a run changes and gives back."""
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
 REMOTE_STORAGE = "remote.storage.enable"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"

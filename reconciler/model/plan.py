@@ -131,6 +131,7 @@ class Plan:
     brokers that have several and tell what lies in them; `foretold_log_dirs`: where each new replica on them is taken
     to go, by partition and broker: Kafka's own rule, of which nothing is asked. `remedies`: what would make a plan with
     violations fit. `what_if`: what it supposes; such a plan is never applied. `grounds`: what explains its moves.
+    `cordoned`: the brokers that it empties, and whose log dirs its run cordons as long (KIP-1066).
     """
 
     cluster_name: str
@@ -157,6 +158,7 @@ class Plan:
     what_if: WhatIf | None = None
     grounds: Grounds = field(default_factory=Grounds)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    cordoned: tuple[int, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.change import Changes, Difference, TopicChange, destruction
+from reconciler.model.cluster import CORDONED_LOG_DIRS
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
@@ -240,7 +241,8 @@ def _moving_cells(moving: MoveStatus) -> tuple[str, ...]:
 
 
 def _throttle_line(owner: str, keys: Mapping[str, str]) -> str:
-    return f"throttle on {owner}: {', '.join(f'{key}={visible(value)}' for key, value in sorted(keys.items()))}"
+    what = "cordon" if [*keys] == [CORDONED_LOG_DIRS] else "throttle"
+    return f"{what} on {owner}: {', '.join(f'{key}={visible(value)}' for key, value in sorted(keys.items()))}"
 
 
 def _cells(row: Row, root: str) -> tuple[str, ...]:

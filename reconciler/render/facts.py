@@ -72,7 +72,10 @@ def throttle(plan: Plan) -> str:
     """Return the throttle of the plan's moves: `at 50MiB/s per broker`, or that there is none."""
     stages = [stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.bytes]
     rates = sorted({stage.throttle_bytes_per_second for stage in stages if stage.throttle_bytes_per_second})
-    return f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"
+    told = f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"
+    if not plan.cordoned:
+        return told
+    return f"{told}, broker{'s' if plan.cordoned[1:] else ''} {', '.join(map(str, plan.cordoned))} cordoned meanwhile"
 
 
 def estimate(seconds: float) -> str:

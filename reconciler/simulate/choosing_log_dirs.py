@@ -13,12 +13,11 @@ Choices = Mapping[tuple[TopicPartition, int], str]
 
 def choose_log_dirs(cluster: Cluster, broker_id: int, choices: Mapping[TopicPartition, str]) -> Outcome[TopicPartition]:
     """Return what the broker answers for replicas that are not there yet; the cluster stays as it is."""
-    paths = {one.path for one in cluster.brokers[broker_id].log_dirs}
-    answers = {
-        key: None if path in paths else Denied("LOG_DIR_NOT_FOUND", f"There is no log dir {path}.")
-        for key, path in choices.items()
-    }
-    return Outcome(cluster, answers)
+    broker = cluster.brokers[broker_id]
+    refused = {path: Denied("INVALID_REPLICA_ASSIGNMENT", "") for path in broker.cordoned_dirs}
+    unknown = {*choices.values()} - {one.path for one in broker.log_dirs}
+    refused |= {path: Denied("LOG_DIR_NOT_FOUND", f"There is no log dir {path}.") for path in unknown}
+    return Outcome(cluster, {key: refused.get(path) for key, path in choices.items()})
 
 
 def in_chosen_log_dirs(before: Cluster, after: Cluster, chosen: Choices) -> Cluster:

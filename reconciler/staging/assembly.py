@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from reconciler.model.change import DeleteTopic
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster
-from reconciler.model.desired import Desired
+from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.config_rule import version_of
+from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
@@ -16,6 +17,7 @@ from reconciler.staging.replay import served_moves
 from reconciler.staging.stages import Staging
 
 Key = TypeVar("Key", str, int)
+CORDONS_SINCE = (4, 3)
 
 
 def assemble(
@@ -52,7 +54,29 @@ def assemble(
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(staging.stages, observed, desired.cluster.moves),
         topic_ids=_topic_ids(staging, observed),
+        cordoned=_cordoned(staging.stages, observed, desired),
     )
+
+
+def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> tuple[int, ...]:
+    """Return the living brokers that are declared draining, lose replicas, and know what a cordon is."""
+    if not desired.cluster.moves.is_draining_cordoned:
+        return ()
+    moves = [move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves]
+    emptied = {broker for move in moves for broker in move.from_replicas if broker not in move.to_replicas}
+    return tuple(
+        broker
+        for broker in sorted(emptied)
+        if desired.cluster.broker(broker).state is BrokerState.DRAINING
+        and observed.is_alive(broker)
+        and _knows_cordons(observed.brokers[broker], observed)
+    )
+
+
+def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
+    if broker.settings:
+        return CORDONED_LOG_DIRS in broker.settings
+    return (version_of(observed.kafka_version) or (0, 0)) >= CORDONS_SINCE
 
 
 def _brokers_needed(stages: Sequence[Stage], observed: Cluster) -> tuple[int, ...]:
@@ -80,7 +104,7 @@ def _rollback(stages: Sequence[Stage], observed: Cluster) -> Rollback:
     return Rollback(
         assignments=tuple(_restores(touched, observed)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
-        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_THROTTLES),
+        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_LEASES),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.diff.effects import with_effects
 from reconciler.diff.rules import TopicRules, topic_rules
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
+from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Proof
@@ -109,7 +109,7 @@ def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) 
     topics = {name: _topic_back(topic, starts, undone) for name, topic in observed.topics.items()}
     rates = undone.rollback.broker_throttles
     brokers = {
-        id_: replace(broker, configs=_restored(broker.configs, BROKER_THROTTLES, rates.get(id_, {})))
+        id_: replace(broker, configs=_restored(broker.configs, BROKER_LEASES, rates.get(id_, {})))
         for id_, broker in observed.brokers.items()
     }
     return replace(observed, topics=topics, brokers=brokers)

@@ -26,6 +26,7 @@ from reconciler.apply.throttles import (
 )
 from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import (
+    CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
@@ -199,6 +200,7 @@ def test_what_is_seen_of_throttles_is_what_was_there_before_ours() -> None:
     assert {(where, key): value for where, key, value in rows} == {
         (1, LEADER_THROTTLED_RATE): "5",
         (1, FOLLOWER_THROTTLED_RATE): "7",
+        (1, CORDONED_LOG_DIRS): None,
         ("bar", LEADERS): None,
         ("bar", FOLLOWERS): None,
         ("foo", LEADERS): "0:9",

@@ -22,6 +22,7 @@ from reconciler.simulate.topics import create_partitions, create_topics, delete_
 T = TypeVar("T", int, str)
 
 THEIR_RATE = "7777777"
+CORDON, THEIR_CORDON = "cordoned.log.dirs", "/d1"
 THEIR_ITEMS = "0:97,0:98"
 LONGEST_DOWN = 150.0
 
@@ -175,10 +176,13 @@ class Others:
         return self.random.choice(ours if ours and self.random.random() < 0.7 else all_of_them)
 
     def set_rate(self) -> None:
-        """Set, or remove, the rate of a broker."""
+        """Set, or remove, the rate of a broker, or a cordon."""
         broker = self._one_of(sorted(self.world.watch.rates), sorted(self._cluster.brokers))
         key = self.random.choice(BROKER_THROTTLES)
-        request = ConfigRequest(key, *self.random.choice((("SET", THEIR_RATE), ("SET", THEIR_RATE), ("DELETE", ""))))
+        if self.random.random() < 0.2:
+            broker, key = self._one_of(sorted(self.world.watch.cordons), sorted(self._cluster.brokers)), CORDON
+        value = THEIR_CORDON if key == CORDON else THEIR_RATE
+        request = ConfigRequest(key, *self.random.choice((("SET", value), ("SET", value), ("DELETE", ""))))
         where = f"broker {broker} {key}"
         changed = alter_broker_configs(self._cluster, broker, [request]).cluster
         self.world.watch.others_throttle(where, throttles(changed).get(where), self.world.clock.now())

@@ -10,7 +10,7 @@ from simulation.cases import Case
 from reconciler.admin.port import ConfigChange
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
-from reconciler.model.desired import Spread
+from reconciler.model.desired import BrokerState, Spread
 from reconciler.model.move import Move
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -18,6 +18,7 @@ from reconciler.model.topic_partition import TopicPartition
 Replicas = tuple[int, ...]
 SOON = timedelta(seconds=10)
 """How long a request without an answer may take to show, at least."""
+CORDON = "cordoned.log.dirs"
 MIN_ISR = "min.insync.replicas"
 
 
@@ -48,6 +49,7 @@ class Watch:
                 self.elections |= {election.topic_partition for election in stage.elections}
         self._names = sorted({key.topic for key in self.moves})
         self.items, self.rates = _allowed_throttles(case)
+        self.cordons = _allowed_cordons(case)
         self.changed_by_others: dict[TopicPartition, datetime] = {}
         self.topics_of_others: dict[str, datetime] = {}
         self.died: dict[int, datetime] = {}
@@ -231,7 +233,8 @@ class Watch:
         """Look at a change of broker configs before it has any effect."""
         for change in changes:
             self._contest(f"broker {broker} {change.key}")
-            if change.key not in BROKER_THROTTLES or broker not in self.rates:
+            is_ours = broker in self.cordons if change.key == CORDON else broker in self.rates
+            if change.key not in {*BROKER_THROTTLES, CORDON} or not is_ours:
                 raise Broken(f"broker {broker} {change.key} is changed, but the plan does not say so")
 
     def _contest(self, where: str) -> None:
@@ -325,7 +328,8 @@ class Watch:
         theirs = self.foreign.get(where)
         kind, name, key = where.split(" ")
         if kind == "broker":
-            if value not in {theirs, *self.rates.get(int(name), set())}:
+            ours = self.cordons if key == CORDON else self.rates
+            if value not in {theirs, *ours.get(int(name), set())}:
                 raise Broken(f"{where} is {value}, it was {theirs}")
             return
         if (value == "*") != (theirs == "*"):
@@ -335,6 +339,12 @@ class Watch:
             raise Broken(f"{where} is {value!r}, it was {theirs!r}: {sorted(kept - found)} gone")
         if found - kept - self.items.get((name, key), set()):
             raise Broken(f"{where} is {value!r}, it was {theirs!r}: something strange came")
+
+
+def _allowed_cordons(case: Case) -> dict[int, set[str]]:
+    """Return the cordons that a run may put on: all log dirs of a draining broker, from Kafka 4.3 on."""
+    draining = [one.id for one in case.desired.cluster.brokers.values() if one.state is BrokerState.DRAINING]
+    return {broker: {"*"} for broker in draining} if case.before.kafka_version == "4.3" else {}
 
 
 def _allowed_throttles(case: Case) -> tuple[dict[tuple[str, str], set[str]], dict[int, set[str]]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.diff.doctor.words import counted, some
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
+from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.diagnosis import Finding, FoundThrottle, Gravity, KnownRun, Whose
 from reconciler.model.vitals import Vitals
 
@@ -11,14 +11,18 @@ _LONGEST_VALUE = 40
 
 
 def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
-    """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first."""
+    """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first.
+
+    Of cordons only a run's: what an operator cordons is told with the log dirs.
+    """
     cluster = vitals.cluster
     of_brokers = [
         _found(broker.id, key, broker.configs[key], known, vitals)
         for broker in cluster.brokers.values()
-        for key in BROKER_THROTTLES
+        for key in BROKER_LEASES
         if key in broker.configs
     ]
+    of_brokers = [one for one in of_brokers if one.key != CORDONED_LOG_DIRS or one.whose is not Whose.OTHER]
     of_topics = [
         _found(topic.name, key, topic.configs[key], known, vitals)
         for topic in cluster.topics.values()
@@ -44,8 +48,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
         yield Finding(
             "KR670",
             Gravity.WARNING,
-            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {some(_names(left))}; a listed "
-            "replica that falls out of the ISR is held back too",
+            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {some(_names(left))}; {_harm(left)}",
             "apply its plan again, or reconciler cancel: both take them off"
             if is_moving
             else "reconciler doctor --fix throttles",
@@ -76,6 +79,12 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
             brokers=_brokers(rates),
             topics=_topics(rates),
         )
+
+
+def _harm(left: Sequence[FoundThrottle]) -> str:
+    if all(one.key == CORDONED_LOG_DIRS for one in left):
+        return "a cordoned broker gets no new replica"
+    return "a listed replica that falls out of the ISR is held back too"
 
 
 def _names(throttles: Sequence[FoundThrottle]) -> list[str]:

@@ -10,11 +10,12 @@ THROTTLES = (
     "follower.replication.throttled.rate",
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
+    "cordoned.log.dirs",
 )
 
 
 def throttles(cluster: Cluster) -> dict[str, str]:
-    """Return every throttle key that is set, by where it is set."""
+    """Return every throttle key and cordon that is set, by where it is set."""
     found = {}
     for broker in cluster.brokers.values():
         found.update({f"broker {broker.id} {key}": broker.configs[key] for key in THROTTLES if key in broker.configs})

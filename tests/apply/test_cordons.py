@@ -1,0 +1,266 @@
+"""A broker that a run empties is cordoned as long, and is then as it was: whatever ends the run."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from apply.small_world import At
+from helpers.clusters.small_cluster import small_cluster, with_cordons
+
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.simulated import Moment, SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
+from reconciler.apply.crash import Killed, planted
+from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.restore import restore_throttles
+from reconciler.apply.run import run_plan
+from reconciler.files.plan_reader import plan_from_json
+from reconciler.files.plan_writer import plan_to_json
+from reconciler.model.change import CreateTopic
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, MovePolicy
+from reconciler.model.plan import Plan
+from reconciler.model.problem import MissingRight
+from reconciler.model.run import RunFailed, StoppedEarly
+from reconciler.model.vitals import Rights
+from reconciler.workflow.plan import plan_of
+
+CORDON = "cordoned.log.dirs"
+RATE = 1_000_000
+LINES = ("orders-0: 1,2,3 size 5000000", "orders-1: 1,3,2 size 5000000", "orders-2: 2,3,4 size 5000000")
+BEFORE: Mapping[str, Mapping[str, str]] = {
+    "nothing": {},
+    "an empty value": {CORDON: ""},
+    "one log dir": {CORDON: "/d2"},
+    "an operator's own *": {CORDON: "*"},
+}
+THROTTLED = pytest.mark.parametrize("rate", [RATE, None], ids=["throttled", "unthrottled"])
+FIRST_SET = pytest.mark.parametrize("before", BEFORE)
+
+
+def world(before: str = "nothing", **options: str | None) -> Cluster:
+    return small_cluster(*LINES, kafka_version=options.get("version", "4.3"), rates={1: BEFORE[before]})
+
+
+def draining(observed: Cluster, rate: int | None = RATE, *, is_on: bool = True) -> Plan:
+    """Return the plan that empties broker 1, as it is read from its file."""
+    brokers = {1: DesiredBroker(1, BrokerState.DRAINING)}
+    moves = MovePolicy(throttle_bytes_per_second=rate, per_stage=1, is_draining_cordoned=is_on)
+    plan = plan_of(Desired(DesiredCluster("c", brokers=brokers, moves=moves)), observed)
+    return plan_from_json(plan_to_json(plan))
+
+
+class Watch:
+    """Notes at each request whether broker 1 is cordoned."""
+
+    def __init__(self, admin: SimulatedAdmin) -> None:
+        self.admin = admin
+        self.seen: list[tuple[str, bool]] = []
+
+    def __call__(self, name: str, moment: Moment) -> Answer | None:
+        if moment is Moment.BEFORE:
+            self.seen.append((name, self.admin.cluster.brokers[1].is_cordoned))
+        return None
+
+    def during(self, name: str) -> set[bool]:
+        return {is_cordoned for one, is_cordoned in self.seen if one == name}
+
+
+def watched(cluster: Cluster) -> tuple[SimulatedAdmin, Watch]:
+    admin = SimulatedAdmin(cluster)
+    watch = Watch(admin)
+    admin.fault = watch
+    return admin, watch
+
+
+def killed(plan: Plan, admin: SimulatedAdmin, point: str, count: int = 1) -> MemoryJournal:
+    """Run until the process is killed when it passes that point so often; return the journal as it is read again."""
+    journal, hits = MemoryJournal(), [count]
+
+    def kill(name: str) -> None:
+        hits[0] -= name == point
+        if not hits[0]:
+            raise Killed(name)
+
+    with planted(kill), pytest.raises(Killed):
+        run_plan(plan, admin, journal)
+    return MemoryJournal(journal.appended)
+
+
+def as_it_was(admin: SimulatedAdmin, before: str) -> bool:
+    broker, first = admin.cluster.brokers[1], world(before).brokers[1]
+    return (dict(broker.configs), broker.cordoned_dirs) == (dict(BEFORE[before]), first.cordoned_dirs)
+
+
+@THROTTLED
+@FIRST_SET
+def test_a_broker_is_cordoned_while_it_is_emptied_and_what_was_there_before_comes_back(
+    before: str, rate: int | None
+) -> None:
+    admin, watch = watched(world(before))
+    plan = draining(admin.cluster, rate)
+    assert plan.cordoned == (1,)
+    run_plan(plan, admin, MemoryJournal())
+    told = [is_cordoned for name, is_cordoned in watch.seen if name == "reassignments"]
+    assert all(told[told.index(True) : -2]), "from the first move on"
+    assert watch.during("elect_preferred_leaders") <= {True}
+    assert as_it_was(admin, before)
+    assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
+
+
+def test_kafka_places_nothing_on_a_broker_that_is_being_emptied() -> None:
+    made: list[Answer] = []
+
+    def place() -> None:
+        made.append(admin.create_topics([CreateTopic("meanwhile", 12, 3)])["meanwhile"])
+
+    admin, _ = watched(world())
+    admin.fault = At("reassign", 2, place)
+    run_plan(draining(admin.cluster), admin, MemoryJournal())
+    assert made == [Answer()]
+    assert all(1 not in partition.replicas for partition in admin.cluster.topics["meanwhile"].partitions)
+
+
+def test_a_static_cordon_is_left_alone() -> None:
+    static = with_cordons(world(), [1])
+    admin, watch = watched(static)
+    run_plan(draining(static), admin, MemoryJournal())
+    assert ("alter_broker_configs", False) not in watch.seen
+    assert CORDON not in admin.cluster.brokers[1].configs
+    assert admin.cluster.brokers[1].is_cordoned
+
+
+def test_it_is_asked_for_in_no_other_case() -> None:
+    observed = world()
+    assert draining(observed, is_on=False).cordoned == ()
+    assert draining(world(version="4.1")).cordoned == ()
+    old = replace(observed.brokers[1], settings={"compression.type": "producer"})
+    assert draining(replace(observed, brokers={**observed.brokers, 1: old})).cordoned == ()
+    new = replace(observed.brokers[1], settings={CORDON: ""})
+    older = world(version="4.1")
+    assert draining(replace(older, brokers={**older.brokers, 1: new})).cordoned == (1,)
+    dead = replace(observed, brokers={**observed.brokers, 1: replace(observed.brokers[1], is_fenced=True)})
+    assert draining(dead).cordoned == ()
+    empty = small_cluster("orders-0: 2,3", kafka_version="4.3")
+    assert draining(empty).cordoned == ()
+
+
+POINTS = ("intent.written", "throttle.broker", "reassign.sent", "poll", "unthrottle.broker", "unthrottle.sent")
+
+
+@THROTTLED
+@FIRST_SET
+@pytest.mark.parametrize("point", POINTS)
+def test_after_a_kill_the_next_apply_brings_it_back(point: str, before: str, rate: int | None) -> None:
+    admin = SimulatedAdmin(world(before))
+    plan = draining(admin.cluster, rate)
+    if before == "an operator's own *" and rate is None:
+        run_plan(plan, admin, MemoryJournal())  # such a run sets nothing at all
+    else:
+        journal = killed(plan, admin, point)
+        run_plan(plan, admin, journal)
+    assert as_it_was(admin, before)
+
+
+@THROTTLED
+@FIRST_SET
+def test_after_a_kill_a_cancel_or_doctor_brings_it_back(before: str, rate: int | None) -> None:
+    for end in (cancel_run, restore_throttles):
+        admin = SimulatedAdmin(world(before))
+        plan = draining(admin.cluster, rate)
+        journal = killed(plan, admin, "stage.done")
+        assert admin.cluster.brokers[1].is_cordoned
+        end(plan, admin, journal)
+        assert as_it_was(admin, before)
+
+
+@THROTTLED
+def test_a_run_that_died_elsewhere_is_cleaned_up_after_by_its_plan_alone(rate: int | None) -> None:
+    for end in (run_plan, cancel_run, restore_throttles):
+        admin = SimulatedAdmin(world("one log dir"))
+        plan = draining(admin.cluster, rate)
+        killed(plan, admin, "stage.done")
+        end(plan, admin, MemoryJournal())
+        assert as_it_was(admin, "one log dir")
+
+
+def test_an_operators_cordon_between_plan_and_run_is_not_taken_for_ours() -> None:
+    admin = SimulatedAdmin(world())
+    plan = draining(admin.cluster)
+    admin.alter_broker_configs(1, [ConfigChange(CORDON, ConfigOperation.SET, "*")])
+    run_plan(plan, admin, MemoryJournal())
+    assert admin.cluster.brokers[1].configs[CORDON] == "*"
+
+
+def test_an_operators_cordon_between_a_stopped_run_and_the_next_stays() -> None:
+    admin, journal = SimulatedAdmin(world()), MemoryJournal()
+    plan = draining(admin.cluster)
+    with pytest.raises(StoppedEarly):
+        run_plan(plan, admin, journal, should_stop=lambda: "enough" if admin.writes > 10 else None)
+    assert as_it_was(admin, "nothing")
+    admin.alter_broker_configs(1, [ConfigChange(CORDON, ConfigOperation.SET, "*")])
+    run_plan(plan, admin, MemoryJournal(journal.appended))
+    assert admin.cluster.brokers[1].configs[CORDON] == "*"
+
+
+def test_what_an_operator_sets_during_the_run_stays() -> None:
+    admin = SimulatedAdmin(world())
+    change = ConfigChange(CORDON, ConfigOperation.SET, "/d1")
+    admin.fault = At("reassign", 1, lambda: admin.alter_broker_configs(1, [change]))
+    run_plan(draining(admin.cluster), admin, MemoryJournal())
+    assert admin.cluster.brokers[1].configs[CORDON] == "/d1"
+
+
+def test_a_broker_that_is_down_at_the_end_owes_its_cordon_and_pays_later() -> None:
+    admin, journal = SimulatedAdmin(world()), MemoryJournal()
+    plan = draining(admin.cluster, None)
+
+    def down(name: str) -> None:
+        if name == "end.before":
+            admin.kill_broker(1)
+
+    with planted(down):
+        result = run_plan(plan, admin, journal)
+    assert [debt.code for debt in result.debts] == ["KR720"]
+    assert "broker 1 keeps the cordon of its log dirs of this run: it is not alive" in result.debts[0].message
+    admin.return_broker(1)
+    assert admin.cluster.brokers[1].is_cordoned
+    restore_throttles(plan, admin, journal)
+    assert as_it_was(admin, "nothing")
+
+
+def test_a_refused_cordon_is_told_and_the_broker_is_emptied_all_the_same() -> None:
+    def refuse(name: str, moment: Moment) -> Answer | None:
+        is_first = name == "alter_broker_configs" and moment is Moment.BEFORE
+        return Answer("POLICY_VIOLATION", "not here") if is_first else None
+
+    admin = SimulatedAdmin(world(), fault=refuse)
+    result = run_plan(draining(admin.cluster, None), admin, MemoryJournal())
+    assert any("without its log dirs being cordoned: POLICY_VIOLATION (not here)" in one for one in result.messages)
+    assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
+
+
+def test_a_failure_gives_it_back() -> None:
+    admin = SimulatedAdmin(world())
+    refuse = {"reassign": Answer("POLICY_VIOLATION")}
+    admin.fault = lambda name, moment: refuse.get(name) if moment is Moment.BEFORE else None
+    with pytest.raises(RunFailed):
+        run_plan(draining(admin.cluster), admin, MemoryJournal())
+    assert as_it_was(admin, "nothing")
+
+
+def test_the_right_to_set_it_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = SimulatedAdmin(world())
+    told = admin.rights()
+    less = Rights(cluster=told.cluster - {"AlterConfigs"}, topics=told.topics, groups=told.groups)
+    monkeypatch.setattr(admin, "rights", lambda *_: less)
+    with pytest.raises(MissingRight, match=r"AlterConfigs on the cluster, for cordoning .*moves\.cordon"):
+        run_plan(draining(admin.cluster, None), admin, MemoryJournal())
+    assert admin.writes == 0
+
+
+def test_a_dry_run_tells_of_it() -> None:
+    admin = SimulatedAdmin(world())
+    lines = run_plan(draining(admin.cluster), admin, MemoryJournal(), is_dry_run=True).messages
+    assert lines[0] == "cordon the log dirs of broker 1"
+    assert lines[-1] == "put the cordon of broker 1 back to what it was"
