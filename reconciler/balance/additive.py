@@ -9,9 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.replica_load import KEYS, PARTITION, PLACE, at_every_level
 from reconciler.balance.rows import MILLI, MOST_BYTES_PER_SECOND
-from reconciler.balance.trend import significant
+from reconciler.balance.trend import significant, whole_growth
 
-_MOST_BYTES_PER_DAY = 1e15
 _SUMS = (
     "in_average",
     "in_peak",
@@ -32,7 +31,7 @@ def rates(loads: DataFrame, replicas: DataFrame) -> DataFrame:
     known = loads.select(
         *PARTITION,
         *(_exact(name) for name in ("bytes_in_avg", "bytes_in_peak", "bytes_out_avg", "bytes_out_peak")),
-        _exact("growth_bytes_per_day", _MOST_BYTES_PER_DAY),
+        whole_growth(F.col("growth_bytes_per_day")).alias("growth"),
         F.coalesce("coverage", F.lit(0.0)).alias("coverage"),
     )
     each = replicas.join(known, on=list(PARTITION), how="inner")
@@ -48,7 +47,7 @@ def rates(loads: DataFrame, replicas: DataFrame) -> DataFrame:
         _sent("avg").alias("out_average"),
         _sent("peak").alias("out_peak"),
         _covered(_sent("avg").isNotNull()).alias("out_covered"),
-        F.col("growth_bytes_per_day").alias("growth"),
+        "growth",
     )
     summed = [F.sum(name).alias(name) for name in _SUMS]
     return (
@@ -60,13 +59,13 @@ def rates(loads: DataFrame, replicas: DataFrame) -> DataFrame:
         .select(
             *KEYS,
             *((F.col(name) / MILLI).alias(name) for name in _SUMS if name != "growth"),
-            significant(F.col("growth") / MILLI).alias("growth_bytes_per_day"),
+            significant(F.col("growth")).alias("growth_bytes_per_day"),
         )
     )
 
 
-def _exact(name: str, most: float = MOST_BYTES_PER_SECOND) -> Column:
-    known = F.abs(F.col(name)) <= most
+def _exact(name: str) -> Column:
+    known = F.abs(F.col(name)) <= MOST_BYTES_PER_SECOND
     return F.when(known, F.round(F.col(name) * MILLI).cast("long")).alias(name)
 
 

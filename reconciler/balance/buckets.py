@@ -10,16 +10,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.marks import MARKS
 from reconciler.balance.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 from reconciler.balance.rows import MILLI, RULES
-from reconciler.balance.trend import growth
+from reconciler.balance.trend import GROWTH, significant, slope
 
-SUMS = ("bytes_in", "bytes_out", "size_bytes", "seen")
+_SUMMED = ("bytes_in", "bytes_out", GROWTH)
 STRAYS = "strays"
 P95 = 0.95
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
-# Replicas seen with a size, with what goes out, and with what comes in, share one whole number: two million each.
-_SEEN_BITS = 21
-_SEEN = {"in": 0, "out": _SEEN_BITS, "sizes": 2 * _SEEN_BITS}
+# Replicas seen with what comes in, and leaders with what goes out, share one whole number.
+_SEEN_BITS = 31
+_SEEN = {"in": 0, "out": _SEEN_BITS}
 
 
 def carried(partitions: DataFrame) -> DataFrame:
@@ -64,33 +64,22 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     """Return what each carrier carries in each bucket, of rows with the same marks.
 
     Columns: carrier (null for rows that nothing known carries), bucket, marks, bytes_in and bytes_out in thousandths a
-    second, size_bytes, `seen`: how many replicas, or leaders, have been seen with each (`seen_with`). What a leader
-    sends is known only where what its consumers take and, with followers, what these fetch is known. Then, for the
-    topics of before and for rows that nothing carries: `total`, bytes in and out of the partitions themselves, each
-    counted once; how many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were
-    written, from `oldest` to `newest`; and each rule's count where rows have them.
+    second, `seen`: how many replicas, or leaders, have been seen with each (`seen_with`). What a leader sends is known
+    only where what its consumers take and, with followers, what these fetch is known. Then, for the topics of before
+    and for rows that nothing carries: `total`, bytes in and out of the partitions themselves, each counted once; how
+    many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were written, from `oldest`
+    to `newest`; and each rule's count, and growth, where rows have them.
     """
-    slim = carried.select(
-        F.xxhash64(*PARTITION).alias("partition_hash"),
-        F.col("partition").alias("number"),
-        *("carrier", "weight", "leads", "followers", "is_total"),
-    )
-    is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")
-    each = rows.join(F.broadcast(slim), on=is_same, how="left")
+    each = rows.transform(_on_carriers, carried, "left")
     fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
     sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
-    seen = (
-        F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
-        + _one("out", sent.isNotNull(), F.lit(1))
-        + _one("sizes", F.col("size_bytes").isNotNull(), F.col("weight"))
-    )
+    seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0) + _one("out", sent.isNotNull(), F.lit(1))
     is_told = F.coalesce("is_total", F.lit(col=True))
     bit = F.expr(f"shiftleft(1L, partition % {_PART})")
     return each.groupBy("carrier", "bucket", MARKS).agg(
         F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
         F.sum(sent).alias("bytes_out"),
-        F.sum(F.col("size_bytes") * F.col("weight")).alias("size_bytes"),
         F.sum(seen).alias("seen"),
         F.sum(F.when(F.col("is_total"), itself)).alias("total"),
         F.count_if(is_told).alias("rows"),
@@ -103,22 +92,47 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
             for name in rows.columns
             if name == "samples"
         ),
+        *(_grown() for name in rows.columns if name == GROWTH),
     )
 
 
+def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket."""
+    if GROWTH in rows.columns:
+        return sums
+    slopes = rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
+    grown = slopes.transform(_on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
+    return sums.unionByName(grown, allowMissingColumns=True)
+
+
+def _on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
+    """Return the rows of partitions, once for each of its carriers."""
+    slim = carried.select(
+        F.xxhash64(*PARTITION).alias("partition_hash"),
+        F.col("partition").alias("number"),
+        *("carrier", "weight", "leads", "followers", "is_total"),
+    )
+    is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")
+    return rows.join(F.broadcast(slim), on=is_same, how=how)
+
+
+def _grown() -> Column:
+    return F.sum(F.col(GROWTH) * F.col("weight")).alias(GROWTH)
+
+
 def seen_with(what: str) -> Column:
-    """Return how many have been seen with that: `in`, `out` or `sizes`."""
+    """Return how many have been seen with that: `in` or `out`."""
     return F.shiftright("seen", _SEEN[what]).bitwiseAND((1 << _SEEN_BITS) - 1)
 
 
 def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, size_bytes, seen."""
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen."""
     levels = F.broadcast(known.select("carrier", "key", "cluster"))
     each = carried_sums.join(levels, on="carrier", how="inner")
     unpacked = each.select(
-        "key", "cluster", "bucket", *SUMS[:3], *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
+        "key", "cluster", "bucket", *_SUMMED, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
     )
-    names = (*SUMS[:3], *(f"seen_{what}" for what in _SEEN))
+    names = (*_SUMMED, *(f"seen_{what}" for what in _SEEN))
     return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
 
 
@@ -131,7 +145,8 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
     """
     few = F.broadcast(spans.select("cluster", "busiest", "expected"))
     joined = by_bucket.join(few, on="cluster", how="inner")
-    told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth().alias("growth_bytes_per_day"))
+    growth = significant(F.sum(GROWTH)).alias("growth_bytes_per_day")
+    told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth)
     named = F.broadcast(known.select("key", *KEYS).distinct())
     return told.join(named, on="key", how="inner").drop("key")
 

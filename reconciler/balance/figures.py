@@ -15,10 +15,11 @@ _COVERAGE_DECIMALS = 6
 def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame:
     """Return one row for each side and broker, rack, log dir, topic and cluster.
 
-    `rates` has the keys, any of RATES, in_covered and out_covered (samples or coverage, summed over replicas and over
-    leaders, as a share of one each), growth_bytes_per_day. Columns: the keys, then counts, RATES, in_coverage,
-    out_coverage, growth_bytes_per_day, total_bytes, free_bytes, days_until_full, leader_imbalance. What holds no
-    replica takes in nothing, and what leads nothing sends nothing: 0 where the cluster's rate is known.
+    `counts` is as `replica_load` returns it. `rates` has the keys, any of RATES, in_covered and out_covered (samples or
+    coverage, summed over replicas and over leaders, as a share of one each), growth_bytes_per_day. Columns: the keys,
+    then counts, RATES, in_coverage, out_coverage, growth_bytes_per_day, total_bytes, free_bytes, days_until_full,
+    leader_imbalance. What holds no replica takes in nothing, and what leads nothing sends nothing: 0 where the
+    cluster's rate is known.
     """
     missing = [name for name in RATES if name not in rates.columns]
     whole = rates.select("*", *(F.lit(None).cast("double").alias(name) for name in missing)) if missing else rates

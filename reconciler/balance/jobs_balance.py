@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance import additive
-from reconciler.balance.buckets import bucketed, carried, known_carriers, statistics, sums
+from reconciler.balance.buckets import bucketed, carried, known_carriers, statistics, sums, with_growth
 from reconciler.balance.effect import moved
 from reconciler.balance.figures import figures
 from reconciler.balance.local_files import read_parquet
@@ -87,7 +87,8 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        rates = statistics(bucketed(summed, known), _spans(rows.sparkSession, found), known)
+        whole = with_growth(summed, rows, carriers)
+        rates = statistics(bucketed(whole, known), _spans(rows.sparkSession, found), known)
         with _balance(assigned, standing, rates, found) as balance:
             yield balance
     finally:

@@ -15,6 +15,8 @@ KEYS = ("side", "cluster", "level", *PLACE)
 BEFORE, AFTER = "before", "after"
 NO_TEXT = ""
 NO_BROKER = -1
+# The rack of a broker and of its log dirs, whose rows are not named by it.
+IN_RACK = "in_rack"
 COUNTS = ("replicas", "leaders", "preferred_leaders", "preferred_led", "size_bytes", "unknown_sizes")
 _DISKS = ("total_bytes", "unknown_totals", "usable_bytes", "unknown_usable")
 _NOT_NAMED: dict[str, int | str] = {"broker": NO_BROKER, "rack": NO_TEXT, "log_dir": NO_TEXT, "topic": NO_TEXT}
@@ -46,8 +48,8 @@ def replicas(partitions: DataFrame) -> DataFrame:
 def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
     """Return what is held at each level, 0 at the places that hold nothing, and what their disks are.
 
-    Columns: the keys, then COUNTS, total_bytes and usable_bytes (now; null where not known). A size is null where that
-    of no replica is known.
+    Columns: the keys, IN_RACK, then COUNTS, total_bytes and usable_bytes (now; null where not known). A size is null
+    where that of no replica is known.
     """
     held = replicas.groupBy("side", "cluster", *PLACE).agg(
         F.count(F.lit(1)).alias("replicas"),
@@ -60,12 +62,14 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
     )
     names = (*COUNTS, *_DISKS)
     is_disk = F.col("level") != Level.TOPIC.value
-    levels = held.unionByName(_nothing(places)).transform(at_every_level, names)
+    placed = held.unionByName(_nothing(places)).withColumn(IN_RACK, F.col("rack"))
     return (
-        levels.groupBy(*KEYS)
-        .agg(*(F.sum(name).alias(name) for name in names))
+        placed.transform(at_every_level, (IN_RACK, *names))
+        .groupBy(*KEYS)
+        .agg(F.max(IN_RACK).alias(IN_RACK), *(F.sum(name).alias(name) for name in names))
         .select(
             *KEYS,
+            IN_RACK,
             *(name for name in COUNTS if name != "size_bytes"),
             F.when(_is_size_known(), F.col("size_bytes")).alias("size_bytes"),
             F.when(is_disk & (F.col("unknown_totals") == 0), F.col("total_bytes")).alias("total_bytes"),

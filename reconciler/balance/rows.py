@@ -5,13 +5,14 @@ order of time, a sample is the row (`alone`), and neither a shuffle nor a sort o
 shows in the sums (`soundness`); where it was not, samples are sorted and cleaned as for loads (`beside_others`).
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.load import buckets_of
 from reconciler.balance.marks import MARKED, MARKS, is_kept
-from reconciler.balance.normalise import MICROS
+from reconciler.balance.normalise import GROUP, MICROS
 from reconciler.balance.replica_load import PARTITION
+from reconciler.balance.trend import GROWTH, slope
 
 MILLI = 1000
 # No partition takes in a terabyte a second; a larger rate is a broken sample, hence unknown.
@@ -42,10 +43,14 @@ def alone(samples: DataFrame, bucket_seconds: int) -> DataFrame:
 def beside_others(samples: DataFrame) -> DataFrame:
     """Return normalised samples, their rates made from growth, as the same rows; each rule's count in its own column.
 
-    A row's rates are the means of its samples, its size is the last.
+    A row's rates are the means of its samples, its size is the last. The newest row of a partition that counts has its
+    growth, which is summed with the rest.
     """
+    is_counted = F.col("samples") > 0
+    whole = Window.partitionBy(*GROUP)
+    is_newest = is_counted & (F.min(F.when(is_counted, F.col("bucket_back"))).over(whole) == F.col("bucket_back"))
     buckets = samples.transform(buckets_of).withColumn("bucket", -F.col("bucket_back"))
-    return as_rows(buckets, F.col("samples") > 0)
+    return as_rows(buckets.withColumn(GROWTH, F.when(is_newest, slope(whole))), is_counted)
 
 
 def as_rows(buckets: DataFrame, counts: Column) -> DataFrame:
@@ -59,7 +64,7 @@ def as_rows(buckets: DataFrame, counts: Column) -> DataFrame:
         F.lit(col=True).alias("is_whole"),
         F.lit(0).alias(MARKS),
         F.lit(None).cast("long").alias("written_at"),
-        *(name for name in (*RULES, "samples") if name in buckets.columns),
+        *(name for name in (*RULES, "samples", GROWTH) if name in buckets.columns),
     )
 
 

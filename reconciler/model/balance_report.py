@@ -73,8 +73,9 @@ class Load:
     replicas take in. `bytes_out`: what consumers take from its leaders, and what the followers of these fetch.
     `size_bytes` is the sum of the known sizes, None where none is; `unknown_sizes` counts replicas without one. What is
     free of `total_bytes` on its disks, and `days_until_full` at `growth_bytes_per_day`, are None where they are not
-    known, the days also where nothing grows. `leader_imbalance` is Kafka's own ratio: of the partitions that prefer
-    this broker, the share that it does not lead (0 to 1; None where none prefers it).
+    known, the days also where nothing grows. Growth is the sum of what its partitions grow; the days of a broker, rack
+    or cluster are those of the first of its log dirs that is full. `leader_imbalance` is Kafka's own ratio: of the
+    partitions that prefer this broker, the share that it does not lead (0 to 1; None where none prefers it).
     """
 
     replicas: int = 0

@@ -95,6 +95,28 @@ def sums(cluster: Cluster, samples: Sequence[Sample], way: str) -> Mapping[Name,
     return {name: {bucket: _total(values) for bucket, values in told.items()} for name, told in found.items()}
 
 
+def growths(cluster: Cluster, samples: Sequence[Sample], a_day: float) -> Mapping[Name, tuple[float, float]]:
+    """Return, by name, what its partitions' slopes come to in bytes a day, and their sum without signs."""
+    sizes: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for sample in samples:
+        if sample.size_bytes is not None:
+            sizes[sample.topic, sample.partition].append((sample.bucket, sample.size_bytes))
+    found: defaultdict[Name, list[float]] = defaultdict(list)
+    for replica in replicas_of(cluster):
+        told = sizes[replica.key]
+        if len(told) > 1:
+            slope = float(_slope(told)) * a_day
+            for name in replica.names:
+                found[name].append(slope)
+    return {name: (sum(slopes), sum(map(abs, slopes))) for name, slopes in found.items()}
+
+
+def _slope(points: Sequence[tuple[int, int]]) -> Fraction:
+    buckets, sizes = (Fraction(sum(each), len(points)) for each in zip(*points, strict=True))
+    rise = sum(((x - buckets) * (y - sizes) for x, y in points), Fraction())
+    return rise / sum(((x - buckets) ** 2 for x, _ in points), Fraction())
+
+
 def _total(values: Iterable[float]) -> float:
     return float(sum(Fraction(value) for value in values))
 

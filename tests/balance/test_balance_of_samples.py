@@ -82,6 +82,7 @@ def unplanned(spark: "SparkSession") -> Weighed:
     made.add("growth", *_growing()[:2])
     unequal = small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
     made.add("unequal", unequal, [])
+    made.add("made", *_made_meanwhile())
     made.add("empty", Cluster("id", brokers=small_cluster(brokers=(1, 2)).brokers), [])
     return _weighed(spark, made)
 
@@ -129,6 +130,26 @@ def _growing() -> tuple[Cluster, list[Sample], Cluster]:
         for bucket in range(5)
     ]
     return before, samples, after
+
+
+def _made_meanwhile() -> tuple[Cluster, list[Sample]]:
+    """Return a broker with a large partition that does not grow, and a small one that is made in the third minute.
+
+    They stand on two disks, of which the one of the small partition is nearly full.
+    """
+    made = small_cluster("old-0: 1 size 1000000000000", "fresh-0: 1 size 1600", brokers=(1,))
+    topics = {
+        name: replace(topic, partitions=(replace(topic.partitions[0], log_dirs=(on,)),))
+        for (name, topic), on in zip(sorted(made.topics.items()), ("/d2", "/d1"), strict=True)
+    }
+    disks = tuple(
+        replace(disk, usable_bytes=free)
+        for disk, free in zip(made.brokers[1].log_dirs, (10**12, 8_640_000), strict=True)
+    )
+    brokers = {1: replace(made.brokers[1], log_dirs=disks)}
+    samples = [Sample("old", 0, bucket, 1.0, 1.0, 10**12) for bucket in range(5)]
+    samples += [Sample("fresh", 0, bucket, 1.0, 1.0, 400 + 600 * (bucket - 2)) for bucket in (2, 3, 4)]
+    return replace(made, topics=topics, brokers=brokers), samples
 
 
 def _rows(balance: "Balance") -> Rows:
@@ -216,6 +237,35 @@ def _check_rates(rows: Rows, side: str, name: str, cluster: Cluster, told: tuple
     )
 
 
+def _check_growth(rows: Rows, side: str, name: str, cluster: Cluster, samples: list[Sample]) -> None:
+    """Check that each grows by its partitions' slopes, each to six digits, and is full when its first disk is."""
+    told = oracle.growths(cluster, samples, DAY / BUCKET_SECONDS)
+    found = {key: row for (row_side, row_name, key), row in rows.items() if (row_side, row_name) == (side, name)}
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
+    for key, row in found.items():
+        growth, without_sign = told.get(key, (None, 0.0))
+        near = None if growth is None else pytest.approx(growth, abs=6e-6 * without_sign + 1)
+        assert row.growth_bytes_per_day == near, key
+        disks = [row, *(disk for name, disk in found.items() if _is_disk_of(name, key, racks))]
+        days = [each for each in map(_days, disks) if each is not None]
+        assert row.days_until_full == (pytest.approx(min(days), abs=0.051) if days else None), key
+
+
+def _is_disk_of(name: Name, whole: Name, racks: Mapping[int, str | None]) -> bool:
+    """Return whether that is a log dir of it; of a rack or the cluster a broker too, whose log dirs may be unknown."""
+    if name[0] not in {"logDir", "broker"}:
+        return False
+    broker = name[1]
+    assert isinstance(broker, int)
+    return whole in {("cluster",), ("rack", racks[broker]), ("broker", broker)}
+
+
+def _days(row: "Row") -> float | None:
+    if row.free_bytes is None or not (row.growth_bytes_per_day or 0) > 0:
+        return None
+    return float(max(row.free_bytes, 0) / row.growth_bytes_per_day)
+
+
 def _coverage(cluster: Cluster, samples: list[Sample], expected: int) -> float:
     factor = {replica.key: replica.followers + 1 for replica in oracle.replicas_of(cluster)}
     seen = sum(factor.get((sample.topic, sample.partition), 0) for sample in samples if sample.bytes_in is not None)
@@ -230,6 +280,7 @@ def test_every_figure_equals_plain_python_before_and_after_for_many_clusters_at_
             _check_counts(weighed.rows, side, name, cluster)
             if name != "growth":
                 _check_rates(weighed.rows, side, name, cluster, (lake.samples[name], lake.before[name]))
+            _check_growth(weighed.rows, side, name, cluster, lake.samples[name])
             brokers = [weighed.rows[side, name, ("broker", one)] for one in cluster.brokers]
             for measure, column in (("replicas", "replicas"), ("leaders", "leaders"), ("bytesIn", "in_average")):
                 values = [row[column] for row in brokers]
@@ -299,14 +350,28 @@ def test_one_bucket_is_average_percentile_maximum_and_peak_at_once_and_rates_sca
         assert row.growth_bytes_per_day is None
 
 
-def test_growth_is_the_slope_of_the_sum_and_says_when_a_disk_is_full(weighed: Weighed, unplanned: Weighed) -> None:
+def test_a_partition_made_meanwhile_takes_nothing_from_its_brokers_growth_and_the_first_full_disk_is_told(
+    unplanned: Weighed,
+) -> None:
+    a_day = 600 * DAY // BUCKET_SECONDS
+    told = {
+        key: (row.growth_bytes_per_day, row.days_until_full)
+        for (_, name, key), row in unplanned.rows.items()
+        if name == "made" and key[0] != "topic"
+    }
+    assert told.pop(("logDir", 1, "/d1")) == (0, None)
+    assert set(told.values()) == {(a_day, 10.0)}
+    assert set(told) == {oracle.CLUSTER, ("rack", "a"), ("broker", 1), ("logDir", 1, "/d2")}
+
+
+def test_growth_is_the_sum_of_slopes_and_says_when_a_disk_is_full(weighed: Weighed, unplanned: Weighed) -> None:
     a_day = DAY // BUCKET_SECONDS
     before = {
         ("broker", 1): (60 * a_day, 9_000_000, 104.2),
         ("broker", 2): (50 * a_day, 9_000_000, 125.0),
         ("logDir", 2, "/d1"): (50 * a_day, 9_000_000, 125.0),
         ("broker", 3): (None, 9_000_000, None),
-        oracle.CLUSTER: (110 * a_day, 27_000_000, 170.5),
+        oracle.CLUSTER: (110 * a_day, 27_000_000, 104.2),
         ("topic", "orders"): (110 * a_day, None, None),
     }
     after = {

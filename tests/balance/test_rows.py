@@ -56,13 +56,19 @@ class Lake:
         return SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
 
     def _summed(self, rows: "DataFrame") -> "tuple[Told, Summed]":
-        from reconciler.balance.buckets import bucketed, sums
+        from reconciler.balance.buckets import bucketed, sums, with_growth
         from reconciler.balance.soundness import told
 
         summed = sums(rows, self._carriers).persist()
-        names = ("bytes_in", "bytes_out", "size_bytes", "seen_in", "seen_out", "seen_sizes")
-        each = bucketed(summed, self._known).collect()
-        found = {(row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each}
+        names = ("bytes_in", "bytes_out", "seen_in", "seen_out")
+        each = bucketed(with_growth(summed, rows, self._carriers), self._known).collect()
+        found = {
+            (row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each if row.bucket is not None
+        }
+        # What is grown is told once, in some bucket or in none.
+        found |= {
+            (key, -1): (sum(row.growth or 0 for row in each if row.key == key),) for key in {row.key for row in each}
+        }
         whole = told(summed, self._known, self._tables.partition_counts, MINUTE)
         summed.unpersist()
         return whole, found
@@ -84,7 +90,7 @@ def _whole(minutes: int = 4) -> list[Row]:
             10.0 * number + minute,
             3.5,
             1.0,
-            100 + minute,
+            100 + minute * (number + 1),
             minute,
             minute,
         )
@@ -126,7 +132,11 @@ def test_what_is_wrong_with_a_sample_by_itself_is_counted_without_sorting(lake: 
     assert alone.defects == sorted_first.defects
     assert [row.asDict() for row in alone.spans] == [row.asDict() for row in sorted_first.spans]
     assert summed == same
-    assert len({bucket for _, bucket in summed}) == 4
+    assert len({bucket for _, bucket in summed}) == 4 + 1
+    # Each minute a partition grows by a byte more than the one before it, on two brokers each.
+    assert max(grown for (_, bucket), (grown, *_) in summed.items() if bucket == -1) == 2 * 1440 * sum(
+        range(1, PARTITIONS + 1)
+    )
 
 
 def _twice(rows: list[Row]) -> list[Row]:
