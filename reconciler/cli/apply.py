@@ -145,5 +145,5 @@ def _told(plan: Plan) -> str:
 
     if not plan.is_empty:
         return as_text.totals(plan)
-    stays = as_text.differences_stay(plan)
+    stays = as_text.nothing_planned(plan)
     return f"{stays[0].lower()}{stays[1:]}." if plan.drift else "no changes."

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import Location, Problem
+from reconciler.model.problem import DRIFT, Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -135,8 +135,13 @@ class Changes:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """All that stays as it is, and why."""
+        """All that stays as it is, and why, and what seems to be a slip."""
         return (*(each.problem for each in self.spared), *self.drift)
+
+    @property
+    def stays(self) -> tuple[Problem, ...]:
+        """The differences among them."""
+        return tuple(problem for problem in self.problems if problem.code in DRIFT)
 
     @property
     def every_broken_rule(self) -> tuple[BrokenRule, ...]:

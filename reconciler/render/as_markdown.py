@@ -15,6 +15,7 @@ from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
     by_weight,
+    differences_stay,
     estimate,
     is_size_known,
     kept_at_every_stage,
@@ -75,7 +76,7 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
 def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, limit: int = LIMIT) -> str:
     """Return what differs as one table, cut where it does not fit."""
     rows = difference_rows(found, fields, arrow=ARROW)
-    count = counted(len(rows), "difference") if rows else "no differences"
+    count = counted(len(rows) + len(found.stays), "difference") if rows or found.stays else "no differences"
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
     blocks += _effects(found.topic_changes)
     blocks += _problems(by_weight(found.problems), limit // _SHARE_OF_PROBLEMS)
@@ -97,7 +98,8 @@ def marker(reviewed: Plan) -> str:
 def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
     summary = reviewed.summary
     parts = ["reconciler", code_span(reviewed.cluster_name)]
-    parts.append(counted(len(rows), "change") if rows else "no changes")
+    nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
+    parts.append(counted(len(rows), "change") if rows else nothing)
     parts += [size(summary.bytes), estimate(summary.estimated_seconds)] if summary.bytes else []
     return " · ".join(filter(None, parts))
 

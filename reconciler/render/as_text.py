@@ -19,6 +19,7 @@ from reconciler.render.escape import visible
 from reconciler.render.facts import (
     balance_ranges,
     by_weight,
+    differences_stay,
     estimate,
     kept_at_every_stage,
     least_movement,
@@ -76,13 +77,12 @@ def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
 
 def _nothing_to_do(reviewed: Plan, matched: str) -> str:
     """Return that all is as declared, or that something is not, and stays."""
-    return f"{differences_stay(reviewed)}:" if reviewed.drift else matched
+    return f"{nothing_planned(reviewed)}:" if reviewed.drift else matched
 
 
-def differences_stay(reviewed: Plan) -> str:
+def nothing_planned(reviewed: Plan) -> str:
     """Return that nothing can be done about so many differences."""
-    stay = "1 difference stays" if len(reviewed.drift) == 1 else f"{len(reviewed.drift)} differences stay"
-    return f"No changes can be planned; {stay}"
+    return f"No changes can be planned; {differences_stay(reviewed)}"
 
 
 def _head(reviewed: Plan) -> list[str]:

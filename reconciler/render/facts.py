@@ -28,6 +28,11 @@ def undoes(plan: Plan) -> str:
     return f"undoes plan {plan.source.rolls_back}" if plan.source.rolls_back else ""
 
 
+def differences_stay(plan: Plan) -> str:
+    """Return how many differences stay whatever the plan does."""
+    return "1 difference stays" if len(plan.drift) == 1 else f"{len(plan.drift)} differences stay"
+
+
 def reason(plan: Plan, move: Move) -> str:
     """Return why a partition moves: the rule that asks for it, or that it goes back."""
     return "back" if plan.source.rolls_back else str(move.reason)

@@ -9,13 +9,14 @@ from reconciler.model.stage import ReassignStage
 from reconciler.render.effects import GRAVE
 
 NO_CHANGES = "no changes"
+DRIFT = "drift"
 METADATA_ONLY = "metadata only"
 LEADERS_ONLY = "leaders only"
 MOVES_DATA = "moves data"
 IRREVERSIBLE = "irreversible"
 DESTROYS = "destroys"
-LABELS = (NO_CHANGES, LEADERS_ONLY, METADATA_ONLY, MOVES_DATA, DESTROYS, IRREVERSIBLE)
-"""All there are; of the first four a plan has one at most, the others stand beside it."""
+LABELS = (NO_CHANGES, DRIFT, LEADERS_ONLY, METADATA_ONLY, MOVES_DATA, DESTROYS, IRREVERSIBLE)
+"""All there are; of the first five a plan has one at most, the others stand beside it."""
 
 
 def labels(plan: Plan) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def labels(plan: Plan) -> tuple[str, ...]:
 
 def _nature(plan: Plan) -> str:
     if plan.is_empty:
-        return NO_CHANGES
+        return DRIFT if plan.drift else NO_CHANGES
     moves = list(chain.from_iterable(stage.moves for stage in plan.stages if isinstance(stage, ReassignStage)))
     if any(move.added for move in moves):
         return MOVES_DATA

@@ -7,7 +7,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.explain import differences
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes, Difference
-from reconciler.model.problem import DRIFT, Problem
+from reconciler.model.problem import Problem
 from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
@@ -26,8 +26,7 @@ class Compared:
     def has_changes(self) -> bool:
         """Whether anything differs, what no plan can put right included."""
         found = self.changes
-        is_drifted = any(problem.code in DRIFT for problem in found.problems)
-        return bool(found.topic_changes or found.broken_rules or found.elections or is_drifted)
+        return bool(found.topic_changes or found.broken_rules or found.elections or found.stays)
 
 
 def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) -> Compared:

@@ -47,6 +47,8 @@ spec:
   limits:                                   # over one of these the plan is shown, but not applied
     changedPartitions: 20%
     # movedBytes: 2TiB
+    deletedTopics: 1                        # topics that one plan may delete; `state: absent` counts too
+    # deletedBytes: 0B                      # bytes of all replicas that a plan may delete
     diskUse: 80%                            # at the worst moment of the run
 
   # windows:                                # when `apply` may work; always, if none is given

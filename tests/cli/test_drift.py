@@ -68,6 +68,13 @@ def test_drift_is_a_difference_in_every_form(
     differing = reconciler("diff", "--detailed-exitcode")
     assert (differing.code, "No changes" in differing.out, code in differing.out) == (2, False, True), differing
     assert [one["code"] for one in json.loads(reconciler("diff", "-o", "json").out)["drift"]] == [code]
+    markdown = reconciler("plan", "-o", "markdown").out
+    assert (
+        "<!-- reconciler labels: drift -->\n### reconciler · `prod` · no changes can be planned, 1 difference stays\n"
+        in markdown
+    )
+    assert "reconciler diff · `prod` · 1 difference\n" in reconciler("diff", "-o", "markdown").out
+    assert ">drift<" in reconciler("show", "plan.json", "-o", "html").out
     applied = reconciler("apply", "plan.json", "--yes")
     assert (applied.code, "Planning again: no changes can be planned; 1 difference stays." in applied.err) == (0, True)
 

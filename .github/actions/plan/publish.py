@@ -35,7 +35,7 @@ from github_api import (
     github_of,
 )
 
-NATURES = ("no changes", "leaders only", "metadata only", "moves data")
+NATURES = ("no changes", "drift", "leaders only", "metadata only", "moves data")
 DESTROYS = "destroys"
 LABELS = (*NATURES, DESTROYS, "irreversible")
 BODY_LIMIT = 65_536
