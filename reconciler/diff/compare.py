@@ -21,7 +21,16 @@ from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protect
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.move import Election
-from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.problem import (
+    BROKER_LEFT,
+    MISSING_BROKER,
+    TOPIC_LEFT,
+    UNDECLARED_TOPIC,
+    InvalidInput,
+    Location,
+    Problem,
+    Severity,
+)
 
 
 def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> Changes:
@@ -72,9 +81,11 @@ def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
     for broker in desired.cluster.brokers.values():
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
-            yield _drift("KR241", f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at)
+            yield _drift(
+                MISSING_BROKER, f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at
+            )
         if is_registered and broker.state is BrokerState.ABSENT:
-            yield _drift("KR242", f"broker {broker.id} is declared absent, but it is still registered", broker.at)
+            yield _drift(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
 
 
 def _drift(code: str, message: str, at: Location | None) -> Problem:
@@ -122,7 +133,7 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
         yield DeleteTopic(topic.name, topic.topic_id, at)
     else:
         message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
-        yield _drift("KR245", message, at)
+        yield _drift(UNDECLARED_TOPIC, message, at)
 
 
 def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:
@@ -134,7 +145,7 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
             "KR246", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
         )
     if not desired.cluster.topics.is_delete_allowed:
-        return _drift("KR247", f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
+        return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
 
 

@@ -10,7 +10,8 @@ LIMITS = (CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE)
 DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED = "KR415", "KR416", "KR417", "KR418"
 DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)
 """The violations of what may be deleted: no other placement helps, somebody has to say what is meant."""
-DRIFT = frozenset({"KR241", "KR242", "KR245", "KR247", STILL_READ, RENAMED})
+MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT = "KR241", "KR242", "KR245", "KR247"
+DRIFT = frozenset({MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT, STILL_READ, RENAMED})
 """What is declared and is not so, or undeclared where all is managed, and what no plan mends."""
 
 
