@@ -1,0 +1,144 @@
+"""Cordoned log dirs on real brokers (KIP-1066): no plan fills such a broker, and a run cordons what it empties."""
+
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.run import SMOOTH
+from helpers.waiting import HANG
+from live.folder import CLUSTER, LiveFolder
+
+pytestmark = pytest.mark.brokers
+
+CORDON = "cordoned.log.dirs"
+SINCE = "4.3"
+FILLED, LEFT, MEANWHILE = "cordon-filled", "cordon-left", "cordon-meanwhile"
+DYNAMIC, STATIC = 3, 4
+SIZE = 3_000_000
+ENDS = ("success", "cancel", "SIGINT", "SIGTERM", "killed, then cancel", "killed, then doctor")
+EVEN = "balance: {replicas: even}"
+
+
+@pytest.fixture(scope="module")
+def cordoned(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Four brokers; the file of the last one cordons all its log dirs."""
+    if kafka_version < SINCE:
+        pytest.skip(f"{CORDON} is of Kafka {SINCE}")
+    two = {**SMOOTH, "offsets.topic.replication.factor": "2"}  # Kafka places it itself, on what is not cordoned
+    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, DYNAMIC), settings=two) as started:
+        started.settings = {**started.settings, CORDON: "*"}
+        started.add(STATIC)
+        yield started
+
+
+@pytest.fixture
+def folder(tmp_path: Path, cordoned: KafkaCluster) -> Iterator[LiveFolder]:
+    live = LiveFolder(tmp_path, cordoned)
+    yield live
+    set_cordon(live, None)
+    live.heal(FILLED, LEFT, MEANWHILE)
+
+
+def set_cordon(folder: LiveFolder, value: str | None) -> None:
+    """Set, or remove, the dynamic cordon of one broker, and wait until it shows."""
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    entry = ConfigEntry(CORDON, value, incremental_operation=operation)
+    folder.admin.list_topics(timeout=HANG)  # only a client that knows a broker can ask it
+    resource = ConfigResource(ResourceType.BROKER, str(DYNAMIC), incremental_configs=[entry])
+    for answer in folder.admin.incremental_alter_configs([resource]).values():
+        answer.result(timeout=HANG)
+    folder.kafka.wait_for(lambda: cordon(folder) == value, "the cordon to show")
+
+
+def cordon(folder: LiveFolder) -> str | None:
+    """Return the dynamic cordon, as another client sees it."""
+    return folder.observer.overrides(ResourceType.BROKER, str(DYNAMIC)).get(CORDON)
+
+
+def declared(folder: LiveFolder, topics: Mapping[str, str], *spec: str) -> None:
+    root = folder.path / "desired-state" / CLUSTER
+    root.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"  {line}\n" for line in (f'client: {{bootstrap.servers: "{folder.kafka.bootstrap}"}}', *spec))
+    head = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: {CLUSTER}}}\nspec:\n{lines}"
+    documents = [
+        f"---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {text}\n"
+        for name, text in topics.items()
+    ]
+    (root / "cluster.yaml").write_text(head + "".join(documents))
+
+
+def holders(folder: LiveFolder, topic: str) -> set[int]:
+    return {replica for replicas, _ in folder.state(topic).values() for replica in replicas}
+
+
+def placed_by_kafka(folder: LiveFolder) -> set[int]:
+    """Return the brokers to which Kafka itself gives replicas of a new topic."""
+    made = folder.admin.create_topics([NewTopic(MEANWHILE, 12, 2)])
+    made[MEANWHILE].result(timeout=HANG)
+    folder.kafka.wait_for(lambda: len(folder.observer.topic(MEANWHILE)) == 12, "the topic to show")
+    return holders(folder, MEANWHILE)
+
+
+def test_plan_and_apply_fill_no_broker_that_kafka_cordons(folder: LiveFolder) -> None:
+    def applied(partitions: int, *spec: str) -> set[int]:
+        declared(folder, {FILLED: f"{{partitions: {partitions}, replicationFactor: 2}}"}, *spec)
+        folder.run("plan", "--out", "plan.json", "--detailed-exitcode", expect=2)
+        folder.run("apply", "plan.json", "--yes")
+        folder.run("plan", "--detailed-exitcode", expect=0)
+        return holders(folder, FILLED)
+
+    set_cordon(folder, "*")
+    assert applied(4, EVEN) == {1, 2}
+    set_cordon(folder, str(folder.kafka.log_dirs(DYNAMIC)[0]))
+    opened = applied(6, EVEN)
+    assert (DYNAMIC in opened, STATIC in opened) == (True, False)
+    active = f"brokers: [{{id: {STATIC}, state: active}}]"
+    assert STATIC in applied(6, EVEN, active)
+
+
+def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFolder) -> None:
+    before = str(folder.kafka.log_dirs(DYNAMIC)[1])
+    set_cordon(folder, before)
+    plan = draining(folder)
+    death = folder.kill("stage.done", "apply", plan, "--yes")
+    assert death.point == "stage.done"
+    assert cordon(folder) == "*"
+    assert placed_by_kafka(folder) == {1, 2}
+    folder.run("apply", plan, "--yes")
+    assert holders(folder, LEFT) == {1, 2}
+    assert cordon(folder) == before
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "end", ["success", "cancel", "SIGINT", "SIGTERM", "killed, then cancel", "killed, then doctor"]
+)
+def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end: str) -> None:
+    plan = draining(folder)
+    if end.startswith("killed"):
+        folder.kill("stage.done", "apply", plan, "--yes")
+        assert cordon(folder) == "*"
+        folder.run(*(("cancel", plan) if end.endswith("cancel") else ("doctor", "--fix", "throttles", "--yes")))
+    else:
+        with folder.started("apply", plan, "--yes") as running:
+            folder.kafka.wait_for(lambda: cordon(folder) == "*", "the cordon")
+            if end == "cancel":
+                folder.run("cancel", plan)
+            elif end != "success":
+                running.send_signal(signal.Signals[end])
+            running.wait(timeout=HANG)
+    assert cordon(folder) is None
+
+
+def draining(folder: LiveFolder) -> str:
+    """Return a plan that empties a broker in stages of one partition, with some seconds of copying."""
+    partitions = {0: (DYNAMIC, 1), 1: (2, DYNAMIC), 2: (1, DYNAMIC)}
+    folder.moves = "throttle: 2MiB/s, perStage: 1"
+    folder.create({LEFT: partitions}, size=SIZE)
+    spec = (f"brokers: [{{id: {DYNAMIC}, state: draining}}]", "moves: {throttle: 2MiB/s, perStage: 1}")
+    declared(folder, {LEFT: "{replicationFactor: 2}"}, *spec)
+    folder.run("plan", "--out", "drain.json", "--detailed-exitcode", expect=2)
+    return "drain.json"
