@@ -101,13 +101,14 @@ def topic_rules(desired: Desired, observed: Cluster) -> Mapping[str, TopicRules]
     """Return the rules of every observed topic and of every topic to create, by name."""
     declared = managed_topics(desired, observed)
     names = sorted(set(observed.topics) | set(declared))
+    closed = cordoned_brokers(desired, observed)
     eligibility: dict[Placement, _Eligibility] = {}
     rules = {}
     for name in names:
         topic = declared.get(name)
         placement = topic.placement if topic else Placement()
         if placement not in eligibility:
-            eligibility[placement] = _eligibility(placement, desired, observed)
+            eligibility[placement] = _eligibility(placement, desired, observed, closed)
         rules[name] = _rules_of(name, topic, eligibility[placement])
     return rules
 
@@ -125,7 +126,7 @@ class _Eligibility:
     rack_of: Mapping[int, str]
 
 
-def _eligibility(placement: Placement, desired: Desired, observed: Cluster) -> _Eligibility:
+def _eligibility(placement: Placement, desired: Desired, observed: Cluster, closed: frozenset[int]) -> _Eligibility:
     rack_of = {broker_id: broker.rack or NO_RACK for broker_id, broker in observed.brokers.items()}
     state_of = {broker_id: desired.cluster.broker(broker_id).state for broker_id in observed.brokers}
     staying = {
@@ -138,7 +139,7 @@ def _eligibility(placement: Placement, desired: Desired, observed: Cluster) -> _
     may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
     return _Eligibility(
         placement=placement,
-        receivable=keepable - cordoned_brokers(desired, observed),
+        receivable=keepable - closed,
         keepable=keepable,
         leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
         leadable_at_need=may_lead,

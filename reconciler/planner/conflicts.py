@@ -81,7 +81,7 @@ def unplaceable(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> I
         name = slot.topic_partition.topic
         if name in told:
             continue
-        kept = frozenset(slot.replicas) & slot.rules.keepable if slot.rules.keepable != slot.rules.receivable else None
+        kept = (slot.rules.keepable - slot.rules.receivable).intersection(slot.replicas)
         # Topics with the same placement share the set of brokers itself.
         key = (id(slot.rules.receivable), slot.need, slot.fixed, slot.is_new, kept)
         if key not in known:

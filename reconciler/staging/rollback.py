@@ -98,7 +98,7 @@ def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
     ways = [Move(key, end, goals[key], 0, Reason.ASSIGNMENT) for key, end in sorted(ends)]
     ways += [replace(way, from_replicas=way.to_replicas, to_replicas=way.from_replicas) for way in ways]
     stage = ReassignStage(1, tuple(ways), desired.cluster.moves.throttle_bytes_per_second)
-    return replace(undone, stages=(stage,) if ways else (), topic_changes=())
+    return replace(undone, stages=(stage,) if ways else (), topic_changes=(), cordoned=())
 
 
 def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) -> Cluster:

@@ -14,6 +14,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
+from reconciler.apply.status import run_status
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
 from reconciler.model.change import CreateTopic
@@ -23,6 +24,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import RunFailed, StoppedEarly
 from reconciler.model.vitals import Rights
+from reconciler.render import as_text, facts
 from reconciler.workflow.plan import plan_of
 
 CORDON = "cordoned.log.dirs"
@@ -264,3 +266,20 @@ def test_a_dry_run_tells_of_it() -> None:
     lines = run_plan(draining(admin.cluster), admin, MemoryJournal(), is_dry_run=True).messages
     assert lines[0] == "cordon the log dirs of broker 1"
     assert lines[-1] == "put the cordon of broker 1 back to what it was"
+
+
+def test_a_log_dir_that_was_cordoned_since_the_plan_is_left_to_the_broker_to_choose() -> None:
+    admin = SimulatedAdmin(world())
+    plan = draining(admin.cluster)
+    for broker in (2, 3, 4, 5, 6):
+        admin.alter_broker_configs(broker, [ConfigChange(CORDON, ConfigOperation.SET, "/d2")])
+    run_plan(plan, admin, MemoryJournal(), has_log_dirs=True)
+    assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
+
+
+def test_the_plan_and_the_status_tell_of_it() -> None:
+    admin = SimulatedAdmin(world())
+    assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
+    plan = draining(admin.cluster, None)
+    killed(plan, admin, "stage.done")
+    assert "cordon on broker 1: cordoned.log.dirs=*" in as_text.status(run_status(plan, admin), "c")

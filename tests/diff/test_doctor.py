@@ -290,6 +290,17 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
     assert {one.next for one in found.findings if one.code == "KR670"} == {"reconciler doctor --fix throttles"}
 
 
+def test_a_cordon_that_a_run_left_is_told_with_it_and_an_operators_is_not() -> None:
+    cordoned = {id_: {"cordoned.log.dirs": "*"} for id_ in (1, 2)}
+    vitals = seen(small_cluster("a-0: 1,2,3", rates=cordoned))
+    run = KnownRun("51d0c2aa", is_open=True, throttles={(1, "cordoned.log.dirs"): None})
+    found = diagnose(vitals, (run,))
+    assert [(one.owner, one.whose) for one in found.throttles] == [(1, Whose.LEFTOVER)]
+    (left,) = (one for one in found.findings if one.code == "KR670")
+    assert left.message.endswith("broker 1 cordoned.log.dirs=*; a cordoned broker gets no new replica")
+    assert {one.brokers for one in found.findings if one.code == "KR655"} == {(1,), (2,)}
+
+
 def test_throttles_of_a_run_that_goes_on_are_no_leftovers() -> None:
     run = KnownRun("51d0c2aa", is_open=True, throttles={(1, FOLLOWER_THROTTLED_RATE): None}, unpaid=(5,))
     found = throttled("apply on box", run)

@@ -7,6 +7,7 @@ from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.answers import Denied
+from reconciler.simulate.choosing_log_dirs import choose_log_dirs
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
 from reconciler.simulate.progress import advance
 from reconciler.simulate.requests import reassign
@@ -263,6 +264,13 @@ def test_a_cordon_follows_its_setting_and_the_brokers_own_file_comes_back_when_i
     assert not opened.brokers[1].cordoned_dirs
     back = alter_broker_configs(opened, 1, [ConfigRequest(CORDON, "DELETE")]).cluster
     assert back.brokers[1].is_cordoned
+
+
+def test_no_cordoned_log_dir_may_be_chosen_for_a_replica() -> None:
+    cordoned = alter_broker_configs(small_cluster("orders-0: 1,2"), 3, [ConfigRequest(CORDON, "SET", "/d2")]).cluster
+    choices = {TopicPartition("orders", number): f"/d{number}" for number in (1, 2, 3)}
+    answers = choose_log_dirs(cordoned, 3, choices).answers.values()
+    assert [one and one.error for one in answers] == [None, "INVALID_REPLICA_ASSIGNMENT", "LOG_DIR_NOT_FOUND"]
 
 
 NO_LOG_DIR = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /nope"
