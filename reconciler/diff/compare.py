@@ -50,7 +50,7 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
         topic_changes=topic_changes,
         broken_rules=tuple(found[0] for found in broken),
         elections=tuple(_elections(desired, observed, rules, doomed)),
-        drift=(*problems, *look_alikes(topic_changes, observed, desired)),
+        drift=(*problems, *look_alikes(topic_changes, spared, observed, desired)),
         also_broken=tuple(rule for found in broken for rule in found[1:]),
         spared=spared,
     )

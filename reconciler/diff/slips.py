@@ -35,18 +35,21 @@ def without_slips(changes: Sequence[TopicChange]) -> tuple[tuple[TopicChange, ..
     return tuple(change for change in changes if change.topic not in names), tuple(spared)
 
 
-def look_alikes(changes: Sequence[TopicChange], observed: Cluster, desired: Desired) -> Iterator[Problem]:
+def look_alikes(
+    changes: Sequence[TopicChange], spared: Sequence[Spared], observed: Cluster, desired: Desired
+) -> Iterator[Problem]:
     """Yield a warning for each topic that is created beside one of a similar name that nobody declares, and that stays.
 
+    Of those that are spared a violation tells.
     Where undeclared topics are nobody's business (`managed: listed`), only a letter or two tells a slip.
     """
     created = {change.topic: change for change in changes if isinstance(change, CreateTopic)}
-    going = {change.topic for change in changes if isinstance(change, DeleteTopic)}
+    told = {change.topic for change in changes if isinstance(change, DeleteTopic)} | {each.topic for each in spared}
     others = [
         name
         for name, topic in observed.topics.items()
         if created
-        and not (topic.is_internal or name in going or is_ignored(desired, name) or is_declared(desired, name))
+        and not (topic.is_internal or name in told or is_ignored(desired, name) or is_declared(desired, name))
     ]
     twins = _twins([*created], others, is_letters_only=not desired.cluster.topics.is_all_managed)
     for other, name in sorted(twins.items(), key=lambda pair: (pair[1], pair[0])):

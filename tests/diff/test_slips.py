@@ -87,6 +87,7 @@ def test_a_deletion_beside_a_new_topic_of_a_similar_name_is_not_planned(name: st
     ((problem),) = (one.problem for one in found.spared)
     assert (problem.code, problem.severity, problem.at) == ("KR418", Severity.VIOLATION, LINE)
     assert problem.message.startswith(f"topic {name} is new and orders.events is not declared: a rename? ")
+    assert found.drift == (), "one violation tells of the pair"
 
 
 @pytest.mark.parametrize("name", UNLIKE)
