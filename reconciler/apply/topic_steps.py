@@ -1,4 +1,7 @@
-"""The next step of a stage of topic changes: creations, growths, configs, deletions, each one request's worth."""
+"""The next step of a stage of topic changes: one request's worth of one kind, in the plan's order.
+
+The next kind waits until the one before it shows: should Kafka refuse something, nothing that comes later has happened.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -33,7 +36,8 @@ def next_topic_step(
         problem = _topic_trouble(change, observed, itinerary, record)
         if problem is not None:
             return FailRun(problem)
-    return _topic_request(ready, observed) or poll(record)
+    turn = type(due[0])
+    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record)
 
 
 def _topic_trouble(change: TopicChange, observed: Observed, itinerary: Itinerary, record: RunRecord) -> Problem | None:

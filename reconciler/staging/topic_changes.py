@@ -1,10 +1,11 @@
-"""When each topic change is safe: before the moves, once its topic's moves have ended, or last."""
+"""When each topic change is made: before the moves, once its topic's moves have ended, or last."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange, class_of
 from reconciler.model.cluster import Cluster
+from reconciler.model.effect import EffectClass
 from reconciler.model.move import Move
 
 MIN_ISR = "min.insync.replicas"
@@ -29,9 +30,13 @@ class TimedChanges:
 def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Cluster) -> TimedChanges:
     """Return the changes, split where one has parts that are safe at different times.
 
+    What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
+    configs that destroy records, and deletions last. All of a topic's keys stay together, as Kafka judges them
+    together, but for min.insync.replicas, which stands for itself.
+
     Two wait for their topic's moves. Growth, where these change the replication factor: Kafka wants the factor of the
     topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
-    in sync than it asks for; a lower one goes first, so that a lower factor never falls below it. Deletes are last.
+    in sync than it asks for; a lower one goes first, so that a lower factor never falls below it.
     """
     moved, refactored = set(), set()
     for move in moves:
@@ -40,40 +45,46 @@ def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Clust
             refactored.add(move.topic_partition.topic)
     before: list[TopicChange] = []
     after: list[TopicChange] = []
+    last: list[TopicChange] = []
     for change in changes:
-        if isinstance(change, CreatePartitions):
-            (after if change.topic in refactored else before).append(change)
-        elif isinstance(change, AlterConfigs) and change.topic in moved:
-            early, late = _split(change, observed, is_refactored=change.topic in refactored)
-            before.extend(early)
-            after.extend(late)
-        elif not isinstance(change, DeleteTopic):
-            before.append(change)
-    deletes = [change for change in changes if isinstance(change, DeleteTopic)]
-    return TimedChanges(*(tuple(sorted(part, key=_order)) for part in (before, after, deletes)))
+        match change:
+            case DeleteTopic():
+                last.append(change)
+            case CreatePartitions():
+                (after if change.topic in refactored else before).append(change)
+            case AlterConfigs():
+                is_late = change.topic in moved and _is_late(change, observed, is_refactored=change.topic in refactored)
+                for part in _parts(change) if is_late or class_of(change) is EffectClass.DESTROYS else (change,):
+                    is_waiting = is_late and _has(part, MIN_ISR)
+                    destroys = class_of(part) is EffectClass.DESTROYS
+                    (last if destroys else after if is_waiting else before).append(part)
+            case CreateTopic():
+                before.append(change)
+    return TimedChanges(*(tuple(sorted(part, key=_order)) for part in (before, after, last)))
 
 
 def _order(change: TopicChange) -> tuple[int, str]:
     return KINDS.index(type(change)), change.topic
 
 
-def _split(
-    change: AlterConfigs, observed: Cluster, *, is_refactored: bool
-) -> tuple[tuple[AlterConfigs, ...], tuple[AlterConfigs, ...]]:
-    if not _is_late(change, observed, is_refactored=is_refactored):
-        return (change,), ()
-    late = replace(
+def _has(change: AlterConfigs, key: str) -> bool:
+    return key in change.set or key in change.delete
+
+
+def _parts(change: AlterConfigs) -> tuple[AlterConfigs, ...]:
+    """Return min.insync.replicas and the other keys, each as a change by itself where there is any."""
+    parts = (_of_keys(change, is_min_isr=False), _of_keys(change, is_min_isr=True))
+    return tuple(part for part in parts if part.set or part.delete)
+
+
+def _of_keys(change: AlterConfigs, *, is_min_isr: bool) -> AlterConfigs:
+    return replace(
         change,
-        set={MIN_ISR: change.set[MIN_ISR]},
-        delete=(),
-        before={key: value for key, value in change.before.items() if key == MIN_ISR},
+        set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
+        delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
+        before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
+        effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
     )
-    early = replace(
-        change,
-        set={key: value for key, value in change.set.items() if key != MIN_ISR},
-        before={key: value for key, value in change.before.items() if key != MIN_ISR},
-    )
-    return (early,) if early.set or early.delete else (), (late,)
 
 
 def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:

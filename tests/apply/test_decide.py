@@ -270,15 +270,20 @@ def test_an_election_that_a_later_move_overtook_is_not_due() -> None:
     assert due == ElectLeaders((election("a-0", 2),))
 
 
-def test_topics_are_created_before_configs_change_and_asked_for_once() -> None:
+def test_what_kafka_may_refuse_has_shown_before_a_topic_grows_or_goes() -> None:
+    """Each kind waits for the one before it, in the plan's order, although it is not asked for meanwhile."""
     create = CreateTopic("b", 1, 1, {}, {0: (1,)})
     alter = AlterConfigs("a", {"retention.ms": "1"}, (), {"retention.ms": None})
-    stage = TopicsStage(1, (0, 1))
-    assert next_step(stage, seen(BEFORE), topic_changes=(create, alter)) == CreateTopics((create,))
+    grow = CreatePartitions("a", 1, 2, {1: (1, 2, 3)})
+    changes = (create, alter, grow)
+    stage = TopicsStage(1, (0, 1, 2))
+    assert next_step(stage, seen(BEFORE), topic_changes=changes) == CreateTopics((create,))
     asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
-    assert next_step(stage, seen(BEFORE), asked, topic_changes=(create, alter)) == ChangeConfigs((alter,))
+    assert isinstance(next_step(stage, seen(BEFORE), asked, topic_changes=changes), Wait)
+    made = small_cluster("a-0: 1,2,3", "b-0: 1")
+    assert next_step(stage, seen(made), asked, topic_changes=changes) == ChangeConfigs((alter,))
     both = asked.attempted(["its change of configs a"], NOW + timedelta(seconds=60))
-    assert isinstance(next_step(stage, seen(BEFORE), both, topic_changes=(create, alter)), Wait)
+    assert isinstance(next_step(stage, seen(made), both, topic_changes=changes), Wait)
 
 
 def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:

@@ -127,3 +127,18 @@ def test_a_plan_that_kafka_would_take_says_nothing_of_asking(reconciler: Program
     planned = reconciler("plan", "-o", "json", "--out", "plan.json")
     assert "KR865" not in {one["code"] for one in json.loads(planned.out)["warnings"]}
     assert reconciler("apply", "plan.json", "--yes").code == 0
+
+
+def test_a_config_that_kafka_refuses_after_all_leaves_the_topic_as_large_as_it_was(
+    reconciler: Program, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer changed between the question and the request: what cannot be undone has waited for it."""
+    declare(here, GROWN, MISTYPED)
+    assert reconciler("plan", "--state", str(here / "snapshot.json"), "--out", "plan.json").code == 0
+    monkeypatch.setattr(
+        SimulatedAdmin, "_validate", lambda _admin, _name, items, _effect: dict.fromkeys(items, Answer())
+    )
+    ended = reconciler("apply", "plan.json", "--yes")
+    assert (ended.code, "plan again: this plan would ask for the same" in ended.err) == (1, True), ended
+    topics = json.loads((here / "snapshot.json").read_text("utf-8"))["topics"]
+    assert [(len(topic["partitions"]), topic["configs"]) for topic in topics] == [(1, {}), (1, {})]

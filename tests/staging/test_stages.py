@@ -9,6 +9,7 @@ from staging.cases import cluster, desired, key, move, rules_of, run
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import BrokerState, Limits, MovePolicy
+from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -219,6 +220,37 @@ def test_topics_are_made_first_and_deleted_last() -> None:
         CreatePartitions,
         DeleteTopic,
     ]
+
+
+def test_what_kafka_may_refuse_comes_before_growth_and_configs_that_destroy_after_all_moves() -> None:
+    """All of a topic's keys stay in one request but min.insync.replicas, which a lower factor needs first."""
+    lost = Effect(EffectClass.DESTROYS, "deletes records older than 9 ms", "retention.ms")
+    fewer = Effect(EffectClass.AVAILABILITY, "one replica may fail", "min.insync.replicas")
+    observed = cluster(BROKERS, "a-0: 1,2,3 size 5", "b-0: 1,2 size 5", "d-0: 1", configs={"min.insync.replicas": "3"})
+    destroying = AlterConfigs(
+        "a",
+        set={"min.insync.replicas": "2", "retention.ms": "9", "segment.ms": "8"},
+        before={"min.insync.replicas": "3", "retention.ms": None, "segment.ms": None},
+        effects=(fewer, lost),
+    )
+    taken = AlterConfigs("b", set={"max.message.bytes": "9"}, before={"max.message.bytes": None})
+    grown, gone = CreatePartitions("b", 1, 2, {1: (1, 2)}), DeleteTopic("d")
+    whole = move("a-0: 1,2,3 -> 1,2", Reason.REPLICATION_FACTOR)
+    found = staged(observed, [whole], [gone, grown, destroying, taken])
+    assert outline(found.stages) == ["topics 0 1 2", "move a-0", "topics 3 4"]
+    assert found.topic_changes == (
+        AlterConfigs("a", {"min.insync.replicas": "2"}, (), {"min.insync.replicas": "3"}, effects=(fewer,)),
+        taken,
+        grown,
+        AlterConfigs(
+            "a",
+            {"retention.ms": "9", "segment.ms": "8"},
+            (),
+            {"retention.ms": None, "segment.ms": None},
+            effects=(lost,),
+        ),
+        gone,
+    )
 
 
 def test_growth_waits_for_the_new_replication_factor_and_no_longer() -> None:
