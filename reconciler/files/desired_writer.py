@@ -11,6 +11,7 @@ from reconciler.files.strict_yaml import read_yaml
 from reconciler.files.units import config_text
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.imported import Adopted, Deviation, FoundClass
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 TOPICS_IN_ONE_FILE = 50
 MOST_IN_A_FILE, FEWEST_IN_A_FILE = 200, 3
@@ -39,7 +40,7 @@ def is_writable(key: str, value: str) -> bool:
         is_same = config_text(key, read.documents[0][key]) == value
     except ValueError:
         return False
-    alone = DesiredTopic("t", config={key: value})
+    alone = DesiredTopic("t", config={key: value}, custom_configs=frozenset({key} - TOPIC_CONFIGS.keys()))
     return is_same and not any(semantic_problems(Desired(DesiredCluster("c"), {"t": alone})))
 
 
@@ -142,8 +143,7 @@ def _free(files: Mapping[str, object], file: str) -> str:
 
 def _class_document(found: FoundClass) -> str:
     fields = _rules(found.replication_factor, found.placement)
-    if found.config:
-        fields["config"] = _configs(found.config)
+    fields |= _configs(found.config)
     count = "1 topic" if found.topics == 1 else f"{found.topics} topics"
     head = f"# {count} when it was imported.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
     return head + "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
@@ -162,8 +162,7 @@ def _topic_document(topic: DesiredTopic, found: FoundClass | None) -> str:
     elif topic.placement.assignment is not None:
         fields["placement"] = _placement(Placement(assignment=topic.placement.assignment))
     own = {key: value for key, value in topic.config.items() if found is None or found.config.get(key) != value}
-    if own:
-        fields["config"] = _configs(own)
+    fields |= _configs(own)
     labels = ", ".join(f"{_key(key)}: {scalar(value)}" for key, value in sorted(topic.labels.items()))
     metadata = f"name: {scalar(topic.name)}" + (f", labels: {{{labels}}}" if labels else "")
     return f"{_API}kind: Topic\nmetadata: {{{metadata}}}\n{_spec(fields)}"
@@ -198,9 +197,11 @@ def _listed(key: str, racks: frozenset[str] | None) -> list[str]:
     return [] if racks is None else [f"{key}: [{', '.join(map(scalar, sorted(racks)))}]"]
 
 
-def _configs(config: Mapping[str, str | None]) -> str:
-    pairs = (f"{_key(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
-    return f"{{{', '.join(pairs)}}}"
+def _configs(config: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the configs, and the list of those that no known Kafka has."""
+    pairs = ", ".join(f"{_key(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
+    custom = ", ".join(_key(key) for key in sorted(config) if key not in TOPIC_CONFIGS)
+    return ({"config": f"{{{pairs}}}"} if pairs else {}) | ({"customConfigs": f"[{custom}]"} if custom else {})
 
 
 def config_scalar(key: str, value: str | None) -> str:

@@ -10,16 +10,17 @@ from typing import Any
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
+from reconciler.files.config_check import config_problems
 from reconciler.files.json_text import collector_paused
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
 from reconciler.files.topic_document import (
     TopicClass,
-    config_problems,
     merged,
     topic_class_from,
     topics_from,
+    unit_problems,
     without_class_of,
 )
 from reconciler.files.well_formed import Steps
@@ -74,7 +75,7 @@ def read_declared(root: Path, cluster: str) -> Declared:
             _read(content, _name(path, root), found)
         desired = _assembled(found, cluster, folder)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
-    return Declared(desired, found.topics, tuple(sorted(found.problems, key=_by_place)))
+    return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=_by_place)))
 
 
 def _files(
@@ -173,7 +174,7 @@ def _take(document: Any, name: str, found: _Found) -> None:
         found.documents.append(_Document(name, document, form.taken))
         return
     found.is_partial |= not is_topic
-    found.problems += config_problems(document, name) if isinstance(document, YamlMap) else []
+    found.problems += unit_problems(document, name) if isinstance(document, YamlMap) else []
 
 
 def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
@@ -225,6 +226,8 @@ def _classes(found: _Found) -> dict[str, TopicClass]:
     classes: dict[str, TopicClass] = {}
     for document in found.of_kind("TopicClass"):
         read = topic_class_from(document.content, document.name, found.problems)
+        alone = DesiredTopic(NAMELESS, config=read.config, custom_configs=read.custom_configs, at=read.at)
+        found.problems += config_problems(alone)
         if read.name in classes:
             message = f"TopicClass {read.name} is declared twice, first at {classes[read.name].at['']}"
             found.problems.append(Problem("KR110", message, read.at[""]))

@@ -1,19 +1,14 @@
 """What each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
 
-import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
+from reconciler.files.config_check import config_problems
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
 from reconciler.model.problem import Problem
-from reconciler.simulate.config_rules import ANY_KAFKA_RULES, value_problem
 
 LONGEST_NAME = 249
-MIN_ISR = "min.insync.replicas"
-_KEY = re.compile("[a-zA-Z0-9._-]+")
-_WHOLE = re.compile("[1-9][0-9]{0,9}")
 
 
 def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -> Iterator[Problem]:
@@ -24,7 +19,7 @@ def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -
     for topic in named:
         yield from _name_problems(topic)
     for topic in [*named, *nameless]:
-        yield from _config_problems(topic)
+        yield from config_problems(topic)
         yield from _placement_problems(topic)
         yield from _assignment_problems(topic)
         if topic.is_absent and Protection.DELETE in topic.protect:
@@ -65,46 +60,6 @@ def _name_problems(topic: DesiredTopic) -> Iterator[Problem]:
     if topic.name in {".", ".."} or len(topic.name) > LONGEST_NAME:
         message = f"{topic.name[:30]!r} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
         yield Problem("KR124", message, topic.where(""))
-
-
-def _config_problems(topic: DesiredTopic) -> Iterator[Problem]:
-    for key in (*BROKER_THROTTLES, *TOPIC_THROTTLES):
-        if key in topic.config:
-            message = f"{key} belongs to a running reassignment and is never declared: use moves.throttle"
-            yield Problem("KR125", message, topic.where(f"config.{key}"))
-    for key in topic.config:
-        if not _KEY.fullmatch(key):
-            message = f"{key[:40]!r} is no config of Kafka's: keys hold a-z A-Z 0-9 . _ -"
-            yield Problem("KR103", message, topic.where(f"config.{key}"))
-    yield from _value_problems(topic)
-    yield from _min_isr_problems(topic)
-
-
-def _value_problems(topic: DesiredTopic) -> Iterator[Problem]:
-    """Yield the values that no Kafka takes for a key that we know; others are for the cluster's own to judge."""
-    for key, value in topic.config.items():
-        rule = ANY_KAFKA_RULES.get(key)
-        denied = None if rule is None or value is None or key == MIN_ISR else value_problem(key, value[:40], rule)
-        if denied is not None and key not in TOPIC_THROTTLES:
-            reason = denied.message.encode("ascii", "backslashreplace").decode()
-            yield Problem("KR104", f"Kafka refuses this: {reason}", topic.where(f"config.{key}"))
-
-
-def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:
-    wanted = topic.config.get(MIN_ISR)
-    at = topic.where(f"config.{MIN_ISR}")
-    if wanted is not None and not _WHOLE.fullmatch(wanted):
-        yield Problem("KR126", f"{MIN_ISR} must be a whole number of at least 1", at)
-        return
-    path = "placement.assignment" if topic.replication_factor is None else "replicationFactor"
-    fewest = min(map(len, topic.placement.assignment or ()), default=None)
-    factor = fewest if topic.replication_factor is None else topic.replication_factor
-    if wanted is not None and factor is not None and int(wanted) > factor:
-        found = (
-            f"replicationFactor {factor}" if path == "replicationFactor" else f"the {factor} replicas of an assignment"
-        )
-        message = f"{MIN_ISR} {wanted} is above {found} ({topic.where(path)}): no acks=all write could succeed"
-        yield Problem("KR126", message, at)
 
 
 def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:

@@ -11,6 +11,8 @@ from reconciler.files.well_formed import Steps
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
+PATTERN_KEYS = frozenset({"class", "config", "customConfigs", "placement"})
+
 
 @dataclass(frozen=True, slots=True)
 class TopicClass:
@@ -21,6 +23,7 @@ class TopicClass:
     config: Mapping[str, str | None] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
     protect: frozenset[Protection] = frozenset()
+    custom_configs: frozenset[str] = frozenset()
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -33,6 +36,7 @@ def topic_class_from(document: YamlMap, name: str, problems: list[Problem]) -> T
         _config(spec, name, problems),
         _placement(spec),
         _protect(spec),
+        _set(spec, "customConfigs") or frozenset(),
         _places(document, name),
     )
 
@@ -48,7 +52,7 @@ def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterat
         return
     if "names" in metadata:
         for key in spec:
-            if key not in {"class", "config", "placement"} or (key == "placement" and "assignment" in spec[key]):
+            if key not in PATTERN_KEYS or (key == "placement" and "assignment" in spec[key]):
                 at = Location(name, *(spec[key].key_at["assignment"] if key == "placement" else spec.key_at[key]))
                 problems.append(
                     Problem("KR113", f"{_forbidden(key)} cannot be written for patterns of names: name each topic", at)
@@ -61,6 +65,7 @@ def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterat
         config=_config(spec, name, problems),
         placement=_placement(spec),
         protect=_protect(spec),
+        custom_configs=_set(spec, "customConfigs") or frozenset(),
         labels=dict(metadata.get("labels", {})),
         at=_places(document, name),
     )
@@ -89,6 +94,7 @@ def merged(below: TopicClass, topic: DesiredTopic) -> DesiredTopic:
             assignment=over.assignment,
         ),
         protect=topic.protect if "protect" in topic.at else below.protect,
+        custom_configs=below.custom_configs | topic.custom_configs,
         at={**topic.at, **at},
     )
 
@@ -120,7 +126,7 @@ def _spread_over(below: TopicClass, topic: DesiredTopic) -> Spread | None:
     return below.placement.racks_spread
 
 
-def config_problems(document: YamlMap, name: str) -> list[Problem]:
+def unit_problems(document: YamlMap, name: str) -> list[Problem]:
     """Return what is wrong with the units of a document's config, whatever else is wrong with the document."""
     problems: list[Problem] = []
     spec = document.get("spec")

@@ -188,7 +188,7 @@ class DesiredTopic:
 
     None means not written. A config value of None removes an override. `at` maps the path of a field, as written in
     the file (`replicationFactor`, `config.retention.ms`, `placement.racks.spread`), to its place; the empty path is
-    the document itself.
+    the document itself. `custom_configs`: keys whose names and values files do not judge.
     """
 
     name: str
@@ -198,6 +198,7 @@ class DesiredTopic:
     config: Mapping[str, str | None] = field(default_factory=dict)
     placement: Placement = Placement()
     protect: frozenset[Protection] = frozenset()
+    custom_configs: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
     at: Mapping[str, Location] = field(default_factory=dict)
 

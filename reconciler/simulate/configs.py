@@ -5,10 +5,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from reconciler.model.cluster import CORDONED_LOG_DIRS, Broker, Cluster
+from reconciler.model.config_rule import Kind, Rule, release_of
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.answers import Denied, Outcome
-from reconciler.simulate.config_rules import BROKER_RULES, TOPIC_RULES, Kind, Rule, value_problem
+from reconciler.simulate.config_rules import BROKER_RULES, together_problem, value_problem
 
 Configs = Mapping[str, str]
+_LISTS = {key: config.newest for key, config in TOPIC_CONFIGS.items()}
 
 
 class ConfigRequest(NamedTuple):
@@ -28,8 +31,10 @@ def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigR
         if topic is None:
             answers[name] = Denied("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
             continue
-        configs = _altered(topic.configs, changes[name], TOPIC_RULES)
-        answers[name] = configs if isinstance(configs, Denied) else validate_topic_configs(configs)
+        configs = _altered(topic.configs, changes[name], _LISTS)
+        answers[name] = (
+            configs if isinstance(configs, Denied) else validate_topic_configs(cluster, configs, topic.configs)
+        )
         if not isinstance(configs, Denied) and answers[name] is None:
             topics[name] = replace(topic, configs=configs)
     return Outcome(replace(cluster, topics=topics), answers)
@@ -79,21 +84,37 @@ def _recordoned(broker: Broker, configs: Configs) -> Broker:
     return replace(changed, log_dirs=dirs)
 
 
-def validate_topic_configs(configs: Configs) -> Denied | None:
-    """Return why Kafka refuses these overrides, None where it takes them."""
-    unknown = next((key for key in sorted(configs) if key not in TOPIC_RULES), None)
-    if unknown is not None:
-        return Denied("INVALID_CONFIG", f"Unknown topic config name: {unknown}")
-    return _problem(configs, TOPIC_RULES)
+def validate_topic_configs(cluster: Cluster, configs: Configs, before: Configs | None = None) -> Denied | None:
+    """Return why this cluster refuses these overrides of a topic that has `before`, None where it takes them.
+
+    A key that one of its topics has is one that it knows: vendors have their own.
+    """
+    release = release_of(cluster.kafka_version)
+    rules = {key: config.rules[release] for key, config in TOPIC_CONFIGS.items() if release in config.rules}
+    for key in sorted(configs):
+        if key not in rules and not any(key in topic.configs for topic in cluster.topics.values()):
+            return Denied("INVALID_CONFIG", f"Unknown topic config name: {key}")
+    return _problem(configs, rules) or together_problem(
+        {**_defaults(cluster, rules), **configs},
+        release,
+        has_tiers=_settings(cluster).get("remote.log.storage.system.enable") != "false",
+        was_remote=(before or {}).get("remote.storage.enable", "").strip().lower() == "true",
+    )
 
 
-def taken(configs: Configs) -> Configs:
-    """Return the overrides that this controller would take: other versions, and vendors, know other keys and bounds."""
-    return {
-        key: value
-        for key, value in configs.items()
-        if key in TOPIC_RULES and value_problem(key, value, TOPIC_RULES[key]) is None
-    }
+def _defaults(cluster: Cluster, rules: Mapping[str, Rule]) -> dict[str, str]:
+    """Return what a topic has without overrides: by the brokers' settings where they are known, else Kafka's own."""
+    settings, found = _settings(cluster), {}
+    for key, rule in rules.items():
+        setting = settings.get(TOPIC_CONFIGS[key].broker_key or "", rule.default)
+        found[key] = rule.default if value_problem(key, setting, rule) else setting
+    return found
+
+
+def _settings(cluster: Cluster) -> Configs:
+    """Return the settings in force on the controller, which judges; empty where they are unknown."""
+    told = cluster.brokers.get(cluster.controller_id or 0)
+    return told.settings if told is not None else {}
 
 
 def _problem(configs: Configs, rules: Mapping[str, Rule]) -> Denied | None:

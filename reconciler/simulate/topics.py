@@ -69,7 +69,7 @@ def _created(cluster: Cluster, change: CreateTopic, seed: int) -> Cluster | Deni
     assignment = change.assignment or striped(cluster, change.partitions, change.replication_factor)
     denied = (
         _name_problem(cluster, change.topic)
-        or validate_topic_configs(change.configs)
+        or validate_topic_configs(cluster, change.configs)
         or (assignment if isinstance(assignment, Denied) else _assignment_problem(assignment, controller))
     )
     if denied is not None or isinstance(assignment, Denied):

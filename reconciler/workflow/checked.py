@@ -11,7 +11,6 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.configs import taken
 from reconciler.simulate.reach import check_stage, reach
 
 MIN_ISR = "min.insync.replicas"
@@ -46,12 +45,12 @@ def refuse_unsafe_way_back(plan: Plan, observed: Cluster, desired: Desired) -> N
 def _as_we_know_it(observed: Cluster) -> Cluster:
     """Return the cluster as a plan takes it: what is in flight has arrived.
 
-    Overrides that only another version of Kafka takes are left out; it judges those itself.
+    Of overrides only min.insync.replicas stays: what the cluster takes of the others it judges itself.
     """
     topics = {
         name: replace(
             topic,
-            configs=taken(topic.configs),
+            configs=_min_isr(topic.configs),
             partitions=tuple(_arrived(each, observed) if each.is_reassigning else each for each in topic.partitions),
         )
         for name, topic in observed.topics.items()
@@ -72,12 +71,16 @@ def _arrived(partition: Partition, observed: Cluster) -> Partition:
     )
 
 
+def _min_isr(configs: Mapping[str, str]) -> Mapping[str, str]:
+    return {MIN_ISR: configs[MIN_ISR]} if configs.get(MIN_ISR, "").isdigit() else {}
+
+
 def _change_as_we_know_it(change: TopicChange) -> TopicChange:
     match change:
         case CreateTopic():
-            return replace(change, configs=taken(change.configs))
+            return replace(change, configs=_min_isr(change.configs))
         case AlterConfigs():
-            return replace(change, set=taken(change.set))
+            return replace(change, set=_min_isr(change.set))
         case _:
             return change
 

@@ -49,6 +49,20 @@ def test_a_snapshot_is_imported_validates_and_plans_to_nothing(reconciler: Progr
     assert "metadata: {name: audit}\nspec: {class: standard, partitions: 12, config: {retention.ms: 90d}}\n" in topics
 
 
+def test_configs_that_only_the_cluster_knows_are_written_under_custom_configs(
+    reconciler: Program, tmp_path: Path
+) -> None:
+    own = {"vendor.tier.enable": "true", "retention.ms": "86400000"}
+    several = {name: {**own, "vendor.y": name} if name == "a" else own for name in "abcd"}
+    lines = [f"{name}-0: 1,2 leader 1" for name in several]
+    write_snapshot(small_cluster(*lines, configs=several), tmp_path / "state.json")
+    assert reconciler("import", "--cluster", "prod", "--state", "state.json").code == 0
+    assert "customConfigs: [vendor.tier.enable]" in Path("desired-state/prod/classes.yaml").read_text("utf-8")
+    assert "customConfigs: [vendor.y]" in Path("desired-state/prod/topics.yaml").read_text("utf-8")
+    assert reconciler("validate").code == 0
+    assert reconciler("plan", "--state", "state.json", "--detailed-exitcode").code == 0
+
+
 def test_json_says_all_of_it_in_the_schemas_form(reconciler: Program, state: str) -> None:
     made = reconciler("import", "--cluster", "prod", "--state", state, "-o", "json")
     value = json.loads(made.out)

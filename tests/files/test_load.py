@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.files.load import load_desired
+from reconciler.model.cluster import TOPIC_THROTTLES
 from reconciler.model.desired import BrokerState, Desired, Even, Off, Placement, Protection, Spread, Within
 from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 HEAD = "apiVersion: reconciler/v1\n"
 CLUSTER = HEAD + "kind: Cluster\nmetadata: {name: c}\nspec: {simulation: s.json}\n"
@@ -106,12 +108,16 @@ def test_what_is_not_written_is_the_contracts_default(tmp_path: Path) -> None:
 def test_a_topic_lies_over_its_class_field_by_field(tmp_path: Path) -> None:
     below = topic_class(
         "{replicationFactor: 3, config: {retention.ms: 7d, min.insync.replicas: 2, x: 1}, protect: [delete],"
+        " customConfigs: [x],"
         " placement: {racks: {spread: strict, only: [a, b, c]}, brokers: {except: [9]}}}"
     )
-    over = topic("{class: k, config: {retention.ms: 1d, x: null}, placement: {racks: {leader: [a]}}}")
+    over = topic(
+        "{class: k, config: {retention.ms: 1d, x: null, y: 2}, customConfigs: [y], placement: {racks: {leader: [a]}}}"
+    )
     found = load(tmp_path, classes=below, topics=over).topics["t"]
     assert found.replication_factor == 3
-    assert found.config == {"min.insync.replicas": "2", "retention.ms": "86400000", "x": None}
+    assert found.config == {"min.insync.replicas": "2", "retention.ms": "86400000", "x": None, "y": "2"}
+    assert found.custom_configs == {"x", "y"}
     assert found.placement == Placement(
         racks_spread=Spread.STRICT,
         racks_only=frozenset("abc"),
@@ -511,5 +517,77 @@ spec: {class: wide}
 
 
 def test_a_config_that_some_kafka_may_take_is_left_to_the_cluster(tmp_path: Path) -> None:
-    found = load(tmp_path, a=topic("{config: {segment.bytes: 100KiB, vendor.tier.enable: soon}}"))
+    taken = "{config: {segment.bytes: 100KiB, vendor.tier.enable: soon}, customConfigs: [vendor.tier.enable]}"
+    found = load(tmp_path, a=topic(taken))
     assert list(found.topics["t"].config.values()) == ["102400", "soon"]
+
+
+@pytest.mark.parametrize("key", sorted(TOPIC_CONFIGS.keys() - {*TOPIC_THROTTLES}))
+def test_every_kafkas_default_of_a_topic_config_is_taken(tmp_path: Path, key: str) -> None:
+    for rule in TOPIC_CONFIGS[key].rules.values():
+        if rule.default:
+            assert load(tmp_path, a=topic(f"{{config: {{{key}: '{rule.default}'}}}}")).topics["t"].config
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("retention.sm", "retention.ms"),
+        ("retention_ms", "retention.ms"),
+        ("Retention.Ms", "retention.ms"),
+        ("log.retention.ms", "retention.ms"),
+        ("log.roll.ms", "segment.ms"),
+        ("message.max.bytes", "max.message.bytes"),
+        ("'min insync replicas'", "min.insync.replicas"),
+        ("cleanup-policy", "cleanup.policy"),
+    ],
+)
+def test_a_config_that_no_kafka_has_is_told_with_the_one_that_was_meant(
+    tmp_path: Path, written: str, meant: str
+) -> None:
+    (problem,) = told(tmp_path, a=topic(f"{{config: {{segment.ms: 1d, {written}: 3000}}}}"))
+    assert problem.startswith("c/a.yaml:4:33: ")
+    assert f"; did you mean {meant!r}?" in problem
+    assert problem.endswith("(KR103)")
+
+
+def test_a_config_that_looks_like_none_of_kafkas_is_told_without_a_guess(tmp_path: Path) -> None:
+    assert told(tmp_path, a=topic("{config: {vendor.tier.enable: true}}")) == [
+        (
+            "c/a.yaml:4:17: 'vendor.tier.enable' is no topic config of Kafka 3.9 to 4.3; "
+            "what only this cluster knows is listed under customConfigs (KR103)"
+        )
+    ]
+
+
+def test_a_class_that_no_topic_has_is_judged_too_and_one_of_many_once(tmp_path: Path) -> None:
+    wrong = topic_class("{config: {retention.sm: 1, segment.bytes: 5}}")
+    assert len(told(tmp_path / "none", a=wrong)) == 2
+    many = "---\n".join(topic("{class: k}", name) for name in "abc")
+    assert told(tmp_path / "three", a=wrong, b=many) == told(tmp_path / "none", a=wrong)
+
+
+def test_what_a_class_lists_holds_for_its_topics_and_what_a_topic_lists_for_itself_alone(tmp_path: Path) -> None:
+    listed = topic_class("{customConfigs: [vendor.x]}") + "---\n" + topic("{class: k, config: {vendor.x: 1}}")
+    assert load(tmp_path / "class", a=listed).topics["t"].config == {"vendor.x": "1"}
+    other = topic("{config: {vendor.x: 1}, customConfigs: [vendor.x]}", "a")
+    assert len(told(tmp_path / "topic", a=other + "---\n" + topic("{config: {vendor.x: 1}}", "b"))) == 1
+
+
+def test_a_listed_key_that_kafka_knows_is_not_judged_either(tmp_path: Path) -> None:
+    newer = "{config: {compression.type: brotli}, customConfigs: [compression.type]}"
+    assert load(tmp_path, a=topic(newer)).topics["t"].config == {"compression.type": "brotli"}
+
+
+def test_a_pattern_lists_keys_of_its_own(tmp_path: Path) -> None:
+    (pattern,) = load(tmp_path, a=patterns("{config: {vendor.x: 1}, customConfigs: [vendor.x]}")).patterns
+    assert pattern.config == {"vendor.x": "1"}
+
+
+def test_min_isr_above_the_replicas_says_what_kafka_takes_instead(tmp_path: Path) -> None:
+    assert told(tmp_path, a=topic("{replicationFactor: 2, config: {min.insync.replicas: 3}}")) == [
+        (
+            "c/a.yaml:4:39: min.insync.replicas 3 is above replicationFactor 2 (c/a.yaml:4): "
+            "Kafka then takes the smaller, so acks=all writes stop once any replica is missing (KR126)"
+        )
+    ]

@@ -11,7 +11,9 @@ import yaml
 
 from reconciler.files.load import load_desired
 from reconciler.files.schema_check import SCHEMA_FILES, schema_folder
+from reconciler.model.cluster import TOPIC_THROTTLES
 from reconciler.model.desired import Desired
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 CLIENT = {"bootstrap.servers": "kafka:9092"}
 DOCUMENTS: Mapping[str, dict[str, Any]] = {
@@ -155,11 +157,17 @@ def is_optional(leaf: Property) -> bool:
     return leaf.path[-1] not in NEEDED.get(leaf.path[1] if len(leaf.path) > 1 else "", {})
 
 
+@pytest.mark.parametrize("kind", ["Topic", "TopicClass"])
+def test_an_editor_offers_every_topic_config_that_may_be_declared(kind: str) -> None:
+    offered = schema(kind)["properties"]["spec"]["properties"]["config"]["properties"]
+    assert offered.keys() == TOPIC_CONFIGS.keys() - {*TOPIC_THROTTLES, "internal.segment.bytes"}
+
+
 def test_configs_that_the_schema_does_not_know_are_read_all_the_same(tmp_path: Path) -> None:
     document = {
         "apiVersion": "reconciler/v1",
         "kind": "Topic",
         **DOCUMENTS["Topic"],
-        "spec": {"config": {"new.ms": "1h"}},
+        "spec": {"config": {"new.ms": "1h"}, "customConfigs": ["new.ms"]},
     }
     assert loaded(tmp_path, document).topics["orders"].config == {"new.ms": "3600000"}

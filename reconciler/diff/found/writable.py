@@ -28,5 +28,5 @@ def _why(key: str, value: str, factor: int | None, is_writable: Callable[[str, s
         if not (value.isascii() and value.isdigit()) or int(value) < 1 or str(int(value)) != value:
             return "is no whole number of at least 1"
         if factor is not None and int(value) > factor:
-            return f"is {value}, above replicationFactor {factor}: no acks=all write succeeds"
+            return f"is {value}, above replicationFactor {factor}, which Kafka takes instead"
     return "" if is_writable(key, value) else "has a value that a file cannot hold as it is"

@@ -4,12 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.files.config_check import MIN_ISR
 from reconciler.files.desired_writer import CONFIG_KEY, is_writable
-from reconciler.files.semantics import LONGEST_NAME, MIN_ISR
+from reconciler.files.semantics import LONGEST_NAME
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import DesiredTopic
 from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 WRONG, UNMAPPED, SKIPPED = "KR191", "KR192", "KR193"
 MAX_FACTOR = 32767
@@ -122,6 +124,8 @@ class Part:
                 )
             else:
                 found[name] = text
+                if name not in TOPIC_CONFIGS:
+                    below.warn(name, "is no topic config of Kafka's and is listed under customConfigs")
         return found
 
     def refuse_unknown(self, known: frozenset[str]) -> None:

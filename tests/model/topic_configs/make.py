@@ -1,8 +1,8 @@
-"""Makes reconciler/model/topic_configs.py: what brokers know of topic configs, and effects.toml.
+"""Makes reconciler/model/topic_configs.py (what brokers know of topic configs, and effects.toml) and verdicts.jsonl.
 
     .venv/bin/python tests/model/topic_configs/make.py
 
-writes it anew. It needs a JDK, and fetches Kafka's jars once. A new release is a line in RELEASED and in `RELEASES`
+writes them anew. It needs a JDK, and fetches Kafka's jars once. A new release is a line in RELEASED and in `RELEASES`
 of reconciler/model/config_rule.py; then each new key needs its lines in effects.toml.
 """
 
@@ -20,6 +20,7 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parents[1]))
 
 from helpers.brokers.kafka_jars import jars, java  # noqa: E402  found once the path is set
+from model.topic_configs.cases import VERDICTS, cases, written  # noqa: E402
 
 PROGRAM = HERE / "TopicConfigs.java"
 TABLE = ROOT / "reconciler" / "model" / "topic_configs.py"
@@ -73,6 +74,19 @@ def table() -> str:
         told = {release: found[key] for release, found in known.items() if key in found}
         rows.append(f'"{key}": TopicConfig({_rules(told)}, {_effects(key, [*told.values()][-1], effects[key])}),')
     return _formatted(f"{HEAD}TOPIC_CONFIGS: Mapping[str, TopicConfig] = {{{''.join(rows)}}}\n")
+
+
+def verdicts() -> str:
+    """Return the cases' file, with what each release says of them."""
+    keys = sorted({told["key"] for version in RELEASED.values() for told in asked(version)[0]})
+    made = list(cases(keys))
+    questions = [{"configs": case.configs, "existing": case.before} for case in made]
+    answers = [asked(version, questions)[1] for version in RELEASED.values()]
+    rows = (
+        case._replace(refusals=dict(zip(RELEASED, told, strict=True)))
+        for case, *told in zip(made, *answers, strict=True)
+    )
+    return "".join(map(written, rows))
 
 
 def _rules(told: Mapping[str, Mapping[str, Any]]) -> str:
@@ -135,3 +149,4 @@ def _formatted(text: str) -> str:
 
 if __name__ == "__main__":
     TABLE.write_text(table())
+    VERDICTS.write_text(verdicts())

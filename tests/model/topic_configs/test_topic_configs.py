@@ -4,7 +4,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from model.topic_configs.make import RELEASED, TABLE, table
+from model.topic_configs.cases import VERDICTS
+from model.topic_configs.make import RELEASED, TABLE, table, verdicts
 
 from reconciler.model.config_rule import NUMBERS, RELEASES, release_of
 from reconciler.model.effect import EffectClass
@@ -15,8 +16,9 @@ EFFECTS = Path(__file__).parent / "effects.toml"
 
 @pytest.mark.java
 @pytest.mark.deep
-def test_the_table_is_made_again_byte_for_byte() -> None:
+def test_the_table_and_the_verdicts_are_made_again_byte_for_byte() -> None:
     assert table() == TABLE.read_text()
+    assert verdicts() == VERDICTS.read_text()
 
 
 def test_every_topic_config_of_every_release_has_its_class() -> None:
