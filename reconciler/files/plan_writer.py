@@ -208,7 +208,7 @@ def _summary(plan: Plan) -> dict[str, int]:
         "stages": summary.stages,
         "estimatedSeconds": summary.estimated_seconds,
         **({} if summary.least_seconds is None else {"leastSeconds": summary.least_seconds}),
-        **destruction_to_json(summary.destroys),
+        **(destruction_to_json(summary.destroys) if any(change.effects for change in plan.topic_changes) else {}),
         **({"drift": len(plan.drift)} if plan.drift else {}),
     }
 

@@ -1,0 +1,214 @@
+"""What a plan destroys is told in every output, with its bytes and its readers: the cases that were once silent."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.program.call import Ended, Program
+
+MIB = 1024**2
+CLUSTER = """\
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: c}
+spec:
+  simulation: snapshot.json
+  topics: {managed: all, delete: allow}
+  limits: {deletedTopics: 9}
+"""
+TIERED = {"remote.storage.enable": "true", "local.retention.ms": "1000"}
+YEAR, HOUR = "31536000000", "3600000"
+FORMS = ("text", "json", "markdown", "html")
+
+
+def topic(name: str, configs: Mapping[str, str], size: int) -> dict[str, Any]:
+    """Return a topic of the snapshot: two partitions, two replicas of that size each."""
+    partitions = [
+        {"partition": number, "leader": 1, "replicas": [1, 2], "isr": [1, 2], "sizes": [size, size], "endOffset": 6000}
+        for number in range(2)
+    ]
+    return {"name": name, "configs": dict(configs), "partitions": partitions}
+
+
+def root(*topics: dict[str, Any], declared: str, groups: list[dict[str, Any]] | None = None) -> None:
+    """Write a cluster of two simulated brokers and what is declared of its topics."""
+    folder = Path("desired-state/c")
+    folder.mkdir(parents=True)
+    dirs = [{"path": "/d", "totalBytes": 10**12, "usableBytes": 10**12}]
+    snapshot = {
+        "formatVersion": "1.1",
+        "clusterId": "c",
+        "kafkaVersion": "4.1",
+        "brokers": [{"id": number, "rack": "a", "logDirs": dirs} for number in (1, 2)],
+        "topics": list(topics),
+        "groups": groups or [],
+    }
+    (folder / "snapshot.json").write_text(json.dumps(snapshot))
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    (folder / "topics.yaml").write_text(declared)
+
+
+def declare(name: str, spec: str) -> str:
+    return f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+
+
+def group(name: str, *topics: str, members: int) -> dict[str, Any]:
+    """Return a group that reads these topics, with so many members now."""
+    there = [{"memberId": f"{name}-{number}", "subscription": list(topics)} for number in range(members)]
+    offsets = {each: {"0": 5} for each in topics}
+    return {"groupId": name, "state": "Stable" if members else "Empty", "members": there, "offsets": offsets}
+
+
+def told(reconciler: Program) -> Mapping[str, str]:
+    """Return the plan as each output shows it, and what differs."""
+    made = reconciler("plan", "--cluster", "c", "--out", "plan.json")
+    assert made.code == 0, made.err
+    forms = {form: _out(reconciler("show", "plan.json", "-o", form)) for form in FORMS}
+    differ = {f"diff {form}": _out(reconciler("diff", "--cluster", "c", "-o", form)) for form in FORMS[:3]}
+    as_json = reconciler("plan", "--cluster", "c", "-o", "json")
+    return {**forms, **differ, "plan": made.out, "plan json": as_json.out, "plan json stderr": as_json.err}
+
+
+def _out(ended: Ended) -> str:
+    assert ended.code == 0, ended.err
+    return ended.out
+
+
+def assert_told(outputs: Mapping[str, str], *words: str) -> None:
+    """Assert that each output has all of these words, and none that soothes."""
+    for name, output in outputs.items():
+        for word in words:
+            assert word in output, f"{name}: {word}\n{output}"
+        assert "metadata only" not in output, name
+        assert "no data" not in output, name
+
+
+def test_dropping_tiered_data_is_told_everywhere_and_protect_delete_refuses_it(reconciler: Program) -> None:
+    dropped = "config: {remote.storage.enable: false, remote.log.delete.on.disable: true}"
+    root(topic("orders", TIERED, 8000), declared=declare("orders", dropped), groups=[])
+    outputs = told(reconciler)
+    assert_told(outputs, "destroys", "deletes every record that is in remote storage")
+    (change,) = json.loads(outputs["json"])["topicChanges"]
+    (effect,) = change["effects"]
+    assert effect == {
+        "class": "destroys",
+        "what": "deletes every record that is in remote storage, which log dirs do not count",
+        "key": "remote.storage.enable",
+        "bytes": None,
+        "total": True,
+        "groups": [],
+        "liveGroups": [],
+    }
+    assert json.loads(outputs["json"])["summary"]["destroys"] == {
+        "topics": 1, "bytes": 0, "sizeKnown": False, "groups": 0,
+    }  # fmt: skip
+    assert "destroys: 1 topic, an unknown number of bytes on all replicas, read by 0 groups" in outputs["plan"]
+    Path("desired-state/c/topics.yaml").write_text(declare("orders", f"protect: [delete], {dropped}"))
+    for verb in ("plan", "diff"):
+        ended = reconciler(verb, "--cluster", "c")
+        assert ended.code == 1
+        assert "topics.yaml:4" in ended.err
+        assert "but protect names delete" in ended.err
+        assert "KR255" in ended.err
+
+
+def test_shorter_retention_is_told_everywhere_and_protect_shrink_refuses_it(reconciler: Program) -> None:
+    shorter = f"config: {{retention.ms: {HOUR}}}"
+    read = [group("billing", "orders", members=4), group("audit", "orders", members=0)]
+    root(topic("orders", {"retention.ms": YEAR}, 5 * MIB), declared=declare("orders", shorter), groups=read)
+    outputs = told(reconciler)
+    assert_told(outputs, "destroys", "deletes what is older than 1 h", "billing", "audit")
+    for name in ("text", "markdown", "html", "plan", "diff text", "diff markdown", "plan json stderr"):
+        assert "1 topic, up to 20.0 MiB on all replicas, read by 2 groups" in outputs[name], name
+        assert "read by billing (live), audit" in outputs[name], name
+    for name in ("json", "plan json"):
+        total = {"topics": 1, "bytes": 20 * MIB, "groups": 2}
+        assert json.loads(outputs[name])["summary"]["destroys"] == total
+    assert json.loads(outputs["diff json"])["destroys"]["bytes"] == 20 * MIB
+    Path("desired-state/c/topics.yaml").write_text(declare("orders", f"protect: [shrink], {shorter}"))
+    ended = reconciler("plan", "--cluster", "c")
+    assert ended.code == 1
+    assert "KR254" in ended.err
+    assert "topics.yaml:4" in ended.err
+
+
+def test_deletions_name_their_bytes_and_their_readers(reconciler: Program) -> None:
+    absent = "---\n".join(declare(f"old-{number}", "state: absent") for number in range(3))
+    topics = [topic(f"old-{number}", {}, MIB * (number + 1)) for number in range(3)]
+    read = [group("payments", "old-0", "old-1", members=4), group("report", "old-1", members=0)]
+    root(*topics, declared=absent, groups=read)
+    outputs = told(reconciler)
+    assert_told(outputs, "destroys", "deletes every record", "payments", "report")
+    for name in ("text", "markdown", "html", "plan", "diff text", "diff markdown", "plan json stderr"):
+        assert "3 topics, 24.0 MiB on all replicas, read by 2 groups" in outputs[name], name
+        assert "read by payments (live), report" in outputs[name], name
+        assert "read by no group" in outputs[name], name
+
+
+def test_a_snapshot_without_groups_says_that_nobody_looked(reconciler: Program) -> None:
+    root(topic("old", {}, MIB), declared=declare("old", "state: absent"))
+    path = Path("desired-state/c/snapshot.json")
+    seen = {key: value for key, value in json.loads(path.read_text()).items() if key != "groups"}
+    Path("seen.json").write_text(json.dumps(seen))
+    ended = reconciler("plan", "--cluster", "c", "--state", "seen.json")
+    assert "nobody looked at who reads it" in ended.out
+    assert "no group" not in ended.out
+
+
+def test_apply_says_what_goes_before_it_begins(reconciler: Program) -> None:
+    root(topic("old", {}, MIB), declared=declare("old", "state: absent"), groups=[group("g", "old", members=0)])
+    reconciler("plan", "--cluster", "c", "--out", "plan.json")
+    line = "destroys: 1 topic, 4.0 MiB on all replicas, read by 1 group"
+    assert line in reconciler("apply", "plan.json", "--dry-run").err
+    ended = reconciler("apply", "plan.json", "--yes")
+    assert ended.code == 0, ended.err
+    assert line in ended.err
+
+
+def test_a_rollback_says_what_it_destroys(reconciler: Program) -> None:
+    longer = declare("orders", f"config: {{retention.ms: {YEAR}}}")
+    read = [group("billing", "orders", members=1)]
+    root(topic("orders", {"retention.ms": HOUR}, MIB), declared=longer, groups=read)
+    outputs = reconciler("plan", "--cluster", "c", "--out", "plan.json")
+    assert "destroys" not in outputs.out
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    ended = reconciler("cancel", "--rollback", "--dry-run", "plan.json")
+    assert ended.code == 0, ended.err
+    assert "destroys: 1 topic, up to 4.0 MiB on all replicas, read by 1 group" in ended.out
+    assert "billing (live)" in ended.out
+
+
+def test_a_plan_file_without_effects_is_still_read_and_a_deletion_in_it_destroys(reconciler: Program) -> None:
+    root(topic("old", {}, MIB), declared=declare("old", "state: absent"), groups=[])
+    reconciler("plan", "--cluster", "c", "--out", "plan.json")
+    document = json.loads(Path("plan.json").read_text())
+    for change in document["topicChanges"]:
+        del change["effects"]
+    del document["summary"]["destroys"]
+    rest = {key: value for key, value in document.items() if key != "id"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    Path("old.json").write_text(json.dumps(rest | {"id": hashlib.sha256(text.encode()).hexdigest()[:8]}))
+    ended = reconciler("show", "old.json")
+    assert ended.code == 0, ended.err
+    assert "destroys: 1 topic, an unknown number of bytes" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("configs", "changed", "words"),
+    [
+        ({}, "max.message.bytes: 1000", "clients may notice"),
+        ({}, "min.insync.replicas: 3", "may refuse writes"),
+        ({}, "segment.ms: 3600000", "no data"),
+        (TIERED | {"remote.storage.enable": "false"}, "remote.storage.enable: true", "cannot be undone"),
+    ],
+)
+def test_what_destroys_nothing_is_told_by_its_class(
+    reconciler: Program, configs: dict[str, str], changed: str, words: str
+) -> None:
+    root(topic("orders", configs, MIB), declared=declare("orders", f"config: {{{changed}}}"), groups=[])
+    ended = reconciler("plan", "--cluster", "c")
+    assert words in ended.out, ended.out + ended.err
+    assert "destroys" not in ended.out
