@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from reconciler.diff.broken import broken_rules
-from reconciler.diff.effects import with_effects
+from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
@@ -50,7 +50,11 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
         topic_changes=topic_changes,
         broken_rules=tuple(found[0] for found in broken),
         elections=tuple(_elections(desired, observed, rules, doomed)),
-        drift=(*problems, *look_alikes(topic_changes, spared, observed, desired)),
+        drift=(
+            *problems,
+            *look_alikes(topic_changes, spared, observed, desired),
+            *unknown_defaults(topic_changes, observed),
+        ),
         also_broken=tuple(rule for found in broken for rule in found[1:]),
         spared=spared,
     )

@@ -101,6 +101,17 @@ def config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tup
     return tuple(effect for key in sorted(found) for effect in found[key])
 
 
+def defaults_needed(change: AlterConfigs) -> tuple[str, ...]:
+    """Return the keys that may destroy, and of which the brokers' own setting counts before or after."""
+    bare = {*change.delete, *(key for key in change.set if change.before.get(key) is None)}
+    return tuple(sorted(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key])))
+
+
+def _may_destroy(config: TopicConfig) -> bool:
+    classes = (config.smaller, config.larger, config.otherwise, *config.becomes.values())
+    return config.broker_key is not None and EffectClass.DESTROYS in classes
+
+
 def _settings_in_force(observed: Cluster) -> Sequence[Mapping[str, str]]:
     """Return the brokers' settings, each of those that differ once; none known, Kafka's defaults."""
     known = {tuple(sorted(broker.settings.items())): broker.settings for broker in observed.brokers.values()}

@@ -3,16 +3,36 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.diff.config_effects import REMOTE, config_effects, sizes_of
+from reconciler.diff.config_effects import REMOTE, config_effects, defaults_needed, sizes_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.effect import Effect, EffectClass
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 
 def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[TopicChange, ...]:
     """Return the changes, each with its effects; one without any is harmless."""
-    readers = Readers.of(observed)
-    return tuple(replace(change, effects=tuple(_effects(change, observed, readers))) for change in changes)
+    found = tuple(changes)
+    readers = Readers.of(observed) if found else Readers(None)
+    return tuple(replace(change, effects=tuple(_effects(change, observed, readers))) for change in found)
+
+
+def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Iterator[Problem]:
+    """Yield a warning where it hangs on the brokers' own settings whether records go, and nobody told them."""
+    if any(broker.settings for broker in observed.brokers.values()):
+        return
+    altered = [change for change in changes if isinstance(change, AlterConfigs)]
+    keys = {(change.topic, key) for change in altered for key in defaults_needed(change)}
+    if keys:
+        named = ", ".join(sorted({f"{TOPIC_CONFIGS[key].broker_key}" for _, key in keys}))
+        topics = sorted({topic for topic, _ in keys})
+        more = f" and {len(topics) - 1} more" if topics[1:] else ""
+        message = (
+            f"topic {topics[0]}{more}: what {named} is on the brokers is"
+            " not known, so Kafka's default counts: a snapshot of this version tells it"
+        )
+        yield Problem("KR844", message, altered[0].at, Severity.WARNING)
 
 
 @dataclass(frozen=True, slots=True)

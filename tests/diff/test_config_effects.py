@@ -9,7 +9,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.compare import compare
-from reconciler.diff.effects import with_effects
+from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import AlterConfigs, class_of
 from reconciler.model.cluster import Cluster
@@ -260,3 +260,21 @@ def test_a_protected_topic_keeps_its_records(
         compare(desired, observed, topic_rules(desired, observed))
     assert [problem.code for problem in refused.value.problems] == codes
     assert {problem.at for problem in refused.value.problems} == {at}
+
+
+@pytest.mark.parametrize(
+    ("before", "changed", "settings", "codes"),
+    [
+        ("", f"retention.ms={WEEK}", "", ["KR844"]),
+        (f"retention.ms={DAY}", "retention.ms=", "", ["KR844"]),
+        (f"retention.ms={DAY}", f"retention.ms={WEEK}", "", []),
+        ("", f"retention.ms={WEEK}", "log.retention.hours=168", []),
+        ("", "segment.ms=1", "", []),
+    ],
+)
+def test_settings_of_brokers_that_nobody_told_are_named_where_they_count(
+    before: str, changed: str, settings: str, codes: list[str]
+) -> None:
+    observed = cluster(before, settings)
+    change = replace(alter(changed), before={key: observed.topics["orders"].configs.get(key) for key in pairs(changed)})
+    assert [problem.code for problem in unknown_defaults((change,), observed)] == codes
