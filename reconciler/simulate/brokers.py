@@ -37,7 +37,7 @@ def unfence(cluster: Cluster, broker_id: int) -> Cluster:
     changed = {
         key: with_returned_broker(partition, controller)
         for key, partition in alive.partitions()
-        if partition.leader is None and broker_id in partition.isr
+        if partition.leader is None and broker_id in (*partition.isr, *(partition.elr or ()))
     }
     return with_partitions(alive, changed)
 

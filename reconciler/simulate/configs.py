@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from reconciler.model.cluster import CORDONED_LOG_DIRS, Broker, Cluster
 from reconciler.model.config_rule import Kind, Rule, release_of
+from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.config_rules import BROKER_RULES, together_problem, value_problem
+from reconciler.simulate.eligible import without_elr
 
 Configs = Mapping[str, str]
 _LISTS = {key: config.newest for key, config in TOPIC_CONFIGS.items()}
@@ -36,7 +38,8 @@ def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigR
             configs if isinstance(configs, Denied) else validate_topic_configs(cluster, configs, topic.configs)
         )
         if not isinstance(configs, Denied) and answers[name] is None:
-            topics[name] = replace(topic, configs=configs)
+            is_kept = topic.configs.get(MIN_ISR) == configs.get(MIN_ISR)
+            topics[name] = replace(topic if is_kept else without_elr(topic), configs=configs)
     return Outcome(replace(cluster, topics=topics), answers)
 
 

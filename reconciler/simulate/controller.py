@@ -25,6 +25,11 @@ class Controller:
         return self.version < (4, 3)
 
     @property
+    def has_eligible_leaders(self) -> bool:
+        """Whether it keeps who left a small ISR as eligible to lead (KIP-966), so that an ISR may be empty."""
+        return self.version >= (4, 1)
+
+    @property
     def has_replication_factor_guard(self) -> bool:
         """Whether a request may forbid a change of the replication factor (KIP-860)."""
         return self.version >= (4, 1)

@@ -84,10 +84,12 @@ def without_broker(partition: Partition, broker_id: int, controller: Controller)
 
 
 def with_returned_broker(partition: Partition, controller: Controller) -> Partition:
-    """Return the partition with a leader, if it had none and one of its in-sync replicas lives again."""
+    """Return the partition with a leader, if it had none and one of its in-sync or eligible replicas lives again."""
     if partition.leader is not None:
         return partition
-    return _settled(partition, partition.isr, controller)
+    elected = _first_valid(partition.replicas, partition.elr or (), controller)
+    isr = partition.isr or (() if elected is None else (elected,))
+    return _settled(partition, isr, controller)
 
 
 def validate_assignment(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.eligible import with_elr
 
 Dir = tuple[int, str]
 
@@ -21,10 +22,11 @@ def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition
 
 
 def with_metadata(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
-    """Return the cluster with these partitions, as they are: log dirs and free bytes are not looked after."""
+    """Return the cluster with these partitions and the ELR that they come to; free bytes are not looked after."""
     by_topic: defaultdict[str, dict[int, Partition]] = defaultdict(dict)
-    for key in sorted(changed):
-        by_topic[key.topic][key.partition] = changed[key]
+    kept = with_elr(cluster, changed)
+    for key in sorted(kept):
+        by_topic[key.topic][key.partition] = kept[key]
     topics = {**cluster.topics, **{name: _merged(cluster.topics[name], by_topic[name]) for name in by_topic}}
     return replace(cluster, topics=topics)
 

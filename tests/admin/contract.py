@@ -565,6 +565,24 @@ class AdminContract:
         assert told.release == "{}.{}".format(*version)
         assert (told.has_factor_guard, told.has_consumer_groups) == (version >= (4, 1), version >= (4, 0))
 
+    def test_the_quorum_is_told_with_its_leader_and_who_follows_it(self, bench: Bench) -> None:
+        told = bench.admin.quorum()
+        assert told.leader in {1, 2, 3}
+        assert told.leader in {one.id for one in told.voters}
+        assert {one.id for one in (*told.voters, *told.observers)} == {1, 2, 3, 4, 5, 6}
+
+    def test_who_left_a_small_isr_is_eligible_to_lead(self, bench: Bench) -> None:
+        name = bench.topic((5, 6), configs={"min.insync.replicas": "2"})
+        bench.kill(6)
+        bench.wait_until(lambda: bench.partition(name).isr == (5,), "6 to be missed")
+        wanted = [(6,)] if bench.cluster.kafka_version >= (4, 1) else [None, ()]
+
+        def told() -> object:
+            (partition,) = bench.admin.with_eligible_leaders(bench.admin.topics([name]))[name].partitions
+            return partition.elr
+
+        bench.wait_until(lambda: told() in wanted, f"{wanted} to be told")
+
     def test_without_an_authorizer_every_right_is_there(self, bench: Bench) -> None:
         name, nowhere = bench.topic((1, 2)), bench.new_name()
         bench.wait_until(lambda: name in bench.admin.rights().topics, f"{name} to be known")

@@ -1,5 +1,6 @@
 """A log dir that goes offline, as seen on 4.1.1 with a full disk."""
 
+import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
@@ -33,9 +34,13 @@ def test_a_move_into_an_offline_log_dir_never_ends_until_the_dir_is_back() -> No
     assert admin.reassignments() == {}
 
 
-def test_the_last_replica_in_sync_stays_listed() -> None:
-    cluster = small_cluster("a-0: 1,2 isr 2 leader 2 size 100")
+@pytest.mark.parametrize(("version", "isr", "elr"), [("4.0", (2,), None), ("4.1", (), (2,))])
+def test_the_last_replica_in_sync_stays_listed_or_eligible(
+    version: str, isr: tuple[int, ...], elr: tuple[int, ...] | None
+) -> None:
+    cluster = small_cluster("a-0: 1,2 isr 2 leader 2 size 100", kafka_version=version)
     admin = SimulatedAdmin(cluster)
     for path in ("/d1", "/d2"):
         admin.fail_log_dir(2, path)
-    assert admin.topics(["a"])["a"].partitions[0].isr == (2,)
+    (partition,) = admin.with_eligible_leaders(admin.topics(["a"]))["a"].partitions
+    assert (partition.isr, partition.elr) == (isr, elr)

@@ -95,7 +95,7 @@ def test_every_state_is_one_that_kafka_could_be_in(cluster: Cluster, events: lis
         cluster = taken(cluster, event)
         for partition in partitions(cluster):
             assert len(set(partition.replicas)) == len(partition.replicas) > 0
-            assert partition.isr
+            assert partition.isr or (partition.leader is None and partition.elr)
             assert set(partition.isr) <= set(partition.replicas)
             assert len(set(partition.isr)) == len(partition.isr)
             assert set(partition.adding_replicas) <= set(partition.replicas)
