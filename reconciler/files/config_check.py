@@ -32,7 +32,8 @@ def config_problems(topic: DesiredTopic) -> Iterator[Problem]:
             yield Problem("KR103", f"{message}{_hint(key)}", at)
         elif key not in TOPIC_CONFIGS:
             message = f"{key[:LONGEST_SHOWN]!r} is no topic config of Kafka {RELEASES[0]} to {RELEASES[-1]}{_hint(key)}"
-            yield Problem("KR103", f"{message}; what only this cluster knows is listed under customConfigs", at)
+            way_out = "What only this cluster knows is listed under customConfigs"
+            yield Problem("KR103", f"{message}{'' if message.endswith('?') else '.'} {way_out}", at)
         elif key != MIN_ISR and value is not None:
             reason = _refusal(key, value)
             yield from [] if reason is None else [Problem("KR104", f"Kafka refuses this: {reason}", at)]

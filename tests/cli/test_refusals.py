@@ -42,7 +42,10 @@ STATE = {
     ],
 }
 GROWN = TOPIC.replace("NAME", "orders")
-MISTYPED = TOPIC.replace("NAME", "payments") + "  config: {segment.ms: 1d, retention.sm: 3000}\n"
+MISTYPED = TOPIC.replace("NAME", "payments") + (
+    "  config: {segment.ms: 1d, retention.sm: 3000}\n"
+    "  customConfigs: [retention.sm]  # else it is told when the files are read\n"
+)
 REFUSED = (
     "topic payments: Kafka would refuse retention.sm=3000: INVALID_CONFIG (Unknown topic config name: retention.sm)"
 )
@@ -72,6 +75,16 @@ def test_a_plan_names_topic_answer_and_place_of_what_kafka_would_refuse_and_is_n
     assert not Path("plan.json").exists()
     as_json = json.loads(reconciler("plan", "-o", "json").err)
     assert [problem["code"] for problem in as_json["error"]["problems"]] == ["KR611"]
+
+
+def test_no_plan_is_made_of_a_key_that_no_kafka_has(reconciler: Program, here: Path) -> None:
+    declare(here, GROWN, MISTYPED.replace("customConfigs: [retention.sm]", ""))
+    told = f"error: {here.parent.name}/here/cluster.yaml:19:28: 'retention.sm' is no topic config of Kafka 3.9 to 4.3"
+    for verb in ("validate", "diff", "plan"):
+        ended = reconciler(verb)
+        assert ended.code == 1
+        assert told.removeprefix("error: ") in ended.out + ended.err
+        assert "did you mean 'retention.ms'? What only this cluster knows" in ended.out + ended.err
 
 
 def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_before_it_changes_anything(

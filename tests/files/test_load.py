@@ -554,8 +554,8 @@ def test_a_config_that_no_kafka_has_is_told_with_the_one_that_was_meant(
 def test_a_config_that_looks_like_none_of_kafkas_is_told_without_a_guess(tmp_path: Path) -> None:
     assert told(tmp_path, a=topic("{config: {vendor.tier.enable: true}}")) == [
         (
-            "c/a.yaml:4:17: 'vendor.tier.enable' is no topic config of Kafka 3.9 to 4.3; "
-            "what only this cluster knows is listed under customConfigs (KR103)"
+            "c/a.yaml:4:17: 'vendor.tier.enable' is no topic config of Kafka 3.9 to 4.3. "
+            "What only this cluster knows is listed under customConfigs (KR103)"
         )
     ]
 
