@@ -86,11 +86,12 @@ def _is_told(replica: ReplicaOnDisk, cluster: Cluster, offline: Collection[tuple
 def broker_settings(
     cluster: Cluster, broker_ids: Collection[int], keys: Collection[str]
 ) -> Mapping[int, Mapping[str, str]]:
-    """Return these configs of living brokers: what is set, else what the simulation does."""
+    """Return what is in force on living brokers: as they are told to have it, else what the simulation does."""
     alive = [broker_id for broker_id in sorted(broker_ids) if cluster.is_alive(broker_id)]
-    set_now = {broker_id: {**DEFAULTS, **cluster.brokers[broker_id].configs} for broker_id in alive}
+    told = {id_: {key: cluster.brokers[id_].in_force(key) for key in sorted(keys)} for id_ in alive}
     return {
-        broker_id: {key: found[key] for key in sorted(keys) if key in found} for broker_id, found in set_now.items()
+        id_: {key: value for key, known in found.items() if (value := known or DEFAULTS.get(key)) is not None}
+        for id_, found in told.items()
     }
 
 

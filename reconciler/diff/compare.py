@@ -1,10 +1,11 @@
 """Desired x observed -> changes: what topics need, who breaks a rule, which leaders to elect, what is drift."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reconciler.diff.broken import broken_rules
 from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
+from reconciler.diff.new_topics import creation
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import (
@@ -12,11 +13,10 @@ from reconciler.model.change import (
     BrokenRule,
     Changes,
     CreatePartitions,
-    CreateTopic,
     DeleteTopic,
     TopicChange,
 )
-from reconciler.model.cluster import Cluster, Topic
+from reconciler.model.cluster import DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import waiting_leader
@@ -32,18 +32,22 @@ from reconciler.model.problem import (
     Severity,
 )
 
+SHOWN = 8
+
 
 def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> Changes:
     """Return all differences, sorted by topic and partition; only what is written is compared.
 
     Raises InvalidInput where the desired state cannot be meant for this cluster: another cluster id, a new topic
-    without partitions or replication factor, growth of a protected topic, patterns that contradict each other.
+    without partitions or replication factor, growth of a protected topic, patterns that contradict each other, topics
+    to delete where the brokers delete none.
     """
     topic_changes, problems = topic_findings(desired, observed, rules)
+    topic_changes, spared = without_slips(topic_changes)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+    errors += _refused_deletions(topic_changes, observed)
     if errors:
         raise InvalidInput(errors)
-    topic_changes, spared = without_slips(topic_changes)
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
     broken = list(_broken_rules(desired, observed, rules, doomed))
     return Changes(
@@ -66,7 +70,7 @@ def topic_findings(
     """Return what topics need, each change with its effects, and what is wrong or cannot be fixed."""
     found: list[TopicChange | Problem] = [*_cluster_findings(desired, observed), *ambiguous_patterns(desired, observed)]
     for name in sorted({*observed.topics, *desired.topics}):
-        found += _topic_findings(desired, rules, observed.topics.get(name), name)
+        found += _topic_findings(desired, rules, observed, name)
     changes = with_effects((finding for finding in found if not isinstance(finding, Problem)), observed)
     refused = (
         problem for change in changes if change.topic in rules for problem in _forbidden(rules[change.topic], change)
@@ -97,12 +101,13 @@ def _drift(code: str, message: str, at: Location | None) -> Problem:
 
 
 def _topic_findings(
-    desired: Desired, rules: Mapping[str, TopicRules], topic: Topic | None, name: str
+    desired: Desired, rules: Mapping[str, TopicRules], observed: Cluster, name: str
 ) -> Iterator[TopicChange | Problem]:
     declared = rules[name].declared if name in rules else desired.topics[name]
+    topic = observed.topics.get(name)
     if topic is None:
         if declared is not None and not declared.is_absent:
-            yield _creation(declared)
+            yield creation(declared, observed)
     elif declared is None or not is_declared(desired, name):
         yield from _undeclared(desired, topic)
     elif declared.is_absent:
@@ -110,22 +115,6 @@ def _topic_findings(
     else:
         yield from _growth(declared, topic)
         yield from _config_changes(declared, topic)
-
-
-def _creation(declared: DesiredTopic) -> TopicChange | Problem:
-    placed = declared.placement.assignment
-    partitions = declared.partitions or (len(placed) if placed else None)
-    factor = declared.replication_factor or (len(placed[0]) if placed else None)
-    if declared.name.startswith("__"):
-        message = f"topic {declared.name} is internal: Kafka creates it, a plan never does; remove it from the files"
-        return Problem("KR243", message, declared.where(""))
-    if partitions is None or factor is None:
-        missing = " and ".join(
-            word for word, value in (("partitions", partitions), ("replicationFactor", factor)) if value is None
-        )
-        return Problem("KR244", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
-    configs = {key: value for key, value in sorted(declared.config.items()) if value is not None}
-    return CreateTopic(declared.name, partitions, factor, configs, at=declared.where(""))
 
 
 def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Problem]:
@@ -151,6 +140,17 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
     if not desired.cluster.topics.is_delete_allowed:
         return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
+
+
+def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Iterator[Problem]:
+    deletions = [change for change in changes if isinstance(change, DeleteTopic)]
+    refusing = [str(broker_id) for broker_id, told in observed.in_force(DELETE_TOPICS).items() if told == "false"]
+    if deletions and refusing:
+        names = ", ".join(change.topic for change in deletions[:SHOWN])
+        more = f" and {len(deletions) - SHOWN} more" if len(deletions) > SHOWN else ""
+        message = f"{DELETE_TOPICS} is false on brokers {', '.join(refusing)}, so that Kafka deletes no topic, and "
+        message += f"{names}{more} would be deleted: set it to true there, or keep the topics"
+        yield Problem("KR256", message, deletions[0].at)
 
 
 def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Problem]:

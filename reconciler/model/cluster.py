@@ -14,7 +14,7 @@ BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
 TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
-AUTO_REBALANCE = "auto.leader.rebalance.enable"
+AUTO_REBALANCE, DELETE_TOPICS = "auto.leader.rebalance.enable", "delete.topic.enable"
 BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS)
 """The settings of brokers that a run changes and gives back."""
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
@@ -26,7 +26,7 @@ BROKER_SETTINGS = (
     "compression.type",
     CORDONED_LOG_DIRS,
     DEFAULT_REPLICATION_FACTOR,
-    "delete.topic.enable",
+    DELETE_TOPICS,
     TIERED_FETCH,
     "log.cleaner.delete.retention.ms",
     "log.cleaner.max.compaction.lag.ms",
@@ -81,6 +81,10 @@ class Broker:
     configs: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    def in_force(self, key: str) -> str | None:
+        """Return what is in force there of a setting that plans depend on, None where it is unknown."""
+        return self.configs.get(key, self.settings.get(key))
+
     @property
     def is_cordoned(self) -> bool:
         """Whether all its log dirs are cordoned (KIP-1066), so that Kafka itself gives it no new replica."""
@@ -95,7 +99,7 @@ class Broker:
 
     @property
     def _cordons(self) -> frozenset[str]:
-        named = self.configs.get(CORDONED_LOG_DIRS, self.settings.get(CORDONED_LOG_DIRS, ""))
+        named = self.in_force(CORDONED_LOG_DIRS)
         return frozenset(path.strip() for path in named.split(",")) if named else frozenset()
 
 
@@ -303,6 +307,17 @@ class Cluster:
         for name, topic in self.topics.items():
             for partition in topic.partitions:
                 yield TopicPartition(name, partition.partition), partition
+
+    def in_force(self, key: str) -> Mapping[int, str]:
+        """Return what is in force of a broker setting, by living broker that tells it: see `BROKER_SETTINGS`."""
+        told = {broker.id: broker.in_force(key) for broker in self.brokers.values() if not broker.is_fenced}
+        return {broker_id: value for broker_id, value in told.items() if value is not None}
+
+    def number_in_force(self, key: str) -> int | None:
+        """Return the number that all brokers which tell it have in force, None where none does or they differ."""
+        values = {*self.in_force(key).values()}
+        text = values.pop() if len(values) == 1 else ""
+        return int(text) if text.isascii() and text.isdigit() else None
 
     def is_alive(self, broker_id: int) -> bool:
         """Whether that broker is registered and not fenced."""

@@ -39,10 +39,10 @@ def blocking_partitions(cluster: Cluster, default: int | None = None) -> Mapping
 
 
 def brokers_min_isr(cluster: Cluster, settings: Mapping[int, Mapping[str, str]] | None = None) -> int:
-    """Return the brokers' min ISR: of their settings in force, else of dynamic configs, else Kafka's default, 1."""
-    told = settings or {broker.id: broker.settings or broker.configs for broker in cluster.brokers.values()}
-    written = (_number(configs.get(MIN_ISR)) for configs in told.values())
-    return max((number for number in written if number), default=1)
+    """Return the brokers' min ISR: the highest in force, by `settings` where they were asked; else Kafka's, 1."""
+    asked = [configs.get(MIN_ISR) for configs in (settings or {}).values()]
+    told = asked or [broker.in_force(MIN_ISR) for broker in cluster.brokers.values()]
+    return max((number for text in told if (number := _number(text))), default=1)
 
 
 def _number(text: str | None) -> int | None:

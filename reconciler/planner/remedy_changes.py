@@ -9,9 +9,9 @@ from reconciler.diff.rules import cordoned_by_kafka
 from reconciler.diff.what_if import OPTION, with_broker
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic, Placement, Protection, Spread
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.problem import Edit
 
-MIN_ISR = "min.insync.replicas"
 SHOWN = 3
 JOINING = "broker"
 TWICE = ("one more broker joins", "two more brokers join")
@@ -246,8 +246,8 @@ def _racks(states: States) -> list[str]:
 
 def _min_isr(states: States, topic: DesiredTopic) -> int:
     there = states.observed.topics.get(topic.name)
-    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or "1"
-    return int(text) if text.isascii() and text.isdigit() else 1
+    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or ""
+    return int(text) if text.isascii() and text.isdigit() else brokers_min_isr(states.observed)
 
 
 def _is_supposed(broker: DesiredBroker) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredTopic, Protection
 
 
@@ -33,6 +33,8 @@ def spoken_topics(desired: Desired, observed: Cluster, only: Sequence[str]) -> I
     """Yield every topic that is observed or to be created, by name."""
     for name in sorted({*observed.topics, *desired.topics}):
         topic, written = observed.topics.get(name), _written(desired, name)
+        if topic is None and written is not None:
+            written = _as_created(written, observed)
         if topic is None and (written is None or written.is_absent):
             continue
         is_left_out = bool(only) and not any(fnmatchcase(name, pattern) for pattern in only)
@@ -54,6 +56,17 @@ def _written(desired: Desired, name: str) -> DesiredTopic | None:
     if pattern is not None:
         return replace(pattern, name=name)
     return DesiredTopic(name) if desired.cluster.topics.is_all_managed else None
+
+
+def _as_created(written: DesiredTopic, observed: Cluster) -> DesiredTopic:
+    """Return how a topic is created: as the brokers' defaults have it, where the files leave that open."""
+    if written.placement.assignment:
+        return written
+    return replace(
+        written,
+        partitions=written.partitions or observed.number_in_force(DEFAULT_PARTITIONS),
+        replication_factor=written.replication_factor or observed.number_in_force(DEFAULT_REPLICATION_FACTOR),
+    )
 
 
 def _is_ignored(desired: Desired, name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.cluster import DELETE_TOPICS, Cluster, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.configs import validate_topic_configs
@@ -18,7 +18,7 @@ from reconciler.simulate.placement import striped
 from reconciler.simulate.requests import MAX_RECORDS
 from reconciler.simulate.storage import with_partitions, without_topic
 
-UNKNOWN_TOPIC = Denied("UNKNOWN_TOPIC_OR_PARTITION")
+UNKNOWN_TOPIC, DELETION_DISABLED = Denied("UNKNOWN_TOPIC_OR_PARTITION"), Denied("TOPIC_DELETION_DISABLED")
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__share_group_state", "__transaction_state"))
 MAX_NAME_LENGTH = 249
 
@@ -56,6 +56,8 @@ def _one_by_one(
 
 def delete_topics(cluster: Cluster, names: Collection[str]) -> Outcome[str]:
     """Delete topics, reassignments in flight included."""
+    if "false" in cluster.in_force(DELETE_TOPICS).values():
+        return Outcome(cluster, dict.fromkeys(names, DELETION_DISABLED))
     answers: dict[str, Denied | None] = {}
     for name in names:
         answers[name] = None if name in cluster.topics else UNKNOWN_TOPIC

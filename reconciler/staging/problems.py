@@ -54,11 +54,13 @@ def warnings(
 def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> tuple[Problem, ...]:
     """Return what the plan cannot promise about leaders; `batches` counts its election requests."""
     found = [_not_in_sync(election) for election in skipped]
-    switches = [broker.configs.get(AUTO_REBALANCE) for broker in observed.brokers.values()]
-    if batches > 1 and "false" not in switches:
+    switches = observed.in_force(AUTO_REBALANCE)
+    if batches > 1 and (not switches or "true" in switches.values()):
+        on = ", ".join(str(broker_id) for broker_id, switch in switches.items() if switch == "true")
+        whose = f"brokers {on}, where {AUTO_REBALANCE} is on" if on else f"brokers with {AUTO_REBALANCE}, on by default"
         message = (
-            f"brokers with {AUTO_REBALANCE}, which is on by default, elect preferred leaders by themselves within"
-            " minutes and will not wait for this plan's election batches; set it to false on them to keep the batches"
+            f"{whose}, elect preferred leaders by themselves within minutes and will not wait for this plan's election"
+            " batches; set it to false on brokers and controllers to keep the batches"
         )
         found.append(_warning("KR814", message))
     return tuple(found)

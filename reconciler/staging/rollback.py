@@ -7,6 +7,7 @@ from reconciler.diff.effects import with_effects
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
+from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem
@@ -17,7 +18,6 @@ from reconciler.staging.assembly import assemble
 from reconciler.staging.problems import PLAN_FEWER, some
 from reconciler.staging.situation import situation
 from reconciler.staging.stages import stage_moves
-from reconciler.staging.topic_changes import MIN_ISR
 from reconciler.staging.undone_changes import undone_changes
 from reconciler.staging.way_back import moves_of, warning, way_back
 

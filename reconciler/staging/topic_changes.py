@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange, class_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.effect import EffectClass
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.move import Move
 
-MIN_ISR = "min.insync.replicas"
-KAFKA_DEFAULT_MIN_ISR = 1
 KINDS = (CreateTopic, AlterConfigs, CreatePartitions, DeleteTopic)
 
 
@@ -93,7 +92,7 @@ def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) ->
     topic = observed.topics.get(change.topic)
     if wanted is None or topic is None:
         return False
-    if wanted <= (_number(topic.configs.get(MIN_ISR)) or KAFKA_DEFAULT_MIN_ISR):
+    if wanted <= (_number(topic.configs.get(MIN_ISR)) or brokers_min_isr(observed)):
         return False
     in_sync = min((len(partition.isr) for partition in topic.partitions), default=0)
     return is_refactored or in_sync < wanted

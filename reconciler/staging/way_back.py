@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from reconciler.model.cluster import Partition
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
 from reconciler.model.problem import Problem, Severity
@@ -13,7 +14,6 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
 from reconciler.staging.problems import some
 from reconciler.staging.situation import Situation
-from reconciler.staging.topic_changes import KAFKA_DEFAULT_MIN_ISR, MIN_ISR
 
 Replicas = tuple[int, ...]
 
@@ -140,15 +140,16 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
         yield "it has no leader"
     kept = (broker for broker in goal if broker in partition.replicas)
     yield from (f"broker {broker} is not in sync" for broker in kept if broker not in partition.isr)
-    wanted = _number(ground.min_isr)
+    own = _number(ground.min_isr)
+    wanted = own or brokers_min_isr(ground.situation.observed)
     if len(partition.isr) < min(wanted, len(partition.replicas)):
         yield f"{len(partition.isr)} replicas are in sync, {MIN_ISR} is {wanted}"
-    if len(goal) < min(wanted, len(partition.replicas)):
-        yield f"these are {len(goal)} replicas, {MIN_ISR} is {wanted}"
+    if own is not None and len(goal) < min(own, len(partition.replicas)):
+        yield f"these are {len(goal)} replicas, {MIN_ISR} is {own}"
 
 
-def _number(value: str | None) -> int:
-    return int(value) if value is not None and value.isdigit() else KAFKA_DEFAULT_MIN_ISR
+def _number(value: str | None) -> int | None:
+    return int(value) if value is not None and value.isdigit() else None
 
 
 def warning(code: str, text: str) -> Problem:

@@ -7,13 +7,12 @@ from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, Spread
+from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.reach import check_stage, reach
-
-MIN_ISR = "min.insync.replicas"
 
 
 class UnsafePlan(ReconcilerError):
@@ -99,22 +98,17 @@ def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:
 def _broken(
     touched: Iterable[TopicPartition], before: Cluster, after: Cluster, rules: Mapping[str, TopicRules]
 ) -> Iterator[Problem]:
+    default = brokers_min_isr(before)
     for key in touched:
-        was, now = before.partition(key), after.partition(key)
-        if was is not None and now is not None and was is not now:
-            yield from _worse(key, was, now, before, rules)
-
-
-def _worse(
-    key: TopicPartition, was: Partition, now: Partition, before: Cluster, rules: Mapping[str, TopicRules]
-) -> Iterator[Problem]:
-    rule = rules[key.topic]
-    if rule.spread is Spread.STRICT and not rule.rack_excess(was.target_replicas) and rule.rack_excess(now.replicas):
-        yield Problem("KR391", f"{key} would break its rack rule on brokers {list(now.replicas)}")
-    wanted = before.topics[key.topic].configs.get(MIN_ISR, "1")
-    least = min(int(wanted) if wanted.isdigit() else 1, len(was.isr), len(now.replicas))
-    if len(now.isr) < least:
-        yield Problem("KR392", f"{key} would have {len(now.isr)} replicas in sync, fewer than {least}")
+        was, now, rule = before.partition(key), after.partition(key), rules[key.topic]
+        if was is None or now is None or was is now:
+            continue
+        is_strict = rule.spread is Spread.STRICT
+        if is_strict and not rule.rack_excess(was.target_replicas) and rule.rack_excess(now.replicas):
+            yield Problem("KR391", f"{key} would break its rack rule on brokers {list(now.replicas)}")
+        least = min(needed_in_sync(before.topics[key.topic], was, default), len(was.isr), len(now.replicas))
+        if len(now.isr) < least:
+            yield Problem("KR392", f"{key} would have {len(now.isr)} replicas in sync, fewer than {least}")
 
 
 def _told(stage: Stage, found: list[Problem]) -> str:

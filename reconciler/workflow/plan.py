@@ -8,6 +8,7 @@ from pathlib import Path
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
 from reconciler.diff.managed import is_ignored, managed_topics
+from reconciler.diff.new_topics import defaults_taken
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes
 from reconciler.model.cluster import Cluster
@@ -141,6 +142,7 @@ def plan_of(
         warnings=(
             *changes.drift,
             *placed.warnings,
+            *defaults_taken(placed.topic_changes, desired.topics),
             *warnings_of_growth(observed, placed.topic_changes),
             *coordinator_warnings(staged.stages, observed),
             *warnings,

@@ -1,6 +1,7 @@
 """The simulated cluster: its clock, its file, its faults, and the walk of a plan from end to end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -35,6 +36,18 @@ def throttled(admin: SimulatedAdmin, rate: int) -> None:
         assert admin.alter_broker_configs(broker_id, setting(rates)).is_ok
     lists = {LEADER_THROTTLED_REPLICAS: "0:1,0:2,0:3", FOLLOWER_THROTTLED_REPLICAS: "0:4"}
     assert admin.alter_topic_configs({"orders": setting(lists)})["orders"].is_ok
+
+
+def test_the_settings_of_its_brokers_are_in_force_until_they_are_changed() -> None:
+    cluster, keys = small_cluster("orders-0: 1,2"), ["auto.leader.rebalance.enable", "min.insync.replicas"]
+    told = replace(cluster.brokers[1], settings={"min.insync.replicas": "2", "delete.topic.enable": "true"})
+    admin = SimulatedAdmin(replace(cluster, brokers={**cluster.brokers, 1: told}))
+    assert admin.broker_settings([1, 2], keys) == {
+        1: {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "2"},
+        2: {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"},
+    }
+    assert admin.alter_broker_configs(1, setting({"min.insync.replicas": "3"})).is_ok
+    assert admin.broker_settings([1], ["min.insync.replicas"]) == {1: {"min.insync.replicas": "3"}}
 
 
 def test_it_is_an_admin() -> None:

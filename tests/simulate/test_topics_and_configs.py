@@ -1,5 +1,7 @@
 """Creating, growing, deleting and configuring: what Kafka takes, and the texts with which it refuses."""
 
+from dataclasses import replace
+
 import pytest
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 
@@ -117,6 +119,18 @@ def test_growth_is_refused(count: int, assignment: list[tuple[int, ...]], text: 
     denied = grow(small_cluster("orders-0: 1,2", "orders-1: 2,3"), count, *assignment)
     assert isinstance(denied, Denied)
     assert denied.message == text
+
+
+@pytest.mark.parametrize("told_by", ["settings", "configs"])
+def test_no_topic_is_deleted_where_the_brokers_delete_none(told_by: str) -> None:
+    cluster = small_cluster("orders-0: 1,2")
+    off = {"delete.topic.enable": "false"}
+    first = (
+        replace(cluster.brokers[1], settings=off) if told_by == "settings" else replace(cluster.brokers[1], configs=off)
+    )
+    refusing = replace(cluster, brokers={**cluster.brokers, 1: first})
+    done = delete_topics(refusing, ["orders"])
+    assert (done.cluster, done.answers) == (refusing, {"orders": Denied("TOPIC_DELETION_DISABLED")})
 
 
 def test_a_topic_deleted_while_it_moves_leaves_the_list_and_frees_its_bytes() -> None:

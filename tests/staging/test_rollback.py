@@ -273,6 +273,21 @@ def test_what_is_below_min_isr_and_what_would_be_stays() -> None:
     assert found.plan.is_empty
 
 
+def test_the_brokers_min_isr_holds_for_what_is_in_sync_and_never_keeps_the_old_factor_away() -> None:
+    before = small_cluster(f"a-0: 1 size {SIZE}", f"b-0: 1,2,3 size {SIZE}")
+    stages = [ReassignStage(1, (move("a-0", "1", "1,2"), move("b-0", "1,2,3", "1,2,4")), RATE)]
+    plan = plan_of(stages, before)
+    observed = run(plan, before).observe()
+    brokers = {
+        number: replace(broker, settings={"min.insync.replicas": "2"}) for number, broker in observed.brokers.items()
+    }
+    b = observed.topics["b"]
+    topics = {**observed.topics, "b": replace(b, partitions=(replace(b.partitions[0], isr=(1,), leader=1),))}
+    found = rollback_of(plan, replace(observed, brokers=brokers, topics=topics), DESIRED)
+    moved = {str(one.topic_partition) for stage in found.plan.stages for one in getattr(stage, "moves", ())}
+    assert (moved, [str(problem).partition(" ")[0] for problem in found.left]) == ({"a-0"}, ["b-0"])
+
+
 def test_a_min_isr_that_the_plan_itself_raised_is_lowered_before_the_factor() -> None:
     before = small_cluster(f"a-0: 1,2 size {SIZE}")
     change = AlterConfigs("a", {"min.insync.replicas": "3"}, (), {"min.insync.replicas": None})

@@ -7,7 +7,7 @@ import pytest
 from staging.cases import cluster, desired, key, move, rules_of, run
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Limits, MovePolicy
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
@@ -164,10 +164,34 @@ def test_elections_that_are_due_come_before_moves_in_batches_over_the_brokers() 
     found = staged(cluster(BROKERS, *lines), moves, elections=elections, policy=policy)
     assert outline(found.stages) == ["elect t-0=1 t-3=2", "elect t-1=1 t-4=2", "elect t-2=1", "move t-0"]
     assert [problem.code for problem in found.warnings] == ["KR814"]
-    switched_off = {1: Broker(1, configs={"auto.leader.rebalance.enable": "false"})}
-    observed = cluster(BROKERS, *lines)
-    observed = replace(observed, brokers={**observed.brokers, **switched_off})
-    assert staged(observed, moves, elections=elections, policy=policy).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("in_force", "expected"),
+    [
+        ({}, "brokers with auto.leader.rebalance.enable, on by default, elect "),
+        (dict.fromkeys(range(1, 7), "false"), None),
+        ({1: "false"}, None),
+        ({1: "false", 2: "true", 4: "true"}, "brokers 2, 4, where auto.leader.rebalance.enable is on, elect "),
+    ],
+    ids=["unknown", "off", "off where it is known", "on for some"],
+)
+@pytest.mark.parametrize("told_by", ["settings", "configs"])
+def test_what_is_in_force_tells_whether_brokers_elect_before_the_batches_do(
+    told_by: str, in_force: dict[int, str], expected: str | None
+) -> None:
+    observed = cluster(BROKERS, "t-0: 1,3 leader 3", "t-1: 1,3 leader 3")
+    brokers = {
+        number: replace(broker, **{told_by: {"auto.leader.rebalance.enable": in_force[number]}})  # type: ignore[arg-type]
+        if number in in_force
+        else broker
+        for number, broker in observed.brokers.items()
+    }
+    policy = MovePolicy(throttle_bytes_per_second=1, election_batch=1)
+    elections = [Election(key("t-0"), 1), Election(key("t-1"), 1)]
+    found = staged(replace(observed, brokers=brokers), elections=elections, policy=policy)
+    told = [problem.message.partition("preferred")[0] for problem in found.warnings if problem.code == "KR814"]
+    assert told == ([] if expected is None else [expected])
 
 
 def test_an_election_that_a_move_undoes_is_left_out() -> None:
@@ -302,6 +326,19 @@ def test_min_insync_replicas_rises_after_the_factor_and_falls_before_it(
         ),
         AlterConfigs("a", {"min.insync.replicas": wanted}, (), {"min.insync.replicas": before}, place),
     )
+
+
+@pytest.mark.parametrize(("in_force", "expected"), [("1", ["move a-0", "topics 0"]), ("2", ["topics 0", "move a-0"])])
+def test_a_min_insync_replicas_that_is_in_force_already_does_not_wait(in_force: str, expected: list[str]) -> None:
+    observed = cluster(BROKERS, "a-0: 1,2 size 5")
+    brokers = {
+        number: replace(broker, settings={"min.insync.replicas": in_force})
+        for number, broker in observed.brokers.items()
+    }
+    change = AlterConfigs("a", {"min.insync.replicas": "2"}, (), {"min.insync.replicas": None})
+    whole = move("a-0: 1,2 -> 1,2,3", Reason.REPLICATION_FACTOR, size=5)
+    found = staged(replace(observed, brokers=brokers), [whole], [change])
+    assert outline(found.stages) == expected
 
 
 def test_a_change_of_nothing_but_a_higher_min_insync_replicas_is_made_once_after_the_factor() -> None:

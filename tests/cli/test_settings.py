@@ -1,0 +1,75 @@
+"""Settings in force on the brokers, static ones too: what a new topic takes of them, and what a plan then warns of."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.clusters.small_cluster import small_cluster
+from helpers.program.call import Program
+
+from reconciler.files.snapshot import read_snapshot, write_snapshot
+
+SNAPSHOT = Path("desired-state/small/snapshot.json")
+AUTO = "auto.leader.rebalance.enable"
+STATIC = {"default.replication.factor": "3", "num.partitions": "2", "delete.topic.enable": "false", AUTO: "false"}
+HEAD = """
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {name: small}
+spec: {simulation: snapshot.json, topics: {delete: allow}, moves: {throttle: 50MiB/s, electionBatch: 1}}
+---
+apiVersion: reconciler/v1
+kind: Topic
+"""
+OLD = "metadata: {name: old}\nspec: {state: absent}\n"
+NEW = "metadata: {name: new}\nspec: {placement: {racks: {spread: strict}}}\n"
+LED = "metadata: {names: [led]}\nspec: {}\n"
+
+
+def lay_out(topic: str, settings: dict[str, str]) -> None:
+    observed = small_cluster("led-0: 1,2 leader 2", "led-1: 1,2 leader 2", "old-0: 1,2 size 5")
+    brokers = {number: replace(broker, settings=settings) for number, broker in observed.brokers.items()}
+    SNAPSHOT.parent.mkdir(parents=True, exist_ok=True)
+    SNAPSHOT.with_name("cluster.yaml").write_text(HEAD + topic, "utf-8")
+    write_snapshot(replace(observed, brokers=brokers), SNAPSHOT)
+
+
+def test_a_new_topic_without_numbers_is_made_as_the_brokers_have_it_proved_and_then_done(reconciler: Program) -> None:
+    lay_out(NEW, STATIC)
+    made = reconciler("plan", "--out", "plan.json", "--detailed-exitcode")
+    assert made.code == 2
+    told = "partitions 2 (num.partitions), replicationFactor 3 (default.replication.factor)"
+    assert f"topic new is new, and takes what the brokers have by default: {told} (KR835" in made.out
+    assert reconciler("show", "plan.json", "--prove").code == 0
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    created = read_snapshot(SNAPSHOT).topics["new"].partitions
+    assert [len(partition.replicas) for partition in created] == [3, 3]
+    assert reconciler("plan", "--detailed-exitcode").code == 0
+
+
+def test_without_settings_its_numbers_are_asked_for(reconciler: Program) -> None:
+    lay_out(NEW, {})
+    ended = reconciler("plan")
+    assert (ended.code, ended.out) == (1, "")
+    assert "topic new does not exist yet: write its partitions and replicationFactor (KR244)" in ended.err
+
+
+def test_a_deletion_that_the_brokers_refuse_is_an_error(reconciler: Program) -> None:
+    lay_out(OLD, STATIC)
+    ended = reconciler("plan")
+    assert (ended.code, ended.out) == (1, "")
+    assert "delete.topic.enable is false on brokers 1, 2, 3, 4, 5, 6, so that Kafka deletes no topic" in ended.err
+    lay_out(OLD, {**STATIC, "delete.topic.enable": "true"})
+    assert reconciler("plan").code == 0
+
+
+@pytest.mark.parametrize("switch", ["true", "false"])
+def test_plan_and_doctor_tell_alike_whether_brokers_elect_by_themselves(reconciler: Program, switch: str) -> None:
+    lay_out(LED, {**STATIC, AUTO: switch})
+    planned = json.loads(reconciler("plan", "--state", str(SNAPSHOT), "-o", "json").out)
+    assert planned["summary"]["elections"] == 2
+    found = json.loads(reconciler("doctor", "--state", str(SNAPSHOT), "-o", "json").out)
+    codes = {each["code"] for each in (*planned["warnings"], *found["findings"])} & {"KR814", "KR657"}
+    assert codes == ({"KR814", "KR657"} if switch == "true" else set())
+    assert "static settings" not in json.dumps(found)
