@@ -15,11 +15,11 @@ from reconciler.apply.topic_changes import ChangeState, remaining, standing
 from reconciler.apply.topic_steps import config_changes, what
 from reconciler.apply.wording import named_some
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.cluster import DELETE_TOPICS
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, WouldBeRefused
 from reconciler.model.stage import ReassignStage
 
-DELETION = "delete.topic.enable"
 MOST, MOST_NAMED = 10, 3
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
 _NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
@@ -168,11 +168,11 @@ def _deletions(names: Collection[str], admin: Admin) -> Mapping[str, Answer]:
     if not names:
         return {}
     alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
-    settings = admin.broker_settings(alive, [DELETION])
-    forbidding = [broker for broker, found in sorted(settings.items()) if found.get(DELETION) == "false"]
+    settings = admin.broker_settings(alive, [DELETE_TOPICS])
+    forbidding = [broker for broker, found in sorted(settings.items()) if found.get(DELETE_TOPICS) == "false"]
     if not forbidding:
         return {}
-    answer = Answer("TOPIC_DELETION_DISABLED", f"{DELETION} is false on broker {forbidding[0]}")
+    answer = Answer("TOPIC_DELETION_DISABLED", f"{DELETE_TOPICS} is false on broker {forbidding[0]}")
     return dict.fromkeys(names, answer)
 
 

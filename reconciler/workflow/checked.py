@@ -7,7 +7,7 @@ from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, Spread
-from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
@@ -100,9 +100,10 @@ def _broken(
 ) -> Iterator[Problem]:
     default = brokers_min_isr(before)
     for key in touched:
-        was, now, rule = before.partition(key), after.partition(key), rules[key.topic]
+        was, now = before.partition(key), after.partition(key)
         if was is None or now is None or was is now:
             continue
+        rule = rules[key.topic]
         is_strict = rule.spread is Spread.STRICT
         if is_strict and not rule.rack_excess(was.target_replicas) and rule.rack_excess(now.replicas):
             yield Problem("KR391", f"{key} would break its rack rule on brokers {list(now.replicas)}")
