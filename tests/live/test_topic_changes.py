@@ -11,15 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.kafka_jars import DEFAULT_VERSION
 from helpers.brokers.observer import Observer
 from helpers.figures import Tell
 from helpers.program.call import Program
-from helpers.waiting import HANG
+from helpers.waiting import HANG, asked_again
 from live.topic_cases import CASES, FEW, RECORD_BYTES, RECORDS, Case
+from model.topic_configs.cases import Case as Mutant
+from model.topic_configs.cases import verdicts
+
+from reconciler.files.load import read_declared
+from reconciler.model.cluster import TOPIC_THROTTLES
 
 pytestmark = pytest.mark.brokers
 
@@ -63,7 +68,8 @@ class Bench:
         """Declare this case's topic alone."""
         config = ", ".join(f"{key}: {value}" for key, value in case.config.items())
         size = "partitions: 1, replicationFactor: 1" if case.base is None else ""
-        spec = ", ".join(part for part in (size, case.spec, f"config: {{{config}}}" if config else "") if part)
+        configs = f"config: {{{config}}}, customConfigs: [{', '.join(case.config)}]" if config else ""
+        spec = ", ".join(part for part in (size, case.spec, configs) if part)
         (self.folder / "desired-state" / CLUSTER / "cluster.yaml").write_text(
             f"""
 apiVersion: reconciler/v1
@@ -84,11 +90,14 @@ spec: {{{spec}}}
         partitions = self.observer.topic(name)
         if not partitions:
             return {}, {}, 0
-        ends = (
-            self.consumer.get_watermark_offsets(TopicPartition(name, number), timeout=HANG) for number in partitions
-        )
-        records = sum(high - low for low, high in ends)
+        records = sum(asked_again(lambda n=n: self.records(name, n), KafkaException) for n in partitions)  # type: ignore[misc]
         return partitions, self.observer.overrides(ResourceType.TOPIC, name), records
+
+    def records(self, name: str, number: int) -> int:
+        """Return how many records of a partition can be read."""
+        self.consumer.list_topics(name, timeout=HANG)  # it may not know yet that the topic has grown
+        low, high = self.consumer.get_watermark_offsets(TopicPartition(name, number), timeout=HANG)
+        return int(high - low)
 
     def expect(self, case: Case, what: str, found: object, wanted: object) -> None:
         """Note where something is not as it should be; the other cases are tried all the same."""
@@ -155,7 +164,7 @@ def refused(bench: Bench, case: Case) -> None:
 def made(bench: Bench, case: Case) -> None:
     """Try what Kafka takes: the plan tells its class, and the dry run and apply agree."""
     bench.expect(case, "the plan", (planned := bench.program("plan", "--out", "plan.json", "-o", "json")).code, 0)
-    kinds = {effect["kind"] for one in json.loads(planned.out)["topicChanges"] for effect in one.get("effects", [])}
+    kinds = {effect["class"] for one in json.loads(planned.out)["topicChanges"] for effect in one.get("effects", [])}
     bench.expect(case, "its class", next((kind for kind in GRAVITY if kind in kinds), "harmless"), case.kind)
     dry = bench.program("apply", "plan.json", "--dry-run")
     ended = bench.program("apply", "plan.json", "--yes")
@@ -170,3 +179,58 @@ def made(bench: Bench, case: Case) -> None:
     bench.expect(case, "its configs", dict(configs), left)
     count = int(case.spec.removeprefix("partitions: ")) if case.spec else 1
     bench.expect(case, "its partitions", len(partitions) if isinstance(partitions, dict) else 0, count)
+
+
+def test_every_wrong_key_or_value_that_files_let_pass_is_told_by_the_live_plan_and_nothing_of_it_is_made(
+    kafka_version: str, folder: Path, capsys: pytest.CaptureFixture[str], figures: Tell
+) -> None:
+    """Each stands under `customConfigs`, on a topic of its own that is to grow as well, all in one plan."""
+    program = Program(capsys)
+    with KafkaCluster(version=kafka_version, broker_ids=(1,)) as kafka:
+        wrong = {name: case for name, case in mutants(kafka_version).items() if is_let_pass(folder, kafka, name, case)}
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+        for made in admin.create_topics([NewTopic(name, 1, 1) for name in wrong]).values():
+            made.result(HANG)
+        declare_mutants(folder, kafka, wrong)
+        planned = program("plan", "--out", "plan.json")
+        missed = [
+            dict(case.configs) for name, case in wrong.items() if f"topic {name}: Kafka would refuse" not in planned.err
+        ]
+        assert (planned.code, missed, Path("plan.json").exists()) == (1, [], False)
+        for arguments in (("snapshot", "--out", "s.json"), ("plan", "--state", "s.json", "--out", "plan.json")):
+            assert (ended := program(*arguments)).code == 0, ended
+        for option in ("--dry-run", "--yes"):
+            applied = program("apply", "plan.json", option)
+            assert (applied.code, "(KR611)" in applied.err) == (1, True), applied
+        observer = Observer(kafka.bootstrap)
+        changed = [
+            name for name in wrong if len(observer.topic(name)) > 1 or observer.overrides(ResourceType.TOPIC, name)
+        ]
+    figures(
+        "wrong configs", f"{len(wrong)} let pass by files, all told by the live plan, {len(changed)} topics changed"
+    )
+    assert (len(wrong) >= 100, changed) == (True, [])
+
+
+def mutants(version: str) -> dict[str, Mutant]:
+    """Return keys and values that this release refuses, by the name of a topic: some 200 of those recorded."""
+    release = version.rpartition(".")[0]
+    wrong = [
+        case for case in verdicts("key", "value") if case.refusals[release] and not {*TOPIC_THROTTLES} & {*case.configs}
+    ]
+    return {f"mutant-{number}": case for number, case in enumerate(wrong[::9])}
+
+
+def is_let_pass(folder: Path, kafka: KafkaCluster, name: str, case: Mutant) -> bool:
+    """Whether files let it pass: a key in no key's letters, and a number with no unit's, never reach Kafka."""
+    declare_mutants(folder, kafka, {name: case})
+    return not read_declared(folder / "desired-state", CLUSTER).problems
+
+
+def declare_mutants(folder: Path, kafka: KafkaCluster, wrong: Mapping[str, Mutant]) -> None:
+    cluster = f'spec: {{client: {{bootstrap.servers: "{kafka.bootstrap}"}}}}'
+    lines = [f"{{apiVersion: reconciler/v1, kind: Cluster, metadata: {{name: {CLUSTER}}}, {cluster}}}"]
+    for name, case in wrong.items():
+        spec = f"partitions: 2, config: {json.dumps(dict(case.configs))}, customConfigs: {json.dumps([*case.configs])}"
+        lines.append(f"{{apiVersion: reconciler/v1, kind: Topic, metadata: {{name: {name}}}, spec: {{{spec}}}}}")
+    (folder / "desired-state" / CLUSTER / "cluster.yaml").write_text("\n---\n".join(lines), "utf-8")

@@ -22,7 +22,8 @@ DESTROYS, IRREVERSIBLE, AVAILABILITY, CLIENTS, HARMLESS = (
 class Case:
     """A change: its class, or None where Kafka refuses it; `is_losing`: records are gone a while after it.
 
-    `spec` is written beside `config`; a topic without `base` does not exist before.
+    `spec` is written beside `config`, whose keys files do not judge (`customConfigs`); a topic without `base` does not
+    exist before.
     """
 
     name: str
@@ -34,6 +35,12 @@ class Case:
 
 
 REFUSED = (
+    Case("mistyped", None, {"retention.sm": "3000"}),
+    Case("mistyped-and-grown", None, {"retention.sm": "3000"}, spec="partitions: 3"),
+    Case("below-the-range", None, {"retention.ms": "-5"}),
+    Case("too-small-segments", None, {"segment.bytes": "100"}),
+    Case("gone-since-kafka-4", None, {"message.format.version": "2.8"}),
+    Case("made-mistyped", None, {"retention.sm": "3000"}, None),
     Case("untiered", None, {"remote.storage.enable": "false"}, TIERED),
     Case("untiered-by-default", None, {"remote.storage.enable": "null"}, TIERED),
     Case("untiered-and-grown", None, {"remote.storage.enable": "false"}, TIERED, "partitions: 3"),
@@ -89,7 +96,8 @@ OTHERS = (
     Case("finer-index", HARMLESS, {"index.interval.bytes": "2048"}),
     Case("slow-to-delete-files", HARMLESS, {"file.delete.delay.ms": "90000"}),
     Case("local-longer", HARMLESS, {"local.retention.ms": "60000"}, TIERED),
-    Case("tiered", HARMLESS, {"remote.storage.enable": "true", "local.retention.ms": "1000"}),
+    # Kafka turns it off again only by deleting what is in the tier.
+    Case("tiered", IRREVERSIBLE, {"remote.storage.enable": "true", "local.retention.ms": "1000"}),
     Case("made", HARMLESS, {"retention.ms": "1000"}, None),
     Case("made-tiered", HARMLESS, {"remote.storage.enable": "true"}, None),
 )
@@ -97,5 +105,5 @@ CASES = (*REFUSED, *LOSSY, *OTHERS)
 FEW = tuple(
     case
     for case in CASES
-    if case.name in {"untiered", "untiered-and-grown", "lags-cross-and-grown", "tier-dropped", "grown", "longer"}
+    if case.name in {"untiered", "mistyped-and-grown", "made-mistyped", "tier-dropped", "grown", "longer"}
 )
