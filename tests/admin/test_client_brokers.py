@@ -301,3 +301,6 @@ def test_the_cluster_is_observed_with_few_requests(
     assert all(seen.topics[name].configs == {"retention.ms": "1000000"} for name in names)
     assert all(partition.end_offset == 0 for name in names for partition in seen.topics[name].partitions)
     assert len(sent) < 30
+    assert not any("auto.leader.rebalance.enable" in broker.configs for broker in seen.brokers.values())
+    static = seen.in_force("auto.leader.rebalance.enable")  # of server.properties, as no broker has it of itself
+    assert (static, seen.number_in_force("default.replication.factor")) == (dict.fromkeys(seen.brokers, "false"), 1)
