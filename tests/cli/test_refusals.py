@@ -155,3 +155,28 @@ def test_a_config_that_kafka_refuses_after_all_leaves_the_topic_as_large_as_it_w
     assert (ended.code, "plan again: this plan would ask for the same" in ended.err) == (1, True), ended
     topics = json.loads((here / "snapshot.json").read_text("utf-8"))["topics"]
     assert [(len(topic["partitions"]), topic["configs"]) for topic in topics] == [(1, {}), (1, {})]
+
+
+def test_a_growth_that_waits_for_another_replication_factor_is_no_refusal(reconciler: Program, here: Path) -> None:
+    (here / "snapshot.json").write_text(json.dumps({**STATE, "brokers": [{"id": 1}, {"id": 2}]}), "utf-8")
+    declare(here, GROWN.replace("replicationFactor: 1", "replicationFactor: 2"))
+    planned = reconciler("plan", "--out", "plan.json", "-o", "json")
+    warned = [one["message"] for one in json.loads(planned.out)["warnings"] if one["code"] == "KR865"]
+    assert (planned.code, len(warned), "the replication factor changes first" in warned[0]) == (0, 1, True)
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+
+
+def test_a_deletion_that_the_brokers_forbid_is_refused_before_anything_is_changed(
+    reconciler: Program, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {state: absent}\n"
+    (here / "cluster.yaml").write_text(
+        CLUSTER.replace("snapshot.json}", "snapshot.json, topics: {delete: allow}}") + gone, "utf-8"
+    )
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    monkeypatch.setattr(SimulatedAdmin, "broker_settings", lambda *_: {1: {"delete.topic.enable": "false"}})
+    before = (here / "snapshot.json").read_bytes()
+    for arguments in (("plan",), ("apply", "plan.json", "--dry-run"), ("apply", "plan.json", "--yes")):
+        ended = reconciler(*arguments)
+        assert (ended.code, "TOPIC_DELETION_DISABLED" in ended.err) == (1, True), ended
+    assert (here / "snapshot.json").read_bytes() == before
