@@ -11,7 +11,9 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.config_rules import value_problem
 from reconciler.simulate.reach import check_stage, reach
 
 
@@ -71,7 +73,8 @@ def _arrived(partition: Partition, observed: Cluster) -> Partition:
 
 
 def _min_isr(configs: Mapping[str, str]) -> Mapping[str, str]:
-    return {MIN_ISR: configs[MIN_ISR]} if configs.get(MIN_ISR, "").isdigit() else {}
+    value = configs.get(MIN_ISR, "")
+    return {} if value_problem(MIN_ISR, value, TOPIC_CONFIGS[MIN_ISR].newest) else {MIN_ISR: value}
 
 
 def _change_as_we_know_it(change: TopicChange) -> TopicChange:
