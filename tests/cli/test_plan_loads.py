@@ -90,6 +90,7 @@ def test_a_throttle_that_producers_use_up_is_refused_before_it_runs(
 
 
 MISSED, MINUTES = 5, 12
+TOPICS = ("told", "grown")
 PARTITIONS, BROKERS, RECORD = 12, 6, 1000
 
 
@@ -102,7 +103,10 @@ def _a_scrape_is_missed(tmp_path: Path) -> None:
     home.mkdir(parents=True)
     (home / "cluster.yaml").write_text(
         "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: even}\nspec:\n"
-        "  client: {bootstrap.servers: 'b:1'}\n  balance: {networkIn: {within: 10%}}\n",
+        "  client: {bootstrap.servers: 'b:1'}\n  balance: {networkIn: {within: 10%}}\n"
+        + "".join(
+            f"---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{}}\n" for name in TOPICS
+        ),
         encoding="utf-8",
     )
     replicas = {number: [1 + number % BROKERS, 1 + (number + 1) % BROKERS] for number in range(PARTITIONS)}
@@ -111,11 +115,11 @@ def _a_scrape_is_missed(tmp_path: Path) -> None:
         for number, on in replicas.items()
     ]
     brokers = [{"id": broker} for broker in range(1, BROKERS + 1)]
-    topics = [{"name": name, "partitions": partitions} for name in ("told", "grown")]
+    topics = [{"name": name, "partitions": partitions} for name in TOPICS]
     snapshot = {"formatVersion": "1.0", "clusterId": "even", "brokers": brokers, "topics": topics}
     (tmp_path / "snapshot.json").write_text(json.dumps(snapshot), encoding="utf-8")
     series = []
-    for topic in ("told", "grown"):
+    for topic in TOPICS:
         for number, on in replicas.items():
             for broker, behind in zip(on, (0, 140), strict=True):
                 ends = {minute: 10**6 + 100 * minute - behind for minute in range(MINUTES)}
