@@ -15,19 +15,16 @@ def fence(cluster: Cluster, broker_id: int) -> Cluster:
 
 
 def fence_all(cluster: Cluster, broker_ids: Collection[int]) -> Cluster:
-    """Return the cluster once these brokers are known to be dead, all at once."""
-    fenced = cluster
-    for broker_id in sorted(broker_ids):
-        fenced = _with_fencing(fenced, broker_id, is_fenced=True)
-    controller = controller_of(fenced)
-    changed = {}
-    for key, partition in fenced.partitions():
-        left = partition
-        for broker_id in sorted(set(partition.isr).intersection(broker_ids)):
-            left = without_broker(left, broker_id, controller)
-        if left is not partition:
-            changed[key] = left
-    return with_partitions(fenced, changed)
+    """Return the cluster once these brokers are known to be dead; the controller finds one after the other, by id."""
+    gone = frozenset(broker_ids)
+    touched = [key for key, partition in cluster.partitions() if not gone.isdisjoint(partition.isr)]
+    for broker_id in sorted(gone):
+        cluster = _with_fencing(cluster, broker_id, is_fenced=True)
+        controller = controller_of(cluster)
+        found = ((key, cluster.partition(key)) for key in touched)
+        left = {key: without_broker(one, broker_id, controller) for key, one in found if one and broker_id in one.isr}
+        cluster = with_partitions(cluster, left)
+    return cluster
 
 
 def unfence(cluster: Cluster, broker_id: int) -> Cluster:

@@ -147,12 +147,14 @@ def test_a_new_rack_is_said_to_be_new() -> None:
     assert after.assumptions == ("broker 9 joins in rack d, empty, with disks like those of broker 1; rack d is new",)
 
 
-def test_a_failed_rack_leads_nothing_and_is_in_no_isr_but_as_the_last() -> None:
+def test_a_failed_rack_leads_nothing_and_is_in_no_isr_and_who_led_last_stays_eligible() -> None:
     cluster = small_cluster("a-0: 1,2,3", "a-1: 4,1", "a-2: 2,4 leader 4")
     after = suppose(Desired(DesiredCluster("c")), cluster, suppositions(["fail-rack=a"])).observed
     assert [broker.is_fenced for broker in after.brokers.values()] == [True, False, False, True, False, False]
     found = {number: after.partition(TopicPartition("a", number)) for number in range(3)}
-    assert [(one.leader, one.isr) for one in found.values() if one] == [(2, (2, 3)), (None, (4,)), (2, (2,))]
+    assert [(one.leader, one.isr) for one in found.values() if one] == [(2, (2, 3)), (None, ()), (2, (2,))]
+    assert found[1] is not None
+    assert found[1].elr == (4,)
 
 
 def test_suppositions_hold_in_the_order_given() -> None:
