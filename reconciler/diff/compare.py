@@ -13,6 +13,7 @@ from reconciler.model.change import (
     BrokenRule,
     Changes,
     CreatePartitions,
+    CreateTopic,
     DeleteTopic,
     TopicChange,
 )
@@ -45,7 +46,7 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
     topic_changes, problems = topic_findings(desired, observed, rules)
     topic_changes, spared = without_slips(topic_changes)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
-    errors += _refused_deletions(topic_changes, observed)
+    errors += [*_refused_deletions(topic_changes, observed), *_colliding_names(topic_changes, observed)]
     if errors:
         raise InvalidInput(errors)
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
@@ -140,6 +141,18 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
     if not desired.cluster.topics.is_delete_allowed:
         return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
+
+
+def _colliding_names(changes: Sequence[TopicChange], observed: Cluster) -> Iterator[Problem]:
+    new = {change.topic.replace(".", "_"): change for change in changes if isinstance(change, CreateTopic)}
+    for name in observed.topics if new else ():
+        change = new.get(name.replace(".", "_"))
+        if change is not None:
+            message = (
+                f"topic {change.topic} cannot be made beside {name}: in metrics, Kafka takes . and _ for the same;"
+                " choose another name"
+            )
+            yield Problem("KR257", message, change.at)
 
 
 def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Iterator[Problem]:

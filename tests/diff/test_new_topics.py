@@ -7,7 +7,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.new_topics import defaults_taken
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, TopicPolicy
 from reconciler.model.problem import InvalidInput, Problem, Severity
 
@@ -99,3 +99,11 @@ def test_deletions_are_refused_where_a_broker_deletes_none(topic: DesiredTopic |
     assert [problem.code for problem in refused.value.problems] == ["KR256"]
     kept = replace(desired, cluster=DesiredCluster("c"))
     assert changes(kept, observed) == ()
+
+
+def test_a_topic_that_kafka_would_not_make_beside_another_is_refused_before() -> None:
+    there = replace(cluster_with({}), topics={"a.b_c": Topic("a.b_c"), "other": Topic("other")})
+    new = {name: DesiredTopic(name, partitions=1, replication_factor=1) for name in ("a_b.c", "a-b-c", "others")}
+    with pytest.raises(InvalidInput, match=r"topic a_b\.c cannot be made beside a\.b_c: in metrics") as refused:
+        changes(Desired(DesiredCluster("c"), new), there)
+    assert [problem.code for problem in refused.value.problems] == ["KR257"]
