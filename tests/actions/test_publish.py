@@ -93,7 +93,7 @@ def test_a_comment_is_made_once_and_then_kept_up_to_date(github: FakeGitHub, tmp
     changed = replace(sample_plan(), id="0ther1d0")
     assert publish(github, tmp_path, changed).code == 0
     assert github.bodies(7) == [as_markdown.plan(changed)]
-    assert "labels=moves data, irreversible\n" in (tmp_path / "output").read_text("utf-8")
+    assert "labels=moves data, destroys, irreversible\n" in (tmp_path / "output").read_text("utf-8")
     assert f"comments={github.comments[7][0]['html_url']}\n" in (tmp_path / "output").read_text("utf-8")
 
 
@@ -119,7 +119,7 @@ def test_several_clusters_have_a_comment_each_and_the_heaviest_label(github: Fak
     github.labels[7] += ["plan: moves data"]
     assert publish(github, tmp_path, leaders, metadata, replace(EMPTY, cluster_name="c")).code == 0
     assert [body.split("\n")[0] for body in github.bodies(7)] == [f"<!-- reconciler plan {name} -->" for name in "bac"]
-    assert github.labels[7] == ["plan: metadata only", "plan: irreversible"]
+    assert github.labels[7] == ["plan: destroys", "plan: irreversible"]
     assert publish(github, tmp_path, leaders, leaders).code == 1
 
 
@@ -141,7 +141,7 @@ def test_its_comment_and_labels_are_found_on_any_page(github: FakeGitHub, tmp_pa
     assert publish(github, tmp_path, sample_plan()).code == 0
     assert len(github.comments[7]) == 31
     assert github.bodies(7)[-1] == as_markdown.plan(sample_plan())
-    assert github.labels[7][30:] == ["plan: moves data", "plan: irreversible"]
+    assert github.labels[7][30:] == ["plan: moves data", "plan: destroys", "plan: irreversible"]
 
 
 def test_of_two_that_two_runs_made_one_is_left(github: FakeGitHub, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_an_answer_that_is_lost_makes_no_second_comment(
     github.faults = [Fault("POST", status, is_done=is_done), Fault("GET", 502), Fault("GET", 0)]
     assert publish(github, tmp_path, sample_plan()).code == 0
     assert github.bodies(7) == [as_markdown.plan(sample_plan())]
-    assert github.labels[7] == ["plan: moves data", "plan: irreversible"]
+    assert github.labels[7] == ["plan: moves data", "plan: destroys", "plan: irreversible"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_token_that_may_only_read_leaves_the_plan_in_the_summary(github: FakeG
     assert ended.code == 0
     assert ended.out.startswith("::warning::")
     assert (tmp_path / "summary.md").read_text("utf-8") == as_markdown.plan(sample_plan()) + "\n\n"
-    assert "labels=moves data, irreversible\n" in (tmp_path / "output").read_text("utf-8")
+    assert "labels=moves data, destroys, irreversible\n" in (tmp_path / "output").read_text("utf-8")
     assert publish(github, tmp_path, sample_plan(), GITHUB_STEP_SUMMARY="").code == 1
 
 
@@ -299,4 +299,4 @@ def test_text_from_an_answer_is_no_command_of_a_workflow(github: FakeGitHub, tmp
     made["html_url"] = "https://x.invalid/\n::set-env name=A::b\nlabels=owned"
     ended = publish(github, tmp_path, sample_plan())
     assert "::" not in ended.out
-    assert (tmp_path / "output").read_text("utf-8") == "labels=moves data, irreversible\ncomments=\n"
+    assert (tmp_path / "output").read_text("utf-8") == "labels=moves data, destroys, irreversible\ncomments=\n"
