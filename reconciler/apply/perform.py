@@ -144,7 +144,8 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
     session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
-    put_cordons(session)
+    if any(answer.is_ok for answer in answers.values()):
+        put_cordons(session)
     return record
 
 

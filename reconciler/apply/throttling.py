@@ -93,7 +93,11 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
         return frozenset(broker_configs)
     changed_rates = [(broker, change.key) for broker, changes in to_set.items() for change in changes]
     for broker, key in changed_rates:
-        session.first_rates.setdefault((broker, key), broker_configs[broker].get(key))
+        value = broker_configs[broker].get(key)
+        if value is not None and value not in ours:
+            # Somebody set it since an earlier run of the plan recorded what was there.
+            session.first_rates[broker, key] = value
+        session.first_rates.setdefault((broker, key), value)
     for topic, key in to_append:
         session.first_lists.setdefault((topic, key), first_lists.get((topic, key), topic_configs[topic].get(key)))
     # What this run found first is what was there before; what a later stage finds may be ours.
