@@ -94,6 +94,21 @@ def as_it_was(admin: SimulatedAdmin, before: str) -> bool:
     return (dict(broker.configs), broker.cordoned_dirs) == (dict(BEFORE[before]), first.cordoned_dirs)
 
 
+def test_a_cordon_waits_until_kafka_has_taken_a_move() -> None:
+    admin, watch = watched(world())
+    refusals = [Answer("NOT_CONTROLLER"), Answer("NOT_CONTROLLER")]
+
+    def away(name: str, moment: Moment) -> Answer | None:
+        watch(name, moment)
+        return refusals.pop() if name == "reassign" and moment is Moment.BEFORE and refusals else None
+
+    admin.fault = away
+    run_plan(draining(admin.cluster), admin, MemoryJournal())
+    asked = [is_cordoned for name, is_cordoned in watch.seen if name == "reassign"]
+    assert asked[:3] == [False, False, False]
+    assert set(asked[3:]) == {True}
+
+
 @THROTTLED
 @FIRST_SET
 def test_a_broker_is_cordoned_while_it_is_emptied_and_what_was_there_before_comes_back(
