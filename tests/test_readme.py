@@ -157,6 +157,12 @@ ELSEWHERE = {
     ("loads",): "starts Spark; tests/cli/test_loads.py",
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
     ("groups", "reset-offsets"): "needs a group that nobody reads with; tests/cli/test_groups.py",
+    (
+        "apply",
+        "plan.json",
+        "--yes",
+        "--verify",
+    ): "needs a key pair; tests/cli/test_seal.py runs it, with openssl's part",
     ("balance",): "starts Spark; tests/cli/test_balance.py",
 }
 """Commands which other tests run, by their first words."""

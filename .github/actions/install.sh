@@ -1,10 +1,25 @@
 #!/usr/bin/env bash
 # Installs the reconciler of the repository that this action stands in, with the extras named; steps find it on PATH.
+# Nothing but what the locks name is installed, and nothing whose hash is not there: the job may hold a cluster's password.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+locks="$root/.github/locks"
+case ${1:-} in
+    "") lock=base ;;
+    loads) lock=loads ;;
+    spark | all) lock=spark ;;
+    *)
+        echo "::error::extras: '$1' has no lock in .github/locks; give loads, spark, all, or nothing." >&2
+        exit 1
+        ;;
+esac
 venv="$RUNNER_TEMP/reconciler"
+install() { "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"; }
 if [ ! -x "$venv/bin/reconciler" ]; then
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet "$root${1:+[$1]}"
+    install --require-hashes --only-binary :all: -r "$locks/build.txt"
+    # PySpark has no wheel: it is built by what build.txt names, as is the reconciler itself.
+    install --require-hashes --only-binary :all: --no-binary pyspark --no-build-isolation -r "$locks/$lock.txt"
+    install --no-index --no-deps --no-build-isolation "$root"
 fi
 echo "$venv/bin" >>"$GITHUB_PATH"

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from reconciler.model.lock import Holder
 
 
-def this_process(purpose: str, since: datetime) -> Holder:
-    """Return this process as the holder of a lock."""
+def this_process(purpose: str, since: datetime, digest: str = "") -> Holder:
+    """Return this process as the holder of a lock, to run the plan of that digest."""
     time = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Holder(purpose, _user(), socket.gethostname(), os.getpid(), time)
+    return Holder(purpose, _user(), socket.gethostname(), os.getpid(), time, digest)
 
 
 def _user() -> str:

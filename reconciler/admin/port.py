@@ -127,8 +127,12 @@ class Admin(Protocol):
     def cluster_id(self) -> str:
         """Return the id of the cluster that answers."""
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> Lock:
+    def lock(
+        self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
+    ) -> Lock:
         """Return the cluster's lock for this process; LockHeld says who has it.
+
+        `digest`: of the plan that it is taken to run; whoever finds the lock held is told.
 
         A holder whose purpose is `stopping` is asked to end in order, and waited for: NotStopped after STOP_SECONDS.
 

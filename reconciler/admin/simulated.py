@@ -138,10 +138,12 @@ class SimulatedAdmin:
         self._before("cluster_id")
         return self.cluster.cluster_id
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> Lock:
+    def lock(
+        self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
+    ) -> Lock:
         """Return the cluster's lock; one whose holder died is free at once, so only a stop keeps anybody waiting."""
         self._before("lock")
-        asking = this_process(purpose, self.clock.now())
+        asking = this_process(purpose, self.clock.now(), digest)
         self._lock = SimulatedLock(taken(self._locks, asking, waiting=waiting, stopping=stopping))
         if self._load is not None:
             self.cluster = self._load()

@@ -84,7 +84,7 @@ class _Cancel:
         session.stages_done = sum(1 for _ in done)
         adopt_leftovers(session, observed)
         session.messages.extend(_foreign(session.itinerary, observed))
-        session.tell("cancel", Outcome.STARTED, plan=plan.id)
+        session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         self.moves = _to_take_back(session.itinerary, observed)
         try:
             outcome = withdraw(session, self.moves)

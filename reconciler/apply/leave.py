@@ -36,7 +36,9 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     is_stopped = isinstance(error, StoppedEarly)
     outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
     with suppress(OSError, ReconcilerError):
-        session.tell("run", outcome, why=str(error), debts=[str(debt) for debt in session.debts])
+        # Whatever else was raised may quote what a library was given: the journal is kept, and read by others.
+        why = str(error) if isinstance(error, ReconcilerError) else type(error).__name__
+        session.tell("run", outcome, why=why, debts=[str(debt) for debt in session.debts])
     return session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
 
 

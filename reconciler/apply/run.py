@@ -86,7 +86,7 @@ def run_plan(
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
         return _checked(session, gate)
-    with admin.lock(purpose_of_run(plan.id), waiting=notify) as session.lock:
+    with admin.lock(purpose_of_run(plan.id), digest=plan.digest, waiting=notify) as session.lock:
         crash_point("lock.taken")
         return _locked(session, gate, progress)
 
@@ -197,7 +197,8 @@ class _Run:
             raise abandon(self.session, self.record) from error
 
     def _all_stages(self, *, is_clear: bool) -> RunResult:
-        self.session.tell("run", Outcome.STARTED, plan=self._plan.id, firstStage=self.first + 1)
+        plan = self._plan
+        self.session.tell("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
         if is_clear:
             take_all_off(self.session)
         else:

@@ -12,7 +12,7 @@ from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.apply.wording import named_some
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
@@ -228,20 +228,24 @@ def throttle_detail(record: ThrottleRecord) -> dict[str, object]:
 
 
 def _rates(event: RunEvent) -> dict[tuple[int, str], str | None]:
-    return {(int(str(row[0])), str(row[1])): _text(row[2]) for row in _rows(event, "rates", 3)}
+    rows = _rows(event, "rates", 3, BROKER_LEASES)
+    return {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rows}
 
 
 def _lists(event: RunEvent) -> dict[tuple[str, str], Entry]:
-    rows = _rows(event, "lists", 4)
+    rows = _rows(event, "lists", 4, TOPIC_THROTTLES)
     return {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in rows}
 
 
-def _rows(event: RunEvent, name: str, width: int) -> list[list[object]]:
-    """Return the rows of that name; a journal is an aid, so what does not look like one is passed over."""
+def _rows(event: RunEvent, name: str, width: int, keys: Collection[str]) -> list[list[object]]:
+    """Return the rows of that name; a journal is an aid, so what does not look like one is passed over.
+
+    So is any config that no run changes: a file must not be able to set it.
+    """
     found = event.detail.get(name)
     if not isinstance(found, (list, tuple)):
         return []
-    return [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width]
+    return [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width and row[1] in keys]
 
 
 def _text(value: object) -> str | None:

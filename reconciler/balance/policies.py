@@ -1,20 +1,22 @@
-"""Policies asked in Spark SQL over a plan's tables: each row that a query returns is a violation."""
+"""Policies asked in Spark SQL over a plan's tables, in a closed room: each row that a query returns is a violation."""
 
-import logging
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
-
-from reconciler.balance.local_files import read_parquet
-from reconciler.balance.schemas import LOADS
+from reconciler.balance.java import require_java
 from reconciler.model.policy import Policy
-from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError, Severity
 
 if TYPE_CHECKING:
     from reconciler.files.arrow_tables import ArrowTable
@@ -22,99 +24,142 @@ if TYPE_CHECKING:
 BROKEN = "KR430"
 MORE = "KR431"
 NOT_ASKED = "KR183"
-MOST_ROWS = 20
-_LONGEST_ROW = 400
-_MESSAGE = "message"
-_WRAP = "SELECT * FROM (\n"
+NOT_ANSWERED = "KR184"
+NOT_ALLOWED = "KR185"
+NOT_STARTED = "KR023"
+SECONDS = 300.0
+"""How long one policy may take, and how long the room may take to open."""
+# What Java needs, and Spark's own scripts to find it.
+_ENVIRONMENT = ("PATH", "JAVA_HOME")
+_ENTER = "import sys; sys.path[:] = sys.argv[1:-2]; from reconciler.balance.policy_room import main; main()"
 # Spark: `(line 2, pos 7)`, `line 2 pos 7` or `== SQL (line 2, position 8) ==`
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _NOISE = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$")
 
 
-def violations(
-    spark: SparkSession,
-    policies: Sequence[Policy],
-    tables: Mapping[str, "ArrowTable"],
-    cluster: str,
-    loads: str | None = None,
-) -> tuple[Problem, ...]:
-    """Return one violation for each row that a policy returns, policies in their order, rows sorted by their columns.
+class Silent(Exception):
+    """The room has ended, or has not answered in time; the text says which."""
 
-    `loads` is the folder of measured loads, of which the table `loads` has that cluster's rows; without it the table is
-    empty. Of a policy MOST_ROWS rows are told, and how many more there are. Raises InvalidInput with every policy that
-    Spark cannot ask, in Spark's words.
-    """
-    session = _session(spark)
-    for name, table in tables.items():
-        session.createDataFrame(table).createOrReplaceTempView(name)
-    _loads(session, cluster, loads).createOrReplaceTempView("loads")
-    found: list[Problem] = []
-    wrong: list[Problem] = []
-    with _quiet():
+
+class Room:
+    """A process that answers queries over the tables it was given, and can reach nothing else."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", pipe: Connection, folder: Path) -> None:
+        self._process, self._pipe, self._folder = process, pipe, folder
+
+    def violations(
+        self, policies: Sequence[Policy], tables: Mapping[str, "ArrowTable"], seconds: float = SECONDS
+    ) -> tuple[Problem, ...]:
+        """Return a violation for each row that a policy returns, policies in their order, rows sorted by their columns.
+
+        Of a policy 20 rows are told, and how many more there are. Raises InvalidInput with every policy that is no
+        query of the closed kind, that Spark cannot ask, or that is not answered in that time or that memory.
+        """
+        from reconciler.files.arrow_tables import write_arrow
+
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            for name, table in tables.items():
+                write_arrow(table, Path(folder) / f"{name}.arrow")
+            try:
+                self._ask({"tables": folder}, SECONDS)
+            except Silent as silent:
+                raise self._not_started(str(silent)) from None
+        found: list[Problem] = []
+        wrong: list[Problem] = []
         for policy in policies:
             try:
-                found += _rows(session, policy)
-            except (PySparkException, Py4JError) as error:
-                wrong.append(_not_asked(policy, str(getattr(error, "java_exception", error))))
-    if wrong:
-        raise InvalidInput(wrong)
-    return tuple(found)
+                answer = self._ask({"query": policy.query}, seconds)
+            except Silent as silent:
+                wrong.append(Problem(NOT_ANSWERED, f"this policy was not answered: {silent}", policy.at))
+                break
+            (found if "rows" in answer else wrong).extend(_problems(policy, answer))
+        if wrong:
+            raise InvalidInput(wrong)
+        return tuple(found)
+
+    def opened(self) -> None:
+        """Wait until queries can be asked."""
+        try:
+            self._answer(SECONDS)
+        except Silent as silent:
+            raise self._not_started(str(silent)) from None
+
+    def _ask(self, message: Mapping[str, str], seconds: float) -> Mapping[str, Any]:
+        with suppress(BrokenPipeError):
+            self._pipe.send_bytes(json.dumps(message).encode())
+        return self._answer(seconds)
+
+    def _answer(self, seconds: float) -> Mapping[str, Any]:
+        try:
+            if not self._pipe.poll(seconds):
+                raise Silent(f"it took more than {seconds:.0f} s; ask for less")
+            answer: Mapping[str, Any] = json.loads(self._pipe.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            raise Silent("Spark ended over it, most likely for want of memory; ask for less") from None
+        return answer
+
+    def _not_started(self, why: str) -> ReconcilerError:
+        lines = (self._folder / "stderr.txt").read_text("utf-8", "replace").strip().splitlines()
+        return ReconcilerError(f"Spark did not start for the policies: {lines[-1] if lines else why}", code=NOT_STARTED)
 
 
-def _session(spark: SparkSession) -> SparkSession:
-    """Return a session whose tables and settings are its own: no file can be read as a table."""
-    session = spark.newSession()
-    for name, value in (
-        ("spark.sql.session.timeZone", "UTC"),
-        ("spark.sql.runSQLOnFiles", "false"),
-        ("spark.sql.shuffle.partitions", "4"),
-        ("spark.sql.sources.partitionColumnTypeInference.enabled", "false"),
-    ):
-        session.conf.set(name, value)
-    return session
+@contextmanager
+def policy_room(environ: Mapping[str, str]) -> Iterator[Room]:
+    """Yield a room, and end it afterwards with all that it has started.
+
+    Of the environment it gets where Java is, and nothing else. Raises ReconcilerError where Java is missing or too old,
+    or Spark does not start.
+    """
+    require_java(environ)
+    with tempfile.TemporaryDirectory(prefix="reconciler-") as name:
+        folder = Path(name)
+        ours, theirs = Pipe()
+        with ours, (folder / "stderr.txt").open("wb") as stderr:
+            process = subprocess.Popen(  # noqa: S603 - this very Python
+                [sys.executable, "-I", "-c", _ENTER, *sys.path, str(theirs.fileno()), name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                cwd=folder,
+                env=_environment(environ, folder),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            theirs.close()
+            try:
+                room = Room(process, ours, folder)
+                room.opened()
+                yield room
+            finally:
+                _end(process)
 
 
-def _loads(session: SparkSession, cluster: str, folder: str | None) -> DataFrame:
-    """Return the loads of that cluster with the columns of `schemas.LOADS`; one that the folder lacks is null."""
-    if folder is None:
-        return session.createDataFrame([], LOADS)
-    read = read_parquet(session, folder)
-    columns = [
-        (F.col(field.name) if field.name in read.columns else F.lit(None)).cast(field.dataType).alias(field.name)
-        for field in LOADS.fields
-    ]
-    return read.where(F.col("cluster") == cluster).select(*columns)
+def _environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    kept = {name: environ[name] for name in _ENVIRONMENT if environ.get(name)}
+    own = dict.fromkeys(("HOME", "TMPDIR", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS"), str(folder))
+    return {**kept, **own, "LC_ALL": "C.UTF-8", "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-def _rows(session: SparkSession, policy: Policy) -> Iterator[Problem]:
-    # Only a query can stand in parentheses: whatever else a file holds is an error of syntax.
-    answer = session.sql(f"{_WRAP}{policy.query}\n)")
-    told = _told(answer)
-    rows = [row["told"] for row in told.take(MOST_ROWS + 1)]
-    for row in rows[:MOST_ROWS]:
-        yield _broken(policy, row if len(row) <= _LONGEST_ROW else f"{row[:_LONGEST_ROW]}…")
-    if len(rows) > MOST_ROWS:
-        more = f"{policy.title}: {answer.count() - MOST_ROWS:,} more rows"
-        yield Problem(MORE, more, policy.at, Severity.VIOLATION)
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()
 
 
-def _told(answer: DataFrame) -> DataFrame:
-    """Return the rows in words, in the order of their columns: `topic orders, partition 3`."""
-    names = [name.lower() for name in answer.columns]
-    numbered = answer.toDF(*(f"c{number}" for number in range(len(names))))
-    columns = [F.col(name) for name in numbered.columns]
-    words = F.concat_ws(", ", *(_words(name, column) for name, column in zip(names, columns, strict=True)))
-    sortable = [F.col(name) for name, kind in numbered.dtypes if not re.search(r"map<|variant|interval", kind)]
-    return numbered.withColumn("told", words).orderBy(*sortable, "told").select("told")
-
-
-def _words(name: str, value: Column) -> Column:
-    said = F.coalesce(value.cast("string"), F.lit("unknown"))
-    return said if name == _MESSAGE else F.concat(F.lit(f"{name} "), said)
-
-
-def _broken(policy: Policy, row: str) -> Problem:
-    return Problem(BROKEN, f"{policy.title}: {row}", policy.at, Severity.VIOLATION)
+def _problems(policy: Policy, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    if "refused" in answer:
+        yield Problem(NOT_ALLOWED, answer["refused"], Location(policy.at.file, max(1, answer["line"])))
+    elif "failed" in answer:
+        yield _not_asked(policy, answer["failed"])
+    else:
+        for row in answer["rows"]:
+            yield Problem(BROKEN, f"{policy.title}: {row}", policy.at, Severity.VIOLATION)
+        if answer["more"]:
+            least = "at least " if answer["is_more_still"] else ""
+            more = f"{policy.title}: {least}{answer['more']:,} more rows"
+            yield Problem(MORE, more, policy.at, Severity.VIOLATION)
 
 
 def _not_asked(policy: Policy, said: str) -> Problem:
@@ -124,15 +169,3 @@ def _not_asked(policy: Policy, said: str) -> Problem:
     first = next(filter(None, (each.strip() for each in said.split("\n"))), "no reason given")
     reason = _NOISE.sub("", first).rstrip(". ;")
     return Problem(NOT_ASKED, f"Spark cannot ask this policy: {reason}", Location(policy.at.file, line))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep PySpark from logging, with the whole Java trace, an error that we tell in a sentence."""
-    logger = logging.getLogger("SQLQueryContextLogger")
-    was = logger.disabled
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = was

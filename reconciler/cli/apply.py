@@ -11,6 +11,7 @@ from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.run_metrics import METRICS_HELP, measured
+from reconciler.cli.seal import seal_of, seal_options
 from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import Teller, is_interactive, tell, write
 from reconciler.model.plan import Plan
@@ -24,6 +25,7 @@ Examples:
   reconciler apply plan.json
   reconciler apply plan.json --dry-run
   reconciler apply plan.json --yes --max-duration 4h
+  reconciler apply plan.json --yes --verify plans.pub
   reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
 
 """
@@ -36,6 +38,7 @@ LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan foretells,
 @click.option("--dry-run", is_flag=True, show_envvar=True, help="Check everything and list the steps; change nothing.")
 @click.option("--max-duration", type=DURATION, metavar="TIME", show_envvar=True, help="Begin no stage after that long.")
 @click.option("--log-dirs", is_flag=True, show_envvar=True, help=LOG_DIRS_HELP)
+@seal_options("apply")
 @click.option("--metrics", metavar="FILE", show_envvar=True, help=METRICS_HELP)
 @verb_options(TEXT, JSON)
 @click.pass_context
@@ -45,6 +48,9 @@ def command(
     max_duration: timedelta | None,
     metrics: str | None,
     *,
+    digest: str | None,
+    verify: str | None,
+    signature: str | None,
     yes: bool,
     dry_run: bool,
     log_dirs: bool,
@@ -55,7 +61,7 @@ def command(
     from reconciler.cli.progress import running
     from reconciler.workflow.apply import apply_plan, plan_to_apply
 
-    plan = plan_to_apply(plan_path)
+    plan = plan_to_apply(plan_path, seal_of(plan_path, digest, verify, signature))
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED
@@ -116,8 +122,10 @@ def _tell_effects(plan: Plan, asked: Asked) -> None:
 
 def _tell_steps(ended: RunResult, asked: Asked) -> None:
     from reconciler.render import as_json
+    from reconciler.render.escape import visible
 
-    write(as_json.result(ended) if asked.is_json else "\n".join(ended.messages) or "Nothing is left to do.")
+    told = "\n".join(map(visible, ended.messages)) or "Nothing is left to do."
+    write(as_json.result(ended) if asked.is_json else told)
     tell("Dry run: nothing has been changed.")
 
 

@@ -34,7 +34,7 @@ def command(context: click.Context, group_ids: tuple[str, ...], plan: str | None
     with reading():
         seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
     if asked.is_json:
-        write(as_group_state_json.described(seen.groups, seen.warnings))
+        write(as_group_state_json.described(seen.groups, (*seen.warnings, *seen.of_client)))
     else:
         write(as_group_state.described(seen.groups))
     tell_lines = as_text.problems(seen.warnings)

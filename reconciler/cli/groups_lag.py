@@ -32,7 +32,7 @@ def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
     with reading():
         seen = groups_seen(asked.inputs, group_ids)
     if asked.is_json:
-        write(as_group_state_json.lags(seen.groups, seen.warnings))
+        write(as_group_state_json.lags(seen.groups, (*seen.warnings, *seen.of_client)))
     else:
         write(as_group_state.lags(seen.groups))
     tell_lines = as_text.problems(seen.warnings)

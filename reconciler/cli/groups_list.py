@@ -27,7 +27,7 @@ def command(context: click.Context) -> int:
     with reading():
         seen = groups_seen(asked.inputs)
     if asked.is_json:
-        write(as_group_state_json.overview(seen.groups, seen.warnings))
+        write(as_group_state_json.overview(seen.groups, (*seen.warnings, *seen.of_client)))
     else:
         write(as_group_state.overview(seen.groups))
     tell_lines = as_text.problems(seen.warnings)

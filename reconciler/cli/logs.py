@@ -3,9 +3,11 @@
 import logging
 import sys
 
+from reconciler.cli.terminal import without_secrets
 from reconciler.render.escape import visible
 
 OURS, CLIENT = "reconciler", "kafka"
+PROPERTIES = "reconciler.admin.client.properties"
 _OUR_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -13,8 +15,26 @@ class _Line(logging.Formatter):
     """One line a record, in the form of our other warnings."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return `warning: text`; whatever a library logged cannot steer the terminal."""
-        return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {super().format(record)}".split("\n"))
+        """Return `warning: text`; whatever a library logged cannot steer the terminal, nor hold what it was given."""
+        text = without_secrets(super().format(record), is_ours=record.name.partition(".")[0] == OURS)
+        return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {text}".split("\n"))
+
+
+class _Once(logging.Filter):
+    """Drops what was said of the client properties before: a verb may connect several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether it is new."""
+        if record.name != PROPERTIES:
+            return True
+        text = record.getMessage()
+        is_new = text not in self._told
+        self._told.add(text)
+        return is_new
 
 
 def set_up_logs(verbosity: int) -> None:
@@ -24,6 +44,9 @@ def set_up_logs(verbosity: int) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("%(message)s"))
+    handler.addFilter(_Once())
+    if logging.lastResort is not None:  # what any other library warns of
+        logging.lastResort.setFormatter(_Line("%(message)s"))
     ours, client = logging.getLogger(OURS), logging.getLogger(CLIENT)
     for earlier in ours.handlers:
         client.removeHandler(earlier)

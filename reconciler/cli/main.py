@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
@@ -11,7 +12,7 @@ import click
 from reconciler.cli.exits import EPILOG, Exit, Terminated, exit_of
 from reconciler.cli.group import VerbGroup
 from reconciler.cli.options import Asked, group_options
-from reconciler.cli.report import of_a_path, tell_error, tell_internal_error, tell_usage_error
+from reconciler.cli.report import of_a_path, tell_error, tell_internal_error, tell_of_thread, tell_usage_error
 from reconciler.model.problem import ReconcilerError
 
 EXAMPLES = """\b
@@ -52,6 +53,7 @@ def reconciler() -> None:
 def run() -> NoReturn:
     """Run the program on the command line's arguments."""
     signal.signal(signal.SIGTERM, _on_sigterm)
+    threading.excepthook = tell_of_thread
     sys.exit(main(sys.argv[1:]))
 
 

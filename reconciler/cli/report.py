@@ -2,13 +2,16 @@
 
 import errno
 import os
-import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.terminal import tell
+from reconciler.cli.terminal import tell, without_secrets
 from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, ReconcilerError, Remedy
 from reconciler.render.escape import visible
+
+if TYPE_CHECKING:
+    import threading
 
 USAGE_CODE = "KR002"
 INTERNAL_CODE = "KR003"
@@ -49,13 +52,24 @@ def tell_usage_error(error: click.UsageError) -> None:
 def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
     """Tell that the fault is ours; the traceback is for the report, so only with -v."""
     if is_traceback_shown:
-        import traceback
-
-        lines = "".join(traceback.format_exception(error)).splitlines()
-        tell("\n".join(visible(_without_secrets(line)) for line in lines))
-    what = visible(_without_secrets(f"{type(error).__name__}: {error}".partition("\n")[0]))
+        _tell_traceback(error)
+    what = visible(without_secrets(f"{type(error).__name__}: {error}", is_ours=False).partition("\n")[0])
     hint = "" if is_traceback_shown else " Run it again with -v to see the traceback."
     tell(f"error: internal error, please report it: {what} ({INTERNAL_CODE}).{hint}", "auto")
+
+
+def tell_of_thread(ended: "threading.ExceptHookArgs") -> None:
+    """Tell what ended a thread of a library, as Python would, but without what the library was given."""
+    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
+        _tell_traceback(ended.exc_value)
+
+
+def _tell_traceback(error: BaseException) -> None:
+    import traceback
+
+    # Values go before it is cut into lines: a key in PEM has many.
+    lines = without_secrets("".join(traceback.format_exception(error)), is_ours=False).splitlines()
+    tell("\n".join(map(visible, lines)))
 
 
 def of_a_path(error: Exception) -> ReconcilerError | None:
@@ -65,12 +79,6 @@ def of_a_path(error: Exception) -> ReconcilerError | None:
     name = os.fsdecode(error.filename)
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
     return ReconcilerError(f"{shown}: {error.strerror}: give another path")
-
-
-def _without_secrets(text: str) -> str:
-    """Return the text without what the Kafka client was told to keep; where it was never loaded, there is nothing."""
-    redact = sys.modules.get("reconciler.admin.client.redact")
-    return text if redact is None else str(redact.without_secrets(text))
 
 
 def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:

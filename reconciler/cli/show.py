@@ -1,13 +1,21 @@
 """`reconciler show`."""
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.log_dirs import NO_LOG_DIR
 from reconciler.cli.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
 from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
+from reconciler.cli.seal import seal_of, seal_options
 from reconciler.cli.terminal import tell, write
 from reconciler.model.loads import Statistic
+
+if TYPE_CHECKING:
+    from reconciler.files.plan_file import Seal
+    from reconciler.model.plan import Plan
 
 EXAMPLES = """\b
 Examples:
@@ -42,6 +50,7 @@ Examples:
 )
 @click.option("--loads", metavar="DIR", show_envvar=True, help="With --prove: the loads that the plan was made with.")
 @click.option("--statistic", type=STATISTICS, default="peak", show_default=True, show_envvar=True, help=STATISTIC_HELP)
+@seal_options("show")
 @click.option("--explain", metavar="TOPIC-PARTITION", show_envvar=True, help="Say why that partition moves as it does.")
 @verb_options(TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON)
 @click.pass_context
@@ -51,6 +60,9 @@ def command(
     out: str | None,
     explain: str | None,
     *,
+    digest: str | None,
+    verify: str | None,
+    signature: str | None,
     has_log_dirs: bool,
     is_proof_asked: bool,
     loads: str | None,
@@ -64,15 +76,16 @@ def command(
     --explain, why one partition moves: what asks for it, why these brokers, why nothing cheaper; from the plan alone.
     """
     asked = asked_for(context)
+    saved = _Saved(plan_path, seal_of(plan_path, digest, verify, signature))
     if explain is not None:
-        return _explain(asked, plan_path, explain, is_alone=out is None and not has_log_dirs and not is_proof_asked)
+        return _explain(asked, saved, explain, is_alone=out is None and not has_log_dirs and not is_proof_asked)
     if is_proof_asked:
-        return _prove(asked, plan_path, loads, Statistic(statistic), has_files=out is not None)
+        return _prove(asked, saved, loads, Statistic(statistic), has_files=out is not None)
     _refuse_misuse(asked, out, loads, has_log_dirs=has_log_dirs)
     from reconciler.render import as_markdown, as_text
-    from reconciler.workflow.show import plan_json, saved_plan, write_kafka_files
+    from reconciler.workflow.show import plan_json, write_kafka_files
 
-    plan = saved_plan(plan_path)
+    plan = saved.plan()
     if out is not None:
         names = write_kafka_files(plan, out, has_log_dirs=has_log_dirs)
         tell(f"Wrote {len(names)} files to {out}.")
@@ -93,6 +106,20 @@ def command(
     return Exit.DONE
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The plan's file, and what says whether it is the one that was reviewed."""
+
+    path: str
+    seal: "Seal"
+
+    def plan(self) -> "Plan":
+        """Return the plan."""
+        from reconciler.workflow.show import saved_plan
+
+        return saved_plan(self.path, self.seal)
+
+
 def _refuse_misuse(asked: Asked, out: str | None, loads: str | None, *, has_log_dirs: bool) -> None:
     if loads is not None:
         raise click.UsageError("--loads is for --prove: the plan itself holds all that is shown of it.")
@@ -102,32 +129,31 @@ def _refuse_misuse(asked: Asked, out: str | None, loads: str | None, *, has_log_
         raise click.UsageError("--log-dirs is for the files of -o kafka-json.")
 
 
-def _explain(asked: Asked, plan_path: str, text: str, *, is_alone: bool) -> int:
+def _explain(asked: Asked, saved: _Saved, text: str, *, is_alone: bool) -> int:
     if not is_alone or asked.output not in {TEXT, JSON}:
         raise click.UsageError("--explain answers for one partition, as text or -o json; leave all else out.")
     from reconciler.render import explained, explained_json
-    from reconciler.workflow.show import explanation_of, saved_plan, topic_partition
+    from reconciler.workflow.show import explanation_of, topic_partition
 
     key = topic_partition(text)
     if key is None:
         raise click.BadParameter(f"{text!r} is no TOPIC-PARTITION, such as orders-3.", param_hint="--explain")
-    found = explanation_of(saved_plan(plan_path), key)
+    found = explanation_of(saved.plan(), key)
     write(explained_json.explanation(found) if asked.is_json else explained.explanation(found, root=asked.inputs.root))
     return Exit.DONE
 
 
-def _prove(asked: Asked, plan_path: str, loads: str | None, statistic: Statistic, *, has_files: bool) -> int:
+def _prove(asked: Asked, saved: _Saved, loads: str | None, statistic: Statistic, *, has_files: bool) -> int:
     if has_files or asked.output not in {TEXT, JSON}:
         raise click.UsageError("--prove gives a verdict, as text or -o json; leave --out and other forms out.")
-    if plan_path == "-" and asked.inputs.state == "-":
+    if saved.path == "-" and asked.inputs.state == "-":
         raise click.UsageError("stdin holds one file: name the plan or the snapshot.")
     from reconciler.cli.progress import reading
     from reconciler.render import as_proof
     from reconciler.workflow.plan import LoadsAt
     from reconciler.workflow.prove import prove_plan
-    from reconciler.workflow.show import saved_plan
 
-    plan = saved_plan(plan_path)
+    plan = saved.plan()
     at = LoadsAt(loads, statistic) if loads is not None else None
     with reading("proving") as progress:
         verdict = prove_plan(asked.inputs, plan, loads=at, progress=progress)

@@ -16,6 +16,12 @@ _COLORS = (
     (re.compile(r"^(warning|owed|Stopped|Cancelled)\b", re.MULTILINE), "yellow"),
     (re.compile(r"^(No changes\.|Done\b)", re.MULTILINE), "green"),
 )
+# What a terminal obeys or does not show, and the older form of a command to GitHub's runner. Names are spelled out
+# where they are rendered; this is for JSON, which may hold any character, and for what was forgotten there.
+_OBEYED = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]|#(?=#\\[)"
+)
 
 
 def is_colored(choice: str, *, is_terminal: bool, environ: Mapping[str, str] | None = None) -> bool:
@@ -36,8 +42,19 @@ def write(text: str, color: str = "never") -> None:
 
 
 def tell(text: str, color: str = "never") -> None:
-    """Write anything else: progress, summaries, warnings."""
-    _echo(text, color, err=True)
+    """Write anything else: progress, summaries, warnings; secrets of client properties are taken out."""
+    _echo(without_secrets(text), color, err=True)
+
+
+def without_secrets(text: str, *, is_ours: bool = True) -> str:
+    """Return the text without secrets of client properties, without any of their values where it is none of ours.
+
+    Where the Kafka client was never loaded no property was used, and there is nothing to take out.
+    """
+    redact = sys.modules.get("reconciler.admin.client.redact")
+    if redact is None:
+        return text
+    return str(redact.without_secrets(text) if is_ours else redact.without_values(text))
 
 
 @dataclass(slots=True)
@@ -65,7 +82,14 @@ def is_interactive() -> bool:
 def _echo(text: str, choice: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
     is_painted = is_colored(choice, is_terminal=stream.isatty())
+    text = _OBEYED.sub(lambda found: _escaped(found.group()), text)
     click.echo(_painted(text) if is_painted else text, nl=not text.endswith("\n"), err=err, color=is_painted)
+
+
+def _escaped(character: str) -> str:
+    """Return the character as JSON may hold it in a text: it says the same to every program."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _painted(text: str) -> str:

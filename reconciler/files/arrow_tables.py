@@ -1,6 +1,7 @@
-"""Rows as Arrow tables, which Spark takes as they are."""
+"""Rows as Arrow tables, which Spark takes as they are, and their files."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -19,3 +20,16 @@ def arrow_table(columns: Mapping[str, pa.DataType], rows: Iterable[tuple[object,
             column.append(value)
     arrays = [pa.array(values, kind) for values, kind in zip(held, columns.values(), strict=True)]
     return pa.table(dict(zip(columns, arrays, strict=True)))
+
+
+def write_arrow(table: ArrowTable, path: Path) -> None:
+    """Write the table as an Arrow file."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_arrow(path: Path) -> ArrowTable:
+    """Return the table of an Arrow file; an empty one has columns of one empty part, as Spark wants them."""
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    return table if table.num_rows else table.schema.empty_table()

@@ -21,14 +21,15 @@ _KINDS = {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a 
 _HANDED_OVER = ("/proc/", "/dev/fd/")
 
 
-def file_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+def file_bytes(path: Path, most: int = MAX_BYTES, *, is_link_followed: bool = True) -> bytes:
     """Return what is in that file, or in a pipe that the shell handed to this process, as `<(...)` does.
 
     Raises OSError, its `strerror` being fit for people, for anything else and for more than `most` bytes.
     """
     _refuse_what_is_no_file(path, path.stat())
-    # Between the two looks it may have become a pipe, whose opening would wait for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    # Between the two looks it may have become a pipe, whose opening would wait for a writer, or a link.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if is_link_followed else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         _refuse_what_is_no_file(path, found)

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TypeVar
 
 from reconciler.files.properties import STRANGE, has_strange_reference
-from reconciler.files.strict_yaml import YamlMap, key_shown
+from reconciler.files.strict_yaml import YamlMap
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate, parse_seconds
+from reconciler.model.client_properties import name_shown
 from reconciler.model.desired import (
     Balance,
     BalanceTarget,
@@ -83,10 +84,10 @@ def _client(client: YamlMap | None, name: str, problems: list[Problem]) -> Mappi
         return None
     for key, value in client.items():
         if not _PROPERTY.fullmatch(key):
-            message = f"{key_shown(key)[:40]!r} is no client property: write its name, a colon, a space and its value"
+            message = "this is no client property: write its name, a colon, a space and its value"
             problems.append(Problem("KR103", message, Location(name, *client.key_at[key])))
         if isinstance(value, str) and has_strange_reference(value):
-            problems.append(Problem("KR130", f"{key} {STRANGE}", Location(name, *client.value_at[key])))
+            problems.append(Problem("KR130", f"{name_shown(key)} {STRANGE}", Location(name, *client.value_at[key])))
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in client.items()}
 
 

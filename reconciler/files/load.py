@@ -11,7 +11,9 @@ from typing import Any
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
 from reconciler.files.config_check import config_problems
+from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outside, secret_outside
 from reconciler.files.json_text import collector_paused
+from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
@@ -29,6 +31,7 @@ from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
 NAMELESS = "the topic"
+MAX_DEPTH = 64
 _LONGEST_NAME = 250
 
 
@@ -73,7 +76,7 @@ def read_declared(root: Path, cluster: str) -> Declared:
             digest.update(os.fsencode(path.relative_to(folder)) + f"\0{len(content)}\0".encode())
             digest.update(content)
             _read(content, _name(path, root), found)
-        desired = _assembled(found, cluster, folder)
+        desired = _assembled(found, cluster, folder, root)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
     return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=_by_place)))
 
@@ -81,11 +84,15 @@ def read_declared(root: Path, cluster: str) -> Declared:
 def _files(
     folder: Path, root: Path, problems: list[Problem], above: tuple[Path, ...], seen: dict[Path, Path]
 ) -> Iterator[Path]:
-    """Yield the YAML files of a folder and those below it, through links too, but for hidden ones.
+    """Yield the YAML files of a folder and those below it, through links inside the root too, but for hidden ones.
 
     A folder that cannot be listed is a problem: what it declares would look as if nobody wanted it. So is one that is
-    there twice, through links: among few folders there can be millions of ways.
+    there twice, through links: among few folders there can be millions of ways. So is one outside the root.
     """
+    wrong = _not_listed(folder, root, len(above))
+    if wrong is not None:
+        problems.append(wrong)
+        return
     try:
         real, entries = folder.resolve(), sorted(folder.iterdir())
     except FileNotFoundError:
@@ -108,6 +115,14 @@ def _files(
             yield from _files(path, root, problems, (*above, real), seen)
         elif path.suffix in SUFFIXES:
             yield path
+
+
+def _not_listed(folder: Path, root: Path, depth: int) -> Problem | None:
+    """Return why a folder is not even looked into, None where it is."""
+    at = Location(_name(folder, root), 1)
+    if depth > MAX_DEPTH:
+        return Problem("KR101", f"is more than {MAX_DEPTH} folders below the cluster's: move it up", at)
+    return outside(LINK, at) if folder.is_symlink() and inside(root, folder) is None else None
 
 
 def _name(path: Path, root: Path) -> str:
@@ -143,8 +158,12 @@ class _Found:
 
 def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
     at = Location(_name(path, root), 1)
+    real = inside(root, path) if path.is_symlink() else path
+    if real is None:
+        problems.append(outside(LINK, at))
+        return b""
     try:
-        return file_bytes(path, MAX_BYTES)
+        return file_bytes(real, MAX_BYTES, is_link_followed=False)
     except OSError as error:
         problems.append(Problem("KR101", f"cannot be read: {error.strerror}", at))
         return b""
@@ -177,8 +196,9 @@ def _take(document: Any, name: str, found: _Found) -> None:
     found.problems += unit_problems(document, name) if isinstance(document, YamlMap) else []
 
 
-def _assembled(found: _Found, cluster: str, folder: Path) -> Desired:
+def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired:
     declared = _cluster(found, cluster, folder)
+    found.problems += _ways_out(found, folder, root)
     classes = _classes(found)
     patterns_at: dict[str, Location | None] = {}
     topics: dict[str, DesiredTopic] = {}
@@ -220,6 +240,23 @@ def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
         message = f"the Cluster is called {declared.name}, but its folder {cluster}: give both one name"
         found.problems.append(Problem("KR111", message, Location(name, *metadata.value_at["name"])))
     return declared
+
+
+def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
+    """Yield each path of a Cluster document that leads out of the root."""
+    for document in found.of_kind("Cluster"):
+        spec = document.content["spec"]
+        client = spec.get("client") or YamlMap((1, 1))
+        named = [(spec, "simulation", spec.get("simulation"), SIMULATION)]
+        named += [(client, "file", client.get("file"), CLIENT_FILE)]
+        named += [
+            (client, key, name, secret_outside(key, name))
+            for key, value in client.items()
+            for name in relative_files(str(value))
+        ]
+        for entries, key, name, said in named:
+            if isinstance(name, str) and inside(root, folder / name) is None:
+                yield outside(said, Location(document.name, *entries.value_at[key]))
 
 
 def _classes(found: _Found) -> dict[str, TopicClass]:

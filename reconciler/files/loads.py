@@ -3,13 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
+if TYPE_CHECKING:
+    from reconciler.files.arrow_tables import ArrowTable
+
 MOST_PROBLEMS = 20
+LOAD_COLUMNS: Mapping[str, str] = {
+    "cluster": "string",
+    "topic": "string",
+    "partition": "int32",
+    **{
+        f"{rate}_{statistic}": "float64"
+        for rate in ("bytes_in", "bytes_out", "messages_in")
+        for statistic in ("avg", "p95", "max", "peak")
+    },
+    "size_bytes": "int64",
+    "growth_bytes_per_day": "float64",
+    "coverage": "float64",
+}
+"""The columns that `loads` writes, with their Arrow types."""
 _SUFFIX = {Statistic.PEAK: "peak", Statistic.AVERAGE: "avg"}
 
 
@@ -46,6 +63,29 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
         tail = [Problem("KR155", f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
         raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
     return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def loads_table(folder: str | None, cluster: str) -> "ArrowTable":
+    """Return all columns of that cluster's loads as an Arrow table; one that the folder lacks is null.
+
+    Without a folder it is empty. Raises LoadsUnreadable as `read_loads` does.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    columns = pa.schema([(name, getattr(pa, kind)()) for name, kind in LOAD_COLUMNS.items()])
+    if folder is None:
+        return columns.empty_table()
+    dataset = _dataset(folder)
+    try:
+        held = dataset.to_table(filter=compute.field("cluster") == cluster)
+        values = [
+            held.column(field.name).cast(field.type) if field.name in held.column_names else pa.nulls(len(held))
+            for field in columns
+        ]
+    except (pa.ArrowException, OSError) as error:
+        raise LoadsUnreadable(f"--loads {folder} cannot be read: {_one_line(error)}") from None
+    return pa.table(values, names=columns.names).cast(columns)
 
 
 def _table(folder: str, cluster: str, statistic: Statistic) -> Any:

@@ -10,6 +10,8 @@ from reconciler.model.lock import Holder, LockHeld, StopRequest
 from reconciler.model.problem import Refused
 
 _MOST_BYTES = 4096
+# Through a link it would write, and lock, a file somewhere else; opening a pipe would wait for ever.
+_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TAKE_TRIES, _READ_TRIES, _PAUSE_SECONDS = 3, 50, 0.004
 
 
@@ -32,7 +34,9 @@ class LockFile:
     def ask_to_stop(self, request: StopRequest, /) -> None:
         """Let the holder know, in a file that is gone with its lock; Refused where none can be written here."""
         try:
-            asking(self.path).write_text(request.written())
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _AS_IT_IS
+            with os.fdopen(os.open(asking(self.path), flags, 0o644), "w") as file:
+                file.write(request.written())
         except OSError as error:
             raise self._impossible(error) from error
 
@@ -40,7 +44,7 @@ class LockFile:
     def holder(self) -> Holder | None:
         """Who holds the lock, None while it is free, or where its file may not be read."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_RDONLY | _AS_IT_IS)
         except OSError:
             return None
         is_free = self._is_locked(descriptor)
@@ -49,7 +53,7 @@ class LockFile:
 
     def _opened(self) -> int:
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | _AS_IT_IS, 0o644)
         except OSError as error:
             raise self._impossible(error) from error
 

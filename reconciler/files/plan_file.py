@@ -1,7 +1,7 @@
 """A plan as a file: written so that the same plan gives the same bytes, read back only if nobody changed it."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +9,35 @@ from reconciler.files.checked import Malformed, malformed, pointer
 from reconciler.files.json_text import canonical_json, collector_paused, parse_json, readable_json
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
-from reconciler.files.raw import display_name, invalid, read_bytes, write_atomically
+from reconciler.files.raw import display_name, invalid, plain_bytes, raw_bytes, write_atomically
+from reconciler.files.signature import check_signature
 from reconciler.files.snapshot import check_version, refuse_other_kind
 from reconciler.model.plan import Plan
+from reconciler.model.problem import Refused
 
 UNREADABLE = "KR211"
 WRONG_VERSION = "KR212"
 CHANGED = "KR213"
 WRONG_CONTENT = "KR214"
 NOT_WRITTEN = "KR215"
+OTHER_DIGEST = "KR425"
+_DIGEST = "sha256:"
 _ID_LENGTH = 8
+_OVER_ALL_ELSE = frozenset({"id", "digest"})
 
 
 def with_id(plan: Plan) -> Plan:
-    """Return the plan with its id: the start of the SHA-256 over everything else in its file."""
-    return replace(plan, id=_content_id(plan_to_json(plan)))
+    """Return the plan with its digest, the SHA-256 over everything else in its file, and its id, the digest's start."""
+    digest = _content_digest(plan_to_json(plan))
+    return replace(plan, id=_id_of(digest), digest=digest)
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the plan's file: its id, sorted keys, one move a line. The id is computed, whatever the plan carries."""
+    """Return the plan's file: sorted keys, one move a line. Digest and id are computed, whatever the plan carries."""
     with collector_paused():
         document = plan_to_json(plan)
-        return readable_json(document | {"id": _content_id(document)})
+        digest = _content_digest(document)
+        return readable_json(document | {"id": _id_of(digest), "digest": digest})
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:
@@ -38,22 +45,45 @@ def write_plan(plan: Plan, path: str | Path) -> None:
     write_atomically(Path(path), plan_text(plan).encode(), "plan", NOT_WRITTEN)
 
 
-def read_plan(source: str | Path) -> Plan:
-    """Return the plan in that file, `-` being stdin; refuse one whose content is not what its id was made from.
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What tells that a plan is the one that was reviewed. A file's own digest cannot: who edits it can make it fit.
+
+    `digest`: the one that was reviewed; `key`: a file with the public key of whoever signs plans, `signature`: the file
+    with their signature. None for what is not asked for; without a key there is no signature.
+    """
+
+    digest: str | None = None
+    key: str | None = None
+    signature: str | None = None
+
+
+NO_SEAL = Seal()
+
+
+def read_plan(source: str | Path, seal: Seal = NO_SEAL) -> Plan:
+    """Return the plan in that file, `-` being stdin; refuse one whose content does not match its digest and id.
+
+    Raises Refused where it is not what the seal says. What is verified is what is read: the file is opened once.
 
     What comes back equals what was written, but for the columns of its places: the file keeps lines.
     """
     name = display_name(source)
-    content = read_bytes(source, "plan", UNREADABLE)
+    content = raw_bytes(source, "plan", UNREADABLE)
+    if seal.key is not None:
+        check_signature(content, name, seal.key, seal.signature or f"{source}.sig")
+    content = plain_bytes(content, source, "plan", UNREADABLE)
     document = parse_json(content, name, "plan", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a plan is one JSON object; this holds something else")
     refuse_other_kind(document, name, "plan", WRONG_CONTENT)
     check_version(document, name, "plan", WRONG_VERSION)
     try:
-        _refuse_changed(document, name)
+        digest = _checked_digest(document, name)
+        if seal.digest not in {None, digest}:
+            raise _other_digest(name, digest, str(seal.digest))
         with collector_paused():
-            plan = plan_from_json(document)
+            plan = replace(plan_from_json(document), digest=digest)
             _refuse_not_understood(document, plan_to_json(plan))
     except Malformed as wrong:
         raise malformed(WRONG_CONTENT, name, content, wrong) from None
@@ -62,23 +92,39 @@ def read_plan(source: str | Path) -> Plan:
     return plan
 
 
-def _content_id(document: dict[str, Any]) -> str:
-    rest = {key: value for key, value in document.items() if key != "id"}
-    return hashlib.sha256(canonical_json(rest).encode()).hexdigest()[:_ID_LENGTH]
+def _content_digest(document: dict[str, Any]) -> str:
+    rest = {key: value for key, value in document.items() if key not in _OVER_ALL_ELSE}
+    return _DIGEST + hashlib.sha256(canonical_json(rest).encode()).hexdigest()
 
 
-def _refuse_changed(document: dict[str, Any], name: str) -> None:
-    if document.get("id") != _content_id(document):
+def _id_of(digest: str) -> str:
+    return digest.removeprefix(_DIGEST)[:_ID_LENGTH]
+
+
+def _checked_digest(document: dict[str, Any], name: str) -> str:
+    """Return the digest of what a plan says; refuse one that names another. Old files have an id alone."""
+    digest = _content_digest(document)
+    if (document.get("id"), document.get("digest", digest)) != (_id_of(digest), digest):
         raise invalid(
             CHANGED,
-            f"{name}: this plan was changed after it was made: its content does not match its id. "
+            f"{name}: this plan was changed after it was made: its content does not match its digest. "
             "Make it again with `reconciler plan`; what was reviewed is what may run",
         )
+    return digest
+
+
+def _other_digest(name: str, digest: str, asked: str) -> Refused:
+    return Refused(
+        f"{name}: this is not the plan that was reviewed: its digest is {digest}, and {asked} was asked for. "
+        "Fetch the plan that was reviewed, or review this one",
+        code=OTHER_DIGEST,
+    )
 
 
 def _refuse_not_understood(document: dict[str, Any], understood: dict[str, Any]) -> None:
     """Refuse a plan that says more than this version reads, or whose summary is not that of its moves."""
-    where = _first_difference({**document, "id": ""}, {**understood, "id": ""}, "")
+    sums = dict.fromkeys(_OVER_ALL_ELSE)
+    where = _first_difference(document | sums, understood | sums, "")
     if where is not None:
         raise Malformed(where, "says something that this version does not read, or that the rest of the plan denies")
 

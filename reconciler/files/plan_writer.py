@@ -20,6 +20,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return {
         "formatVersion": FORMAT_VERSION,
         "id": plan.id,
+        "digest": plan.digest,
         "cluster": {"name": plan.cluster_name, "clusterId": plan.cluster_id},
         "source": _source(plan),
         "requires": _requires(plan),

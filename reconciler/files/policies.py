@@ -1,4 +1,4 @@
-"""policies/*.sql: which there are, and whether each only asks; what it asks, Spark alone understands."""
+"""policies/*.sql: which there are, and whether each is one query; what it may ask, `balance.closed_query` decides."""
 
 import re
 from collections.abc import Iterator
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reconciler.files.bounded import file_bytes
+from reconciler.files.inside import LINK, inside, outside
 from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 FOLDER = "policies"
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 16
 _TOKENS = re.compile(
     r"""
       (?P<comment> --(?:\\\n|[^\n])* | /\*(?:[^*]|\*(?!/))*\*/ )
@@ -21,11 +22,6 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CLUSTER_DOCUMENT = re.compile(r"^kind:\s*['\"]?Cluster['\"]?\s*(#.*)?$", re.MULTILINE)
-# What calls Java, or a function whose name is only known later.
-_REACHES_OUT = frozenset({"java_method", "reflect", "try_reflect", "identifier"})
-_CHANCE = frozenset({"rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "tablesample"})
-_CLOCK = frozenset({"now", "curdate", "current_date", "current_time", "current_timestamp", "localtimestamp"})
-_CLOCK_WITHOUT_PARENTHESES = _CLOCK - {"now", "curdate"}
 
 
 class _Token(NamedTuple):
@@ -42,18 +38,17 @@ def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
     """Return the policies that hold for that cluster: the root's, then its own, each by file name.
 
     A folder `policies` of the root that has a Cluster document is a cluster, and holds no policies for others. Raises
-    InvalidInput with all that is wrong: a file that cannot be read, is no query, or holds more than one; a query that
-    reaches out of its tables, or whose answer hangs on chance or on the time.
+    InvalidInput with all that is wrong: a file that cannot be read, is no query, or holds more than one.
     """
     folders = [root / cluster / FOLDER]
-    if not _is_cluster(root / FOLDER):
+    if not _is_cluster(root, root / FOLDER):
         folders.insert(0, root / FOLDER)
     problems: list[Problem] = []
     found = [
         policy
         for folder in folders
         for file in _files(folder, root, problems)
-        if (policy := _policy(file, file.relative_to(root).as_posix(), problems)) is not None
+        if (policy := _policy(file, root, problems)) is not None
     ]
     if problems:
         raise InvalidInput(problems)
@@ -61,6 +56,9 @@ def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
 
 
 def _files(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
+    if inside(root, folder) is None:
+        problems.append(outside(LINK, Location(folder.relative_to(root).as_posix(), 1)))
+        return []
     try:
         entries = sorted(folder.iterdir())
     except FileNotFoundError:
@@ -72,16 +70,21 @@ def _files(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
     return [file for file in entries if file.suffix == ".sql" and not file.name.startswith(".")]
 
 
-def _is_cluster(folder: Path) -> bool:
+def _is_cluster(root: Path, folder: Path) -> bool:
     return any(
         _CLUSTER_DOCUMENT.search(file.read_text("utf-8", errors="replace"))
         for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-        if file.is_file()
+        if file.is_file() and inside(root, file) is not None
     )
 
 
-def _policy(file: Path, name: str, problems: list[Problem]) -> Policy | None:
-    text = _text(file, name, problems)
+def _policy(file: Path, root: Path, problems: list[Problem]) -> Policy | None:
+    name = file.relative_to(root).as_posix()
+    real = inside(root, file)
+    if real is None:
+        problems.append(outside(LINK, Location(name, 1)))
+        return None
+    text = _text(real, name, problems)
     if text is None:
         return None
     tokens = list(_tokens(text))
@@ -101,7 +104,7 @@ def _text(file: Path, name: str, problems: list[Problem]) -> str | None:
         if file.stat().st_size > MAX_BYTES:
             problems.append(Problem("KR181", f"the policy has more than {MAX_BYTES} bytes", Location(name, 1)))
             return None
-        return file_bytes(file, MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+        return file_bytes(file, MAX_BYTES, is_link_followed=False).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         problems.append(Problem("KR181", f"the policy cannot be read: {error.strerror}", Location(name, 1)))
     except UnicodeDecodeError:
@@ -125,18 +128,9 @@ def _wrong(code: list[_Token]) -> Iterator[tuple[int, str]]:
     first = code[0]
     if first.word not in {"select", "with"}:
         yield first.line, f"a policy only asks: begin it with SELECT or WITH, not with {first.text[:40]}"
-    for token, after in zip(code, [*code[1:], None], strict=True):
-        is_call = after is not None and after.text == "("
+    for token in code:
         if token.text == ";":
             yield token.line, "a policy is one query: put the other into a file of its own"
-        elif token.word in _REACHES_OUT and is_call:
-            yield token.line, f"a policy asks only the plan's tables: {token.word}() reaches out of them"
-        elif token.word == "using" and after is not None and after.kind == "text":
-            yield token.line, "a policy asks only the plan's tables: USING a program reaches out of them"
-        elif token.word in _CHANCE and is_call:
-            yield token.line, f"the same plan must always get the same answer: {token.word} leaves it to chance"
-        elif token.word in _CLOCK and (is_call or token.word in _CLOCK_WITHOUT_PARENTHESES):
-            yield token.line, f"the same plan must always get the same answer: {token.word} asks the clock"
 
 
 def _title(tokens: list[_Token]) -> str:

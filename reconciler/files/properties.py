@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.files.bounded import MAX_PROPERTIES_BYTES, MAX_SECRET_BYTES, file_bytes
+from reconciler.files.inside import CLIENT_FILE, OUTSIDE, inside, required_inside, secret_outside
 from reconciler.files.json_place import line_and_column
+from reconciler.model.client_properties import name_shown
 from reconciler.model.problem import InvalidInput, Problem
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
@@ -14,28 +16,34 @@ _STRANGE = re.compile(r"\$\{(?!(?:env|file):[^}]+\})[A-Za-z]+:")
 STRANGE = "holds something like ${env:NAME} or ${file:/path} that is neither; a value that looks so goes in a file"
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANKS = " \t\f"
-_SHOWN = 60
+_SEPARATED = re.compile(r"^(?:\\.|[^\\=: \t\f])+[ \t\f]*[=: \t\f]", re.DOTALL)
+"""A name, and what ends it. A line without is a key to Java; here it may be a secret that lost its name."""
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _BAD_CODE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def resolve_client(client: Mapping[str, str], folder: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+def resolve_client(
+    client: Mapping[str, str], folder: Path, environ: Mapping[str, str], root: Path | None = None
+) -> Mapping[str, str]:
     """Return the properties with `file` read (relative to `folder`) and each `${env:}` and `${file:}` replaced.
 
-    Raises InvalidInput that names each property whose secret is missing; never a value.
+    Relative paths stay inside the root, where one is given; absolute ones of secrets are places of the machine. Raises
+    InvalidInput that names each property whose secret is missing; never a value.
     """
     properties = dict(client)
     file = properties.pop("file", None)
     origin = "client"
     if file is not None:
         path = folder / file
+        if root is not None:
+            path = required_inside(root, path, f"{path}: {CLIENT_FILE}", None)
         properties = {**_parsed(path), **properties}
         origin = str(path)
     problems: list[Problem] = []
     resolved = {
-        key: _resolved(key, value, _Origin(origin, folder), environ, problems)
+        key: _resolved(key, value, _Origin(origin, folder, root), environ, problems)
         for key, value in sorted(properties.items())
     }
     if problems:
@@ -48,6 +56,12 @@ def read_properties(path: Path, environ: Mapping[str, str]) -> Mapping[str, str]
     return resolve_client({"file": path.name}, path.parent, environ)
 
 
+def relative_files(value: str) -> tuple[str, ...]:
+    """Return the files that the value refers to by relative paths."""
+    named = (name for source, name in _REFERENCE.findall(value) if source == "file")
+    return tuple(name for name in named if not Path(name).is_absolute())
+
+
 def has_strange_reference(value: str) -> bool:
     """Whether the value refers to a source that is not known, or does not end the reference."""
     return _STRANGE.search(value) is not None
@@ -55,27 +69,37 @@ def has_strange_reference(value: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """What messages call the place of the properties, and where their relative paths begin."""
+    """What messages call the place of the properties, where their relative paths begin, and what they stay inside."""
 
     name: str
     folder: Path
+    root: Path | None
+
+    def leads_out(self, file: str) -> bool:
+        """Whether that relative path leads out of the root."""
+        return self.root is not None and not Path(file).is_absolute() and inside(self.root, self.folder / file) is None
 
 
 def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str], problems: list[Problem]) -> str:
+    shown = name_shown(key)
+
     def secret(reference: re.Match[str]) -> str:
         source, name = reference.groups()
+        if source == "file" and origin.leads_out(name):
+            problems.append(Problem(OUTSIDE, f"{origin.name}: {secret_outside(key, name)}"))
+            return ""
         try:
             return environ[name] if source == "env" else _file_text(origin.folder / name)
         except KeyError:
-            problems.append(Problem("KR130", f"{origin.name}: {key} wants the variable {name}, which is not set"))
+            problems.append(Problem("KR130", f"{origin.name}: {shown} wants the variable {name}, which is not set"))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            message = f"{origin.name}: {key} wants the file {name}, which cannot be read: {reason}"
+            message = f"{origin.name}: {shown} wants the file {name}, which cannot be read: {reason}"
             problems.append(Problem("KR130", message))
         return ""
 
     if has_strange_reference(value):
-        problems.append(Problem("KR130", f"{origin.name}: {key} {STRANGE}"))
+        problems.append(Problem("KR130", f"{origin.name}: {shown} {STRANGE}"))
     return _REFERENCE.sub(secret, value)
 
 
@@ -101,17 +125,16 @@ def _parsed(path: Path) -> dict[str, str]:
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
         place = f"{path}:{number}:1"
+        if not _SEPARATED.search(line):
+            message = f"{place}: this line is no property: write its name, = and its value"
+            raise InvalidInput([Problem("KR131", message)])
         key, value = _split(line)
         if _BAD_CODE.search(line):
-            raise InvalidInput([Problem("KR131", f"{place}: {_cut(key)} holds \\u without its four digits")])
+            raise InvalidInput([Problem("KR131", f"{place}: {name_shown(key)} holds \\u without its four digits")])
         if key in entries:
-            raise InvalidInput([Problem("KR131", f"{place}: {_cut(key)} is written twice: keep one")])
+            raise InvalidInput([Problem("KR131", f"{place}: {name_shown(key)} is written twice: keep one")])
         entries[key] = value
     return entries
-
-
-def _cut(key: str) -> str:
-    return key[:_SHOWN] + "…" * (len(key) > _SHOWN)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

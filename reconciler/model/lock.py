@@ -18,28 +18,35 @@ def purpose_of_run(plan_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a lock, or asks for it; `purpose` in words, `since` in ISO 8601, UTC."""
+    """The process that holds a lock, or asks for it; `purpose` in words, `since` in ISO 8601, UTC.
+
+    `digest`: of the plan that it runs, empty where it runs none, or does not tell.
+    """
 
     purpose: str
     user: str
     host: str
     pid: int
     since: str
+    digest: str = ""
 
     def __str__(self) -> str:
-        return f"{self.purpose} (started by {self.user} on {self.host}, process {self.pid}, at {self.since})"
+        digest = f"; digest {self.digest}" if self.digest else ""
+        return f"{self.purpose} (started by {self.user} on {self.host}, process {self.pid}, at {self.since}{digest})"
 
     def written(self) -> str:
         """Return the text that `read` takes: one line a field."""
-        fields = (self.purpose, self.user, self.host, str(self.pid), self.since)
+        fields = (self.purpose, self.user, self.host, str(self.pid), self.since, *filter(None, [self.digest]))
         return "\n".join(" ".join(text.split()) for text in fields)
 
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Return the holder that wrote this text, None where it is no such text."""
         try:
-            purpose, user, host, pid, since = text.split("\n")
-            return cls(purpose, user, host, int(pid), since)
+            purpose, user, host, pid, since, *digest = text.split("\n")
+            return cls(purpose, user, host, int(pid), since, *digest)
+        except TypeError:
+            return None  # more lines than a holder has
         except ValueError:
             return None
 

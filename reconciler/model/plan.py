@@ -120,7 +120,7 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan. `id` is the digest of all the rest; `brokers_alive` must live for it to start.
+    """A plan. `digest` is the SHA-256 over all the rest, `id` its start; `brokers_alive` must live for it to start.
 
     `topic_ids`: Kafka's ids of the topics that it changes, as far as they were known: one that was deleted and made
     again under the same name is another topic, and never touched.
@@ -138,6 +138,7 @@ class Plan:
     cluster_id: str
     source: Source
     id: str = ""
+    digest: str = ""
     brokers_alive: tuple[int, ...] = ()
     topic_changes: tuple[TopicChange, ...] = ()
     stages: tuple[Stage, ...] = ()

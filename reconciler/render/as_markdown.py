@@ -361,8 +361,9 @@ def _over_mean(loads: Sequence[int], capacities: Sequence[int]) -> str:
 def _footer(reviewed: Plan) -> str:
     source = reviewed.source
     made = f"Plan {code_span(reviewed.id)}"
-    made += f" undoes {code_span(source.rolls_back)}" if source.rolls_back else ""
-    made += f" for commit {code_span(source.commit[:_SHORT_COMMIT])}" if source.commit else ""
+    made += f", digest {code_span(reviewed.digest)}" if reviewed.digest else ""
+    made += f", undoes {code_span(source.rolls_back)}" if source.rolls_back else ""
+    made += f", for commit {code_span(source.commit[:_SHORT_COMMIT])}" if source.commit else ""
     made += f", observed {_moment(source.observed_at)}" if source.observed_at else ""
     if reviewed.what_if:
         return f"{made}; of a supposed state, so `apply` refuses it."

@@ -97,6 +97,8 @@ def _kind(reviewed: Plan) -> str:
 def _facts(reviewed: Plan) -> Iterator[str]:
     source = reviewed.source
     yield f"plan {visible(reviewed.id)}"
+    if reviewed.digest:
+        yield f"digest {visible(reviewed.digest)}"
     if source.rolls_back:
         yield visible(undoes(reviewed))
     if source.commit:

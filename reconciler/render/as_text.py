@@ -55,7 +55,8 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
         return "\n".join([*head, _nothing_to_do(reviewed, NO_CHANGES), *findings(reviewed, root=root)]) + "\n"
     lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
-    lines += [totals(reviewed), *effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
+    lines += [totals(reviewed), *([f"Digest {reviewed.digest}"] if reviewed.digest else [])]
+    lines += [*effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
     return "\n".join(lines) + "\n"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.apply.run import run_plan
-from reconciler.files.plan_file import read_plan
+from reconciler.files.plan_file import NO_SEAL, Seal, read_plan
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunProgress, RunResult
@@ -17,12 +17,12 @@ from reconciler.workflow.sources import cluster_admin, declared
 from reconciler.workflow.supposed import refuse_supposed
 
 
-def plan_to_apply(path: str) -> Plan:
+def plan_to_apply(path: str, seal: Seal = NO_SEAL) -> Plan:
     """Return the plan in that file.
 
-    Raises InvalidInput where it was changed or cut short, Refused where it is of a supposed state.
+    Raises InvalidInput where it was changed or cut short, Refused where it is of a supposed state, or as `seal` says.
     """
-    plan = read_plan(path)
+    plan = read_plan(path, seal)
     refuse_supposed(plan, "is never applied")
     return plan
 

@@ -16,7 +16,7 @@ from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
 from reconciler.workflow.known_runs import Kept, as_known, known_here, restored_line, take_off
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.sources import client_cautions, cluster_admin, declared
 
 NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
 NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
@@ -40,7 +40,8 @@ class Visit:
         except InvalidInput as error:
             known = ()
             vitals = replace(vitals, unexamined=(*vitals.unexamined, f"runs that were started here: {error}"))
-        return diagnose(vitals, known, desired=self.desired)
+        of_client = client_cautions(replace(self.inputs, cluster=self.name), self.desired)
+        return diagnose(vitals, known, desired=self.desired, of_client=of_client)
 
     def look_once_unlocked(self, notify: Callable[[str], None]) -> Diagnosis:
         """Return what is found once no run is going on: LockHeld says whose is, a dead one's lock is waited for."""

@@ -10,7 +10,8 @@ copy what you want into `policies`. Policies need `pip install 'kafka-reconciler
 10 seconds longer with them.
 
 The comment that a file begins with is the rule in words, and heads each violation. The columns of a row follow, with their
-names; one called `message` without. A policy can ask these tables and nothing else, not the clock, and not chance.
+names; one called `message` without. A policy can ask these tables and nothing else, not the clock, and not chance: joins, subqueries,
+windows, and Spark's functions of arithmetic, texts, dates, lists, maps and aggregates. Each has 300 seconds.
 
 | table | columns |
 |---|---|

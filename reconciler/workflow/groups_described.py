@@ -11,12 +11,13 @@ from reconciler.groups.lag import partition_lags
 from reconciler.groups.live import labels
 from reconciler.groups.scenario import Member
 from reconciler.model.cluster import Cluster, Group, Topic
+from reconciler.model.desired import Desired
 from reconciler.model.group_state import GroupState
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, MissingRight, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state
+from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state
 
 NO_SUCH_GROUP = "KR910"
 HIDDEN_TOPICS = "KR911"
@@ -26,10 +27,14 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class GroupsSeen:
-    """Groups as they are, by id, and what could not be seen of them."""
+    """Groups as they are, by id, and what could not be seen of them.
+
+    `of_client`: what the client properties leave open; who connected has told it already.
+    """
 
     groups: tuple[GroupState, ...]
     warnings: tuple[Problem, ...] = ()
+    of_client: tuple[Problem, ...] = ()
 
 
 def groups_seen(inputs: Inputs, group_ids: Sequence[str] = (), *, plan_path: str | None = None) -> GroupsSeen:
@@ -42,13 +47,17 @@ def groups_seen(inputs: Inputs, group_ids: Sequence[str] = (), *, plan_path: str
     after = _coordinators_after(plan_path, observed) if plan_path else {}
     wanted = set(group_ids)
     states = (_state(group, observed, after) for group in observed.groups if not wanted or group.group_id in wanted)
-    return GroupsSeen(tuple(states), tuple(warnings))
+    of_client = () if inputs.state else client_cautions(inputs, _desired(inputs))
+    return GroupsSeen(tuple(states), tuple(warnings), of_client)
 
 
 def groups_admin(inputs: Inputs) -> AbstractContextManager[Admin]:
     """Return the cluster to talk to; no cluster.yaml is needed with a client given."""
-    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
-    return cluster_admin(inputs, desired)
+    return cluster_admin(inputs, _desired(inputs))
+
+
+def _desired(inputs: Inputs) -> Desired | None:
+    return None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
 
 
 def visible_topics(admin: Admin, names: Collection[str]) -> tuple[dict[str, Topic], tuple[str, ...]]:

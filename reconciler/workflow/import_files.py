@@ -11,14 +11,13 @@ from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 from reconciler.workflow.import_layout import cluster_text, desired_texts
 from reconciler.workflow.import_target import (
-    checked_name,
     client_of,
     read_back,
     refuse_declared,
     schemas_beside,
     write_new,
 )
-from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed
+from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, checked_name
 
 NOTHING, OTHER_CLUSTER = "KR016", "KR017"
 

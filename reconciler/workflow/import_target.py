@@ -1,35 +1,27 @@
 """Where an import writes: a folder that declares no topic yet, files that are read back before they are in place."""
 
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.files.inside import LINK, WRITTEN_THROUGH, inside, required_inside
 from reconciler.files.load import SUFFIXES, load_desired
 from reconciler.files.raw import write_atomically
 from reconciler.files.strict_yaml import read_yaml
 from reconciler.model.desired import Desired
-from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
+from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.init import EXISTS, NOT_WRITTEN
 from reconciler.workflow.inputs import CLUSTER_FILE, Inputs
 from reconciler.workflow.sources import BOOTSTRAP
 
-_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 _SCHEMAS_FROM_CLUSTER = "../../schemas"
-
-
-def checked_name(name: str) -> str:
-    """Return a cluster's name; raises InvalidInput for one that is no folder's and no document's."""
-    if name in {".", ".."} or not _NAME.fullmatch(name):
-        message = f"{name!r} is no cluster's name: it is that of a folder, of a-z A-Z 0-9 . _ -"
-        raise InvalidInput([Problem("KR100", message)])
-    return name
 
 
 def write_new(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
     """Write files that are not there yet, and return their names."""
     for name in sorted(texts):
+        required_inside(folder.parent, folder / name, f"{folder / name}: {WRITTEN_THROUGH}", None)
         if (folder / name).exists():
             raise already_there(folder / name)
     for name, text in sorted(texts.items()):
@@ -44,12 +36,14 @@ def already_there(path: Path) -> ReconcilerError:
 
 
 def refuse_declared(folder: Path) -> None:
-    """Raise where that folder holds YAML other than the one Cluster document of its cluster.yaml."""
+    """Raise where that folder holds YAML other than the one Cluster document of its cluster.yaml, or is elsewhere."""
+    required_inside(folder.parent, folder, f"{folder} {LINK}", None)
     for path in sorted(folder.rglob("*")):
         is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.suffix in SUFFIXES and path != folder / CLUSTER_FILE and not is_hidden:
             raise already_there(path)
     file = folder / CLUSTER_FILE
+    required_inside(folder.parent, file, f"{file} {LINK}", None)
     if file.is_file() and sum(one is not None for one in read_yaml(file.read_bytes(), str(file)).documents) > 1:
         message = f"{file} declares more than the Cluster: import begins where no topic or class is declared yet"
         raise ReconcilerError(message, code=EXISTS)
@@ -61,9 +55,14 @@ def schemas_beside(root: str) -> str | None:
 
 
 def client_of(inputs: Inputs, folder: Path) -> Mapping[str, str]:
-    """Return the client properties to write: a file by its name, so that no secret is copied."""
+    """Return the client properties to write: a file by its name, so that no secret is copied.
+
+    None are written where that file is outside the root: who plans gives it on the command line, too.
+    """
     client = {}
     if inputs.client:
+        if inside(folder.parent, Path(inputs.client)) is None:
+            return {}
         client["file"] = os.path.relpath(inputs.client, folder)
     if inputs.bootstrap_server:
         client[BOOTSTRAP] = inputs.bootstrap_server

@@ -30,14 +30,13 @@ from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.import_layout import cluster_text, desired_texts
 from reconciler.workflow.import_target import (
-    checked_name,
     client_of,
     read_back,
     refuse_declared,
     schemas_beside,
     write_new,
 )
-from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, cluster_name
+from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, checked_name, cluster_name
 from reconciler.workflow.sources import observed_state
 
 NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.raw import write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.demo import demo_cluster, demo_files
+from reconciler.workflow.inputs import checked_name
 from reconciler.workflow.layout import layout_files
 
 DEMO = "demo"
@@ -43,7 +45,8 @@ def write_demo(root: str, name: str | None = None) -> Written:
 
 
 def _new_folder(root: str, name: str) -> Path:
-    folder = Path(root) / name
+    folder = Path(root) / checked_name(name)
+    required_inside(Path(root), folder, f"{folder} {WRITTEN_THROUGH}", None)
     if folder.exists():
         raise ReconcilerError(f"{folder} exists already and is left as it is; name another DIR", code=EXISTS)
     return folder

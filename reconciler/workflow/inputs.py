@@ -1,14 +1,16 @@
 """What was said of where to read from: the root, the cluster's name, and what stands in for the cluster."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 
 DEFAULT_ROOT = "desired-state"
 CLUSTER_FILE = "cluster.yaml"
+_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class NotNamed(ReconcilerError):
     """Which cluster, or how to reach it, was not said."""
 
     code = "KR004"
+
+
+def checked_name(name: str) -> str:
+    """Return a cluster's name; raises InvalidInput for one that is no folder's and no document's."""
+    if name in {".", ".."} or not _NAME.fullmatch(name):
+        message = f"{name!r} is no cluster's name: it is that of a folder, of a-z A-Z 0-9 . _ -"
+        raise InvalidInput([Problem("KR100", message)])
+    return name
 
 
 def cluster_names(root: str) -> tuple[str, ...]:

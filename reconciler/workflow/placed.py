@@ -2,9 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from reconciler.files.inside import inside
 from reconciler.files.line_marks import LineMark, line_marks
 from reconciler.model.placed_problem import PlacedProblem
 from reconciler.model.problem import Location, Problem
@@ -28,10 +29,16 @@ def placed(
     lines: dict[str, set[int]] = {file: set() for file in files}
     for _, at in known:
         lines[at.file].add(at.line)
-    marks = {file: line_marks(Path(root, file), numbers) for file, numbers in lines.items()}
+    marks = {file: _marks(Path(root), file, numbers) for file, numbers in lines.items()}
     repository = _repository(Path(root).resolve(), environ)
     paths = {file: _path(Path(root, file), repository) for file in files}
     return tuple(_placed(problem, at, paths[at.file], marks[at.file].get(at.line)) for problem, at in known)
+
+
+def _marks(root: Path, file: str, numbers: Collection[int]) -> Mapping[int, LineMark]:
+    """Return the marks of those lines; none of a file outside the root, whose lines are nobody's to know."""
+    path = inside(root, root / file)
+    return {} if path is None else line_marks(path, numbers)
 
 
 def _placed(problem: Problem, at: Location, path: str, mark: LineMark | None) -> PlacedProblem:

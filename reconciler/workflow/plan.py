@@ -23,7 +23,7 @@ from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.policies import policies_of, with_policies
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
-from reconciler.workflow.sources import desired_state, observed_state
+from reconciler.workflow.sources import client_cautions, desired_state, observed_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ def make_plan(
     desired = desired_state(inputs)
     policies = policies_of(inputs)
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
-    plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=unread), desired, observed)
+    warnings = (*unread, *client_cautions(inputs, desired))
+    plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=warnings), desired, observed)
     plan = asked(plan, inputs, desired, observed)
     plan = with_policies(plan, policies, desired, observed, loads.folder if loads is not None else None)
     return looked_at(plan, desired, observed, only, policies=len(policies))

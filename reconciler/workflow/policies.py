@@ -40,17 +40,19 @@ def with_policies(
     """Return the plan with a violation for each row that a policy returns; without policies, the plan itself."""
     if not policies:
         return plan
-    from reconciler.balance.policies import violations
-    from reconciler.balance.session import spark_session
+    from reconciler.balance.policies import policy_room
     from reconciler.diff.managed import managed_topics
+    from reconciler.files.loads import loads_table
     from reconciler.files.plan_file import with_id
     from reconciler.files.plan_tables import plan_tables
 
     declared = managed_topics(desired, observed)
-    tables = plan_tables(plan, desired, observed, state_after(plan, observed), declared)
-    folder = str(Path(loads).absolute()) if loads is not None else None
-    with spark_session() as spark:
-        found = violations(spark, policies, tables, desired.cluster.name, folder)
+    tables = {
+        **plan_tables(plan, desired, observed, state_after(plan, observed), declared),
+        "loads": loads_table(loads, desired.cluster.name),
+    }
+    with policy_room(os.environ) as room:
+        found = room.violations(policies, tables)
     return with_id(replace(plan, violations=(*plan.violations, *found))) if found else plan
 
 
@@ -77,5 +79,4 @@ def _require_spark(policies: Sequence[Policy]) -> None:
         raise ReconcilerError(f"{message}: pip install 'kafka-reconciler[spark]'", code=NO_SPARK)
     from reconciler.balance.java import require_java
 
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        require_java(os.environ)
+    require_java(os.environ)

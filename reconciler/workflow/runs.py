@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.plan import Plan
@@ -98,7 +99,13 @@ def _sound(read: Callable[[_KeptFile], T], kept: _KeptFile) -> T | None:
 
 
 def _journal_path(inputs: Inputs, plan: Plan) -> Path:
-    return Path(inputs.journal) if inputs.journal else journal_path(Path(), plan.cluster_name, plan.id)
+    """Return the journal's place; raises InvalidInput where the runs are kept in the root, and a link leads out."""
+    if inputs.journal:
+        return Path(inputs.journal)
+    path, root = journal_path(Path(), plan.cluster_name, plan.id), Path(inputs.root)
+    if root.resolve() in {Path.cwd(), *Path.cwd().parents}:
+        required_inside(root, path, f"{path}: {WRITTEN_THROUGH}, or name another place with --journal", None)
+    return path
 
 
 def _runs_folder(cluster: str) -> Path:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reconciler.files.plan_file import plan_text, read_plan
+from reconciler.files.plan_file import NO_SEAL, Seal, plan_text, read_plan
 from reconciler.files.raw import write_atomically
 from reconciler.model.explanation import Explanation
 from reconciler.model.plan import Plan
@@ -13,9 +13,9 @@ from reconciler.workflow.supposed import refuse_supposed
 NOT_WRITTEN = "KR216"
 
 
-def saved_plan(path: str) -> Plan:
-    """Return the plan in that file; raises InvalidInput where it was changed or cut short."""
-    return read_plan(path)
+def saved_plan(path: str, seal: Seal = NO_SEAL) -> Plan:
+    """Return the plan in that file; raises InvalidInput where it was changed or cut short, Refused as `seal` says."""
+    return read_plan(path, seal)
 
 
 def plan_json(plan: Plan) -> str:

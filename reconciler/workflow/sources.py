@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler.admin.port import Admin, ProgressHook
+from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired
-from reconciler.model.problem import ClusterUnavailable, MissingRight
+from reconciler.model.desired import Desired, DesiredCluster
+from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
 
 logger = logging.getLogger(__name__)
@@ -69,25 +70,39 @@ def cluster_admin(inputs: Inputs, desired: Desired | None) -> Iterator[Admin]:
         admin.close()
 
 
+def client_cautions(inputs: Inputs, desired: Desired | None) -> tuple[Problem, ...]:
+    """Return warnings of what the client properties leave open; none where no cluster is reached with them.
+
+    For what is kept, or read by a program: whoever connects logs them too.
+    """
+    has_client = inputs.is_client_given or (desired is not None and desired.cluster.client is not None)
+    return cautions(_properties(inputs, desired)) if has_client and not inputs.state else ()
+
+
 def _open(inputs: Inputs, desired: Desired | None) -> Admin:
     if not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None:
-        return _simulated(Path(inputs.root) / desired.cluster.name / desired.cluster.simulation)
+        return _simulated(Path(inputs.root), desired.cluster)
     properties = _properties(inputs, desired)
     from reconciler.admin.client import connect
 
     return connect(properties)
 
 
-def _simulated(path: Path) -> Admin:
+def _simulated(root: Path, cluster: DesiredCluster) -> Admin:
     from reconciler.admin.simulated import SimulatedAdmin
+    from reconciler.files.inside import SIMULATION, required_inside
     from reconciler.files.lock_file import LockFile
     from reconciler.files.snapshot import read_snapshot, write_snapshot
 
+    def path() -> Path:
+        """Return the file, looked at anew each time: a link may have come into its place."""
+        return required_inside(root, root / cluster.name / (cluster.simulation or ""), SIMULATION, cluster.at)
+
     return SimulatedAdmin(
-        read_snapshot(path),
-        save=lambda cluster: write_snapshot(cluster, path),
-        load=lambda: read_snapshot(path),
-        locks=LockFile(path),
+        read_snapshot(path()),
+        save=lambda state: write_snapshot(state, path()),
+        load=lambda: read_snapshot(path()),
+        locks=LockFile(path()),
     )
 
 
@@ -100,7 +115,7 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
         given = read_properties(Path(inputs.client), inputs.environ)
     elif desired is not None and desired.cluster.client is not None:
         folder = Path(inputs.root) / desired.cluster.name
-        given = resolve_client(desired.cluster.client, folder, inputs.environ)
+        given = resolve_client(desired.cluster.client, folder, inputs.environ, Path(inputs.root))
     if inputs.bootstrap_server:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
     if not given:

@@ -15,6 +15,7 @@ from reconciler.admin.port import Admin, ConfigChange, ConfigOperation, Lock
 from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, NotStopped
 
 Processes = Callable[[], Admin]
+DIGEST = f"sha256:0badcafe{56 * '0'}"
 RATE = "follower.replication.throttled.rate"
 
 
@@ -38,9 +39,9 @@ class LockContract:
 
     def test_the_second_is_refused_and_told_who_was_first(self, processes: Processes) -> None:
         first, second = processes(), processes()
-        with first.lock("apply of plan 0badcafe") as lock:
+        with first.lock("apply of plan 0badcafe", digest=DIGEST) as lock:
             found = holder_that_refuses(second)
-            assert (found.purpose, found.pid) == ("apply of plan 0badcafe", os.getpid())
+            assert (found.purpose, found.pid, found.digest) == ("apply of plan 0badcafe", os.getpid(), DIGEST)
             assert found.since.endswith("Z")
             assert lock.is_held()
         with second.lock("cancel of plan 0badcafe"):

@@ -112,7 +112,9 @@ def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewK
 
 def test_a_refused_login_is_told(three: KafkaCluster) -> None:
     wrong = {**three.properties_of("reader"), "sasl.password": "not-this"}
-    with pytest.raises(ClusterUnavailable, match="refused the login of user reader with PLAIN") as refused:
+    with pytest.raises(
+        ClusterUnavailable, match=r"refused the login\. Check sasl\.username, sasl\.password"
+    ) as refused:
         connect(wrong)
     assert refused.value.code == "KR602"
     assert "not-this" not in str(refused.value)
@@ -120,13 +122,13 @@ def test_a_refused_login_is_told(three: KafkaCluster) -> None:
 
 def test_a_mechanism_that_the_brokers_do_not_offer_is_told(three: KafkaCluster) -> None:
     other = {**three.properties_of("reader"), "sasl.mechanism": "SCRAM-SHA-512"}
-    with pytest.raises(ClusterUnavailable, match=r"does not offer sasl\.mechanism SCRAM|Check that .* sasl\.mechanism"):
+    with pytest.raises(ClusterUnavailable, match=r"does not offer the mechanism of sasl\.mechanism"):
         connect(other)
 
 
 def test_a_protocol_that_the_listener_does_not_speak_is_told(three: KafkaCluster) -> None:
     servers = three.properties_of("reader")["bootstrap.servers"]
-    with pytest.raises(ClusterUnavailable, match=r"does not answer as a Kafka broker over PLAINTEXT"):
+    with pytest.raises(ClusterUnavailable, match=r"does not answer as a Kafka broker"):
         connect({"bootstrap.servers": servers})
 
 
@@ -193,7 +195,7 @@ def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
     trusting_nobody = {
         name: value for name, value in kafka.properties_of("admin").items() if not name.startswith("ssl.truststore")
     }
-    with pytest.raises(ClusterUnavailable, match=r"over SASL_SSL \(.*certificate verify failed"):
+    with pytest.raises(ClusterUnavailable, match="signed by no CA that is trusted here"):
         connect(trusting_nobody)
 
 

@@ -42,8 +42,7 @@ def test_a_cluster_that_is_not_there_is_told_with_every_reason() -> None:
     with pytest.raises(ClusterUnavailable) as refused:
         connect({"bootstrap.servers": f"127.0.0.1:{port},no-such-host.invalid:9092"})
     assert str(refused.value) == (
-        f"None of bootstrap.servers can be reached (127.0.0.1:{port}: connection refused; "
-        "no-such-host.invalid:9092: no such host). "
+        "None of bootstrap.servers can be reached (server 1: connection refused; server 2: no such host). "
         "Check their names and ports, that the brokers run, and that the network between lets this machine through."
     )
 
@@ -51,9 +50,7 @@ def test_a_cluster_that_is_not_there_is_told_with_every_reason() -> None:
 def test_what_is_no_broker_is_told_as_such(mute_server: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.5)
     threads = threading.active_count()
-    with pytest.raises(
-        ClusterUnavailable, match="accepts connections but does not answer as a Kafka broker"
-    ) as refused:
+    with pytest.raises(ClusterUnavailable, match="takes connections but does not answer as a Kafka broker") as refused:
         connect({"bootstrap.servers": f"127.0.0.1:{mute_server}"})
     assert "Check that security.protocol" in str(refused.value)
     assert threading.active_count() == threads
@@ -72,6 +69,35 @@ def test_the_password_is_not_in_the_log(
     for form in (PASSWORD, repr(PASSWORD)[1:-1], repr(PASSWORD.encode())[2:-1]):
         assert form not in caplog.text
         assert form not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("servers", "mechanism", "protocol", "is_told"),
+    [
+        ("kafka.invalid:9", "PLAIN", "SASL_PLAINTEXT", True),
+        ("127.0.0.1:9,kafka.invalid:9", "PLAIN", "SASL_PLAINTEXT", True),
+        ("kafka.invalid:9", "SCRAM-SHA-512", "SASL_PLAINTEXT", False),
+        ("kafka.invalid:9", "PLAIN", "SASL_SSL", False),
+        ("127.0.0.1:9,localhost:9,[::1]:9", "PLAIN", "SASL_PLAINTEXT", False),
+    ],
+)
+def test_a_password_that_leaves_this_machine_in_the_clear_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    servers: str,
+    mechanism: str,
+    protocol: str,
+    *,
+    is_told: bool,
+) -> None:
+    def none(*_: object) -> None:
+        raise ClusterUnavailable("none")
+
+    monkeypatch.setattr(wire, "reachable", none)
+    login = {"sasl.mechanism": mechanism, "sasl.username": "ada", "sasl.password": PASSWORD}
+    with pytest.raises(ClusterUnavailable):
+        connect({"bootstrap.servers": servers, "security.protocol": protocol, **login})
+    assert [message.endswith("(KR649)") for message in caplog.messages] == [True] * is_told
 
 
 def test_a_secret_is_hidden_in_every_shape_and_in_tracebacks(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +11,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from botocore.auth import SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from kafka.net.sasl import SASL_MECHANISMS
+from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oauth import SaslMechanismOAuth
 
-from reconciler.admin.client import oauth, properties
+from reconciler.admin.client import connect, oauth, properties, redact
 from reconciler.admin.client.oauth import Token, TokenProvider, TokenUnavailable
-from reconciler.admin.client.properties import MECHANISMS, translate
+from reconciler.admin.client.properties import translate
+from reconciler.model.client_properties import MECHANISMS
 from reconciler.model.problem import InvalidInput
 
 BASE = {"bootstrap.servers": "k:9093", "security.protocol": "SASL_SSL"}
@@ -29,6 +35,7 @@ class Endpoint:
 
     url: str = ""
     status: int = 200
+    location: str = ""
     answer: bytes = b'{"access_token": "t0ken", "expires_in": 100}'
     asked: list[tuple[str, str]] = field(default_factory=list)
 
@@ -42,8 +49,13 @@ def endpoint() -> Iterator[Endpoint]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             found.asked.append((self.headers["Authorization"], body))
             self.send_response(found.status)
+            if found.location:
+                self.send_header("Location", found.location)
             self.end_headers()
             self.wfile.write(found.answer)
+
+        def do_GET(self) -> None:
+            found.asked.append((self.headers["Authorization"], self.path))
 
         def log_message(self, *_: object) -> None:
             pass
@@ -83,8 +95,8 @@ def test_every_mechanism_of_ours_is_one_of_the_library() -> None:
 )
 def test_a_client_and_its_secret_get_a_token(endpoint: Endpoint, login: Mapping[str, str]) -> None:
     given = {**TOKENS, oauth.ENDPOINT: endpoint.url, **login}
-    assert SECRET in translate(given).secrets
     provider = provider_of(given)
+    assert redact.without_secrets(SECRET) == redact.HIDDEN
     assert [provider.token(), provider.token()] == ["t0ken", "t0ken"]
     ((basic, body),) = endpoint.asked
     assert base64.b64decode(basic.removeprefix("Basic ")).decode() == f"me:{SECRET}"
@@ -112,6 +124,15 @@ def test_an_endpoint_without_a_token_is_told_without_the_secret(
         provider_of(given).token()
     assert SECRET not in str(error.value)
     assert error.value.__cause__ is None
+
+
+def test_a_secret_does_not_follow_a_redirect(endpoint: Endpoint) -> None:
+    elsewhere = endpoint.url.replace("/token", "/elsewhere")
+    endpoint.status, endpoint.location = 302, elsewhere
+    given = {**TOKENS, oauth.ENDPOINT: endpoint.url, oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
+    with pytest.raises(TokenUnavailable, match=r"names answered 302: write where it leads to\."):
+        provider_of(given).token()
+    assert len(endpoint.asked) == 1
 
 
 def test_an_endpoint_that_is_not_there_is_told() -> None:
@@ -156,7 +177,11 @@ def test_a_token_that_nobody_signed_is_made_for_tests() -> None:
         ({oauth.ENDPOINT: "https://x/t", oauth.CLIENT_ID[0]: "me"}, "OAUTHBEARER needs a way to a token"),
         (
             {oauth.ENDPOINT: "ftp://x/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: "s"},
-            "needs a way to a token",
+            "must be a URL that begins with https:// or file:///",
+        ),
+        (
+            {oauth.ENDPOINT: "https://[x/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: "s"},
+            "must be a URL that begins with https:// or file:///",
         ),
         ({oauth.ENDPOINT: "http://x/t", oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: "s"}, "Write https://."),
         ({oauth.ENDPOINT: f"https://me:{SECRET}@x/t"}, "holds a user or a password"),
@@ -182,13 +207,61 @@ def test_iam_needs_encryption_and_no_options_and_the_library_of_aws(monkeypatch:
     assert "set AWS_PROFILE" in refusal({**iam, "sasl.jaas.config": f'{module} awsProfileName="x";'})
 
 
+def aws(monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str]) -> None:
+    """Let AWS's library find this, and nothing of this machine."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    nothing = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "gone", "AWS_SHARED_CREDENTIALS_FILE": "gone"}
+    for name, value in {**nothing, **given}.items():
+        monkeypatch.setenv(name, value)
+
+
+FOUND = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": "eu-central-1"}
+
+
+def test_the_login_of_aws_is_signed_as_awss_own_signer_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cluster of AWS is asked here: AWS's library signs the same request again."""
+    aws(monkeypatch, {**FOUND, "AWS_SESSION_TOKEN": "a session/token+"})
+    oauth.check_credentials_of_aws()
+    host = "b-1.example.kafka.eu-central-1.amazonaws.com"
+    payload = json.loads(SaslMechanismAwsMskIam(host=host, security_protocol="SASL_SSL").auth_bytes())
+    credentials = Credentials("AKIDEXAMPLE", SECRET, "a session/token+")
+    signer = SigV4QueryAuth(credentials, "kafka-cluster", "eu-central-1", expires=900)
+    request = AWSRequest("GET", f"https://{host}/", params={"Action": "kafka-cluster:Connect"})
+    request.context["timestamp"] = payload["x-amz-date"]
+    signer._modify_request_before_signing(request)
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert payload["x-amz-signature"] == signer.signature(text, request)
+    assert SECRET not in json.dumps(payload)
+    assert redact.without_secrets(f"sent {SECRET}") == f"sent {redact.HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "AWS's library finds no credentials. Set AWS_PROFILE or AWS's other variables"),
+        (FOUND | {"AWS_PROFILE": SECRET}, r"finds no credentials \(ProfileNotFound\). Check AWS_PROFILE"),
+        (FOUND | {"AWS_SECRET_ACCESS_KEY": ""}, "finds no credentials"),
+        ({name: FOUND[name] for name in list(FOUND)[:2]}, "The region of AWS is not known. Set AWS_DEFAULT_REGION"),
+    ],
+)
+def test_what_aws_lacks_is_told_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str], says: str
+) -> None:
+    aws(monkeypatch, given)
+    with pytest.raises(TokenUnavailable, match=says) as refused:
+        connect({**BASE, "sasl.mechanism": "AWS_MSK_IAM"})
+    assert refused.value.code == "KR605"
+    assert SECRET not in str(refused.value)
+
+
 def test_a_jaas_text_of_another_form_is_refused_without_its_secret() -> None:
     scram = {**BASE, "sasl.mechanism": "SCRAM-SHA-512"}
     told = refusal({**scram, "sasl.jaas.config": f"password={SECRET}"})
-    assert "is not of the form" in told
+    assert "must be of the form" in told
     assert SECRET not in told
 
 
 def test_certificates_that_are_no_file_are_refused_not_waited_for() -> None:
     given = {"bootstrap.servers": "k", "security.protocol": "SSL", "ssl.ca.location": "/dev/zero"}
-    assert refusal(given) == "ssl.ca.location names /dev/zero, which is no file. Correct the path."
+    assert refusal(given) == "ssl.ca.location names what is no file. Correct the path."

@@ -20,11 +20,13 @@ from kafka.protocol.admin import (
     DescribeLogDirsResponse,
     ElectLeadersResponse,
     ListGroupsResponse,
+    ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
 from kafka.protocol.consumer import OffsetFetchResponse
 
 from reconciler.admin.client import groups, observe, requests, wire
+from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer
 from reconciler.model.change import CreateTopic
@@ -44,16 +46,18 @@ Script = Callable[[int, "ApiMessage"], object]
 
 
 @dataclass
-class Connection:
+class Connected:
     """One broker's connection, as the library's looks from here."""
 
     node: int
     brokers: "Brokers"
     connected: bool = True
 
-    def __await__(self) -> Generator[None, None, "Connection"]:
+    def __await__(self) -> Generator[None, None, "Connected"]:
         if self.node in self.brokers.down:
             raise REFUSED
+        if self.node in self.brokers.closed:
+            raise self.brokers.closed[self.node]
         return self
         yield
 
@@ -74,6 +78,9 @@ class Brokers:
     nodes: tuple[int, ...] = (1, 2, 3)
     down: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
+    closed: Mapping[int, Exception] = field(default_factory=dict)
+    """Brokers that end the handshake or the login."""
+    tried: list[int] = field(default_factory=list)
     sent: "list[tuple[int, ApiMessage]]" = field(default_factory=list)
     timeouts: list[int] = field(default_factory=list)
     versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -95,10 +102,11 @@ class Brokers:
     async def refresh_metadata(self, _guide: int) -> None:
         self.unknown.clear()
 
-    def get_connection(self, node: int) -> Connection:
+    def get_connection(self, node: int) -> Connected:
         if node in self.unknown:
             raise kafka.errors.UnknownBrokerIdError(node)
-        return Connection(node, self)
+        self.tried.append(node)
+        return Connected(node, self)
 
     def run(self, function: Callable[..., Awaitable[object]], *arguments: object) -> object:
         try:
@@ -108,7 +116,9 @@ class Brokers:
         raise AssertionError("the fake never waits")
 
     def wire(self, retry_seconds: float = 1.0) -> Wire:
-        return Wire(SimpleNamespace(_manager=self), (("k", 9092),), request_seconds=30, retry_seconds=retry_seconds)
+        connection = Connection((("k", 9092),), {"security_protocol": "SSL"})
+        client = SimpleNamespace(_manager=self)
+        return Wire(client, request_seconds=30, retry_seconds=retry_seconds, connection=connection)
 
 
 @pytest.fixture(autouse=True)
@@ -177,9 +187,42 @@ def test_a_read_gives_up_in_time_with_one_sentence() -> None:
     with pytest.raises(ClusterUnavailable) as refused:
         observe.reassignments(brokers.wire())
     assert str(refused.value) == (
-        "The cluster at k:9092 does not answer (NOT_CONTROLLER). "
+        "The cluster does not answer (NOT_CONTROLLER). "
         "Check that its brokers run and can be reached from here, then try again."
     )
+
+
+EXPIRED = kafka.errors.KafkaConnectionError(
+    "Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1)"
+)
+NOT_HIM = kafka.errors.SaslAuthenticationFailedError("SaslAuthenticationFailedError: invalid credentials")
+
+
+@pytest.mark.parametrize(("error", "code"), [(EXPIRED, "KR608"), (NOT_HIM, "KR602")])
+def test_a_failed_check_is_final_once_no_other_broker_is_left(error: Exception, code: str) -> None:
+    brokers = Brokers(in_turn(listing()), nodes=(1, 2), closed={1: error, 2: error})
+    with pytest.raises(ClusterUnavailable) as refused:
+        observe.reassignments(brokers.wire())
+    assert (refused.value.code, sorted(brokers.tried), brokers.sent) == (code, [1, 2], [])
+    with pytest.raises(ClusterUnavailable) as refused:
+        move(brokers)
+    assert (refused.value.code, len(brokers.tried), brokers.sent) == (code, 4, [])
+
+
+def test_a_broker_that_fails_its_check_is_passed_over_while_others_do_not() -> None:
+    brokers = Brokers(in_turn(listing()), nodes=(1, 2), closed={1: EXPIRED})
+    running = brokers.wire()
+    assert [observe.reassignments(running) for _ in range(4)] == [{}] * 4
+    assert {node for node, _ in brokers.sent} == {2}
+
+
+def test_one_broker_that_is_asked_itself_and_fails_its_check_is_told_at_once() -> None:
+    brokers = Brokers(in_turn(listing()), closed={2: EXPIRED})
+    with pytest.raises(ClusterUnavailable, match=r"^The certificate of broker 2, or of a CA above it, has expired\."):
+        brokers.wire().read(ListPartitionReassignmentsRequest, node_id=2)
+    assert brokers.tried == [2]
+    assert brokers.wire().read_each({2: ListPartitionReassignmentsRequest}) == {}
+    assert brokers.tried == [2, 2]
 
 
 def test_a_broker_that_does_not_answer_is_not_asked_twice_while_others_live() -> None:

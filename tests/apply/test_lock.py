@@ -1,5 +1,6 @@
 """One run per cluster: who comes second changes nothing, and who loses the lock writes nothing more."""
 
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
 
@@ -63,6 +64,18 @@ def test_looking_what_a_run_would_do_takes_no_lock_and_tells_who_has_it() -> Non
     with another.lock("apply of plan 5ca1ab1e"), pytest.raises(LockHeld, match="apply of plan 5ca1ab1e"):
         run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True)
     assert run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True).messages
+
+
+def test_the_lock_tells_the_digest_of_the_plan_that_runs() -> None:
+    locks, before = MemoryLocks(), cluster()
+    plan = replace(whole_plan(before), digest=f"sha256:{64 * '0'}")
+    told: set[str] = set()
+
+    def look() -> None:
+        told.update([locks.holder.digest] if locks.holder else [])
+
+    run_plan(plan, SimulatedAdmin(before, locks=locks), MemoryJournal(), progress=lambda _: look())
+    assert told == {plan.digest}
 
 
 def test_however_a_run_ends_the_lock_is_free() -> None:

@@ -1,5 +1,8 @@
 """Throttles are added to what is there, and exactly ours come off."""
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
 import pytest
 from apply.small_world import At
 from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
@@ -12,6 +15,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.seen import seen_detail
+from reconciler.apply.session import recorded_throttles
 from reconciler.apply.throttles import (
     Entry,
     ThrottleRecord,
@@ -33,7 +37,7 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_REPLICAS,
 )
 from reconciler.model.plan import Plan
-from reconciler.model.run import RunFailed
+from reconciler.model.run import Outcome, RunEvent, RunFailed
 from reconciler.model.stage import ReassignStage
 
 LEADERS, FOLLOWERS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
@@ -276,3 +280,23 @@ def test_an_entry_that_landed_on_a_topic_made_again_comes_off_it_and_nothing_els
     with pytest.raises(RunFailed):
         run_plan(plan, admin, MemoryJournal())
     assert admin.cluster.topics["payments"].configs == {LEADERS: "7:7"}
+
+
+def test_a_journal_gives_back_nothing_but_what_runs_change() -> None:
+    """A file that says otherwise cannot set any config of a broker or a topic."""
+    sound: dict[str, list[object]] = {
+        "rates": [[1, LEADER_THROTTLED_RATE, "5"]],
+        "lists": [["orders", LEADERS, None, "0:1"]],
+    }
+    forged: dict[str, list[object]] = {
+        "rates": [[1, "log.retention.ms", "1"]],
+        "lists": [["orders", "retention.ms", "1", "0:1"]],
+    }
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+
+    def recorded(detail: Mapping[str, object]) -> ThrottleRecord:
+        return recorded_throttles([RunEvent(now, 1, "throttle", Outcome.STARTED, detail)])
+
+    assert recorded(forged).is_empty
+    assert not recorded(sound).is_empty
+    assert recorded({key: [*sound[key], *forged[key]] for key in sound}) == recorded(sound)

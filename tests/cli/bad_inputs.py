@@ -104,6 +104,11 @@ def maze(path: Path) -> None:
             (path.parent / name / other).symlink_to(path.parent / other)
 
 
+def deep(path: Path) -> None:
+    """Make folders within folders; a path can name 2,000, of which Python's recursion reaches 1,000."""
+    (path.parent / "/".join("a" * 70)).mkdir(parents=True)
+
+
 def nowhere(path: Path) -> None:
     path.symlink_to(path.parent / "nowhere")
 
@@ -141,6 +146,11 @@ def yaml_rows() -> Iterator[tuple[str, bytes | Make, str]]:
         f"{at}:4:23: duplicate key 'partitions'",
     )
     yield "the same key, quoted", f'{spec}{{partitions: 1, "partitions": 2}}\n'.encode(), f"{at}:4:23: duplicate key"
+    yield (
+        "more partitions than a cluster has",
+        f"{spec}{{partitions: 2000000000}}\n".encode(),
+        f"{at}:4:20: spec.partitions is 2000000000, which must be at most 200000",
+    )
     yield "an empty key", f'{spec}{{"": 1}}\n'.encode(), f"{at}:4:8: a key must not be empty"
     yield "a list as a key", f"{spec}{{[a]: 1}}\n".encode(), f"{at}:4:8: a key must be a plain text"
     yield (
@@ -225,9 +235,10 @@ def yaml_value_rows() -> Iterator[tuple[str, bytes | Make, str]]:
     yield "line ends of Windows, and a slip", f"{spec}{{partition: 1}}\n".replace("\n", "\r\n").encode(), f"{at}:4:8: "
     yield "a bare carriage return", f"{spec}{{config: {{a: b}}}}\r{{}}".encode(), f"{at}:6:1: not YAML: "
     yield "a named pipe", fifo, f"{at}:1:1: cannot be read: it is a named pipe, not a file"
-    yield "a device", zeros, f"{at}:1:1: cannot be read: it is a device, not a file"
+    yield "a device", zeros, f"{at}:1:1: is a link that leads out of the root, and is not read"
     yield "a link to itself", circle, f"{at}:1:1: cannot be read: Too many levels of symbolic links"
     yield "a link to nowhere", nowhere, f"{at}:1:1: cannot be read: No such file or directory"
+    yield "folders without end", deep, f"desired-state/c{'/a' * 65}:1:1: is more than 64 folders below"
     yield "a maze of links", maze, "desired-state/c/d1:1:1: is the folder "
 
 
@@ -340,6 +351,8 @@ def offset_rows() -> Iterator[tuple[str, bytes | Make, str]]:
 def property_rows() -> Iterator[tuple[str, bytes | Make, str]]:
     unread = "{f}: the client properties cannot be read: "
     yield "the same key twice", b"client.id=a\nclient.id=b\n", "{f}:2:1: client.id is written twice"
+    yield "a line without a name", b"client.id=a\nHUNTER2\n", "{f}:2:1: this line is no property: write its name, = and"
+    yield "a value without a name", b"=HUNTER2\n", "{f}:1:1: this line is no property: write its name, = and its value"
     yield "half a code point", b"\nclient.id=\\u12\n", "{f}:2:1: client.id holds \\u without its four digits"
     yield "a byte that is no UTF-8", b"a=b\nc=\xff\n", "{f}:2:3: the client properties are not UTF-8 text"
     yield "two megabytes", b"#" * (2 << 20), f"{unread}it has more than 1 MiB"
@@ -354,7 +367,7 @@ def property_rows() -> Iterator[tuple[str, bytes | Make, str]]:
     )
     yield "a secret of nowhere", b"sasl.password=${vault:x}\n", "{f}: sasl.password holds something like"
     yield "an unknown name", b"bootstrap.servers=k:1\nsasl.usrname=x\n", "The client property sasl.usrname is unknown"
-    yield "a port too large", b"bootstrap.servers=k:99999\n", "bootstrap.servers names k:99999"
+    yield "a port too large", b"bootstrap.servers=k:99999\n", "Server 1 of bootstrap.servers is not host:port"
 
 
 def journal_rows() -> Iterator[tuple[str, bytes | Make, str]]:

@@ -201,13 +201,11 @@ def _broken_folder_link(root: Path) -> None:
 
 
 def _older_root(root: Path) -> None:
-    """A second checkout beside the root, of a time before most topics; it speaks of the same simulated cluster."""
+    """A second checkout beside the root, of a time before most topics; its simulated cluster is as the first one's."""
     older = root.parent / "older"
     shutil.copytree(
         root / "prod", older / "prod", ignore=lambda _folder, names: {"metrics.yaml", "logs.yaml"} & {*names}
     )
-    (older / "prod" / "state.json").unlink()
-    (older / "prod" / "state.json").symlink_to(root / "prod" / "state.json")
 
 
 def _cluster_file(change: Callable[[str], str]) -> Callable[[Path], object]:
@@ -228,6 +226,7 @@ def _first(old: str, new: str) -> Callable[[str], str]:
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1\nsize 12345\n"
 
+OLDER = ("-C", "older", "--cluster", "prod")
 MISHAPS = (
     # lost
     Mishap("three files of 40 topics are lost", _lost("orders", "metrics", "logs")),
@@ -245,7 +244,7 @@ MISHAPS = (
     ),
     Mishap("the checkout is empty", _emptied, state=""),
     Mishap("a sparse checkout leaves the Cluster document alone", _folder(_emptied)),
-    Mishap("another checkout is named, an older one", _older_root, ("-C", "older", "--cluster", "prod")),
+    Mishap("another checkout is named, an older one", _older_root, OLDER, state="../older/prod/state.json"),
     Mishap("a folder is named in which there is no root", lambda _root: None, ("-C", ".", "--cluster", "prod")),
     # emptied
     Mishap("a file of many topics is emptied", _written("orders", "")),

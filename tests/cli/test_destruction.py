@@ -1,12 +1,12 @@
 """What a plan destroys is told in every output, with its bytes and its readers: the cases that were once silent."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.plans.resealed import digest_of
 from helpers.program.call import Ended, Program
 
 MIB = 1024**2
@@ -188,9 +188,8 @@ def test_a_plan_file_without_effects_is_still_read_and_a_deletion_in_it_destroys
     for change in document["topicChanges"]:
         del change["effects"]
     del document["summary"]["destroys"]
-    rest = {key: value for key, value in document.items() if key != "id"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    Path("old.json").write_text(json.dumps(rest | {"id": hashlib.sha256(text.encode()).hexdigest()[:8]}))
+    del document["digest"]
+    Path("old.json").write_text(json.dumps(document | {"id": digest_of(document)[7:15]}))
     ended = reconciler("show", "old.json")
     assert ended.code == 0, ended.err
     assert "destroys: 1 topic, an unknown number of bytes" in ended.out

@@ -297,3 +297,17 @@ def test_what_cannot_be_is_refused(
     ended = reconciler("groups", "simulate", "--state", str(state), *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
+
+
+def test_only_the_command_line_names_a_class_to_run(reconciler: Program, tmp_path: Path) -> None:
+    (tmp_path / "evil_assignor.py").write_text("open('canary', 'w').close()\n")
+    named = "evil_assignor:Evil"
+    state = snapshot(tmp_path / "s.json")
+    state.write_text(state.read_text("utf-8").replace('"foo"', f'"{named}"').replace('"range"', f'"{named}"'), "utf-8")
+    assert reconciler("groups", "simulate", "--state", str(state)).code == 0
+    for key in ("assignor", "assignors", "protocol", "!!python/name"):
+        (tmp_path / "s2.json").write_text(json.dumps(CASES[0] | {key: named}), "utf-8")
+        reconciler("groups", "simulate", "--scenario", "s2.json")
+    assert not (tmp_path / "canary").exists()
+    reconciler("groups", "simulate", "--state", str(state), "--assignor", named)
+    assert (tmp_path / "canary").exists()

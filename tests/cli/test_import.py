@@ -222,11 +222,16 @@ def test_what_cannot_be_meant_is_one_sentence_and_writes_nothing(
 
 
 def test_client_properties_are_named_and_never_copied(reconciler: Program, state: str) -> None:
-    Path("secret.properties").write_text("bootstrap.servers=kafka:9092\nsasl.password=canary-of-mine\n")
-    made = reconciler("import", "--cluster", "prod", "--state", state, "--client", "secret.properties")
-    text = Path("desired-state/prod/cluster.yaml").read_text("utf-8")
-    assert 'client:\n    file: "../../secret.properties"\n' in text
-    assert "canary" not in text + made.out + made.err
+    Path("desired-state").mkdir()
+    for folder in (Path("desired-state"), Path()):
+        secret = folder / "secret.properties"
+        secret.write_text("bootstrap.servers=kafka:9092\nsasl.password=canary-of-mine\n")
+        name = f"of-{folder.name}"
+        made = reconciler("import", "--cluster", name, "--state", state, "--client", str(secret))
+        text = Path(f"desired-state/{name}/cluster.yaml").read_text("utf-8")
+        # What is outside the root, no document may name.
+        assert ('client:\n    file: "../secret.properties"\n' in text) is bool(folder.name)
+        assert "canary" not in text + made.out + made.err
 
 
 def test_a_cluster_of_many_topics_is_split_by_the_beginnings_of_their_names(reconciler: Program) -> None:

@@ -14,7 +14,8 @@ from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot
 from reconciler.model.lock import Holder
 
-HOLDER = Holder("apply of plan 5ca1ab1e", "kim", "build-7", 4711, "2026-11-21T09:00:00Z")
+DIGEST = f"sha256:5ca1ab1e{56 * '0'}"
+HOLDER = Holder("apply of plan 5ca1ab1e", "kim", "build-7", 4711, "2026-11-21T09:00:00Z", DIGEST)
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_locked_cluster_is_refused_with_exit_3_and_the_name_of_its_holder(
     assert ended.code == 3
     assert ended.err.startswith(
         "error: The cluster is locked by apply of plan 5ca1ab1e (started by kim on build-7, process 4711, "
-        "at 2026-11-21T09:00:00Z): one run at a time."
+        f"at 2026-11-21T09:00:00Z; digest {DIGEST}): one run at a time."
     )
     assert "(KR450)" in ended.err
     assert planned.read_bytes() == before

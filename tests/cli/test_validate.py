@@ -59,16 +59,26 @@ def test_a_fingerprint_stays_where_the_line_moves(reconciler: Program, folder: P
 
 
 def test_a_link_is_named_by_what_it_leads_to_unless_that_is_elsewhere(
-    reconciler: Program, folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    reconciler: Program, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    (folder / "team a.yaml").rename(tmp_path / "shared.yaml")
-    (folder / "inside.yaml").symlink_to(tmp_path / "shared.yaml")
+    (folder / "team a.yaml").rename(folder.parent / "shared.yaml")
+    (folder / "inside.yaml").symlink_to(folder.parent / "shared.yaml")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "other.yaml"
     elsewhere.write_text(BROKEN.replace("orders", "clicks"), "utf-8")
     (folder / "outside.yaml").symlink_to(elsewhere)
     found = results(reconciler("-C", str(folder.parent), "validate", "-o", "sarif").out)
-    uris = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in found]
-    assert uris == ["shared.yaml", "kafka/desired-state/prod/outside.yaml"]
+    told = {
+        each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]: (
+            each["ruleId"],
+            each["locations"][0]["physicalLocation"]["region"]["endColumn"],
+        )
+        for each in found
+    }
+    # Of a file elsewhere not even the length of a line is told.
+    assert told == {
+        "kafka/desired-state/shared.yaml": ("KR103", 21),
+        "kafka/desired-state/prod/outside.yaml": ("KR132", 2),
+    }
 
 
 def test_links_in_a_circle_are_a_result_too(reconciler: Program, folder: Path) -> None:

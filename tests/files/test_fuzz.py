@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import drawn, parts
+from helpers.plans.resealed import resealed
 from helpers.plans.sample_plan import sample_plan
 from hypothesis import strategies as st
 
 from reconciler.files.journal import RunJournal, read_journal
 from reconciler.files.load import load_desired
-from reconciler.files.plan_file import _content_id, plan_text, read_plan
+from reconciler.files.plan_file import plan_text, read_plan
 from reconciler.files.properties import read_properties
 from reconciler.files.snapshot import read_snapshot, snapshot_text
 from reconciler.model.problem import InvalidInput
@@ -128,5 +129,5 @@ def test_mutated_snapshots_and_plans_are_read_or_refused(tmp_path: Path, count: 
         path.write_bytes(with_another_value(plan, chance, STRANGE_VALUES))
         survives(lambda: read_plan(path))
         changed = json.loads(with_another_value(plan, chance, JSON_VALUES))
-        path.write_text(json.dumps(changed | {"id": _content_id(changed)}))
+        path.write_text(json.dumps(resealed(changed)))
         survives(lambda: read_plan(path))

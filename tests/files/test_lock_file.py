@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     with_lock = locks.take(ME)
     assert locks.holder == ME
     with_lock.release()
+
+
+@pytest.mark.parametrize("digest", ["", f"sha256:{64 * '0'}"])
+def test_a_holder_and_a_request_are_never_taken_for_each_other(digest: str) -> None:
+    holder = replace(ME, digest=digest)
+    assert Holder.read(holder.written()) == holder
+    assert StopRequest.read(holder.written()) is None
+    request = StopRequest(ME.purpose, holder)
+    assert StopRequest.read(request.written()) == request
+    assert Holder.read(request.written()) is None
+    assert Holder.read(f"{holder.written()}\nmore\nlines") is None
 
 
 def test_nothing_is_left_beside_the_file(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from helpers.plans.resealed import resealed
 from helpers.plans.sample_plan import sample_plan
 from jsonschema import Draft7Validator
 
@@ -95,8 +95,6 @@ def test_a_supposition_cannot_be_taken_out_of_a_plan(tmp_path: Path) -> None:
 def test_a_table_row_that_means_nothing_is_told_with_its_place(tmp_path: Path, table: str, row: object) -> None:
     document = json.loads(plan_text(_bare(grounds=GROUNDS)))
     document["grounds"][table] = [row]
-    rest = {key: value for key, value in document.items() if key != "id"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    (tmp_path / "plan.json").write_text(json.dumps({**rest, "id": sha256(text.encode()).hexdigest()[:8]}), "utf-8")
+    (tmp_path / "plan.json").write_text(json.dumps(resealed(document)), "utf-8")
     with pytest.raises(InvalidInput, match=f"/grounds/{table}/0 must be"):
         read_plan(tmp_path / "plan.json")

@@ -3,12 +3,12 @@
 import json
 import re
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.resealed import digest_of, resealed
 from helpers.plans.sample_plan import sample_plan
 
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
@@ -108,9 +108,7 @@ def edited(plan: Plan, at: str, value: object) -> str:
 
 
 def with_fitting_id(document: dict[str, Any]) -> str:
-    rest = {key: value for key, value in document.items() if key != "id"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return json.dumps({**rest, "id": sha256(text.encode()).hexdigest()[:8]})
+    return json.dumps(resealed(document))
 
 
 @pytest.mark.parametrize("plan", [whole_plan(), tiny_plan(), with_id(Plan("c", "id", Source("d")))])
@@ -140,6 +138,28 @@ def test_the_id_is_over_all_the_rest() -> None:
         replace(plan, source=Source("sha256:01")),
     ]
     assert len({plan.id, *(with_id(other).id for other in others)}) == 5
+
+
+def test_the_digest_is_by_the_rule_that_the_schema_states_and_the_id_its_start() -> None:
+    for plan in (whole_plan(), tiny_plan()):
+        document = json.loads(plan_text(plan))
+        assert document["digest"] == plan.digest == digest_of(document)
+        assert document["id"] == plan.id == plan.digest[7:15]
+
+
+def test_a_file_without_a_digest_is_read_by_its_id_and_its_plan_has_one(tmp_path: Path) -> None:
+    path, plan = tmp_path / "plan.json", whole_plan()
+    document = json.loads(plan_text(plan))
+    del document["digest"]
+    path.write_text(json.dumps(document))
+    assert read_plan(path) == plan
+    refused(path, json.dumps(document | {"id": "0badcafe"}))
+
+
+@pytest.mark.parametrize("digest", [None, "", "sha256:", 5, f"sha256:{'0' * 64}", tiny_plan().digest.upper()])
+def test_a_digest_that_does_not_fit_is_a_changed_plan(tmp_path: Path, digest: object) -> None:
+    text = json.dumps(json.loads(plan_text(tiny_plan())) | {"digest": digest})
+    assert "does not match its digest" in refused(tmp_path / "plan.json", text)
 
 
 def test_no_byte_with_a_flipped_bit_is_taken(tmp_path: Path) -> None:

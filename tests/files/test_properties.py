@@ -25,7 +25,7 @@ def read(folder: Path, content: str | bytes, **environ: str) -> dict[str, str]:
         ("a = b\n", {"a": "b"}),
         ("a: b\r\nc b\rd\tx\n", {"a": "b", "c": "b", "d": "x"}),
         ("  a=b  \n", {"a": "b  "}),
-        ("a=\nb\n", {"a": "", "b": ""}),
+        ("a=\nb=\n", {"a": "", "b": ""}),
         ("a=b=c:d#e\n", {"a": "b=c:d#e"}),
         ("a\\=b\\:c\\ d=x\n", {"a=b:c d": "x"}),
         ("a=one \\\n    two\\\n  three\nb=x\n", {"a": "one twothree", "b": "x"}),
@@ -60,23 +60,29 @@ def test_properties_of_the_document_win_over_those_of_its_file(tmp_path: Path) -
 
 def test_every_missing_secret_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff" + CANARY.encode())
-    client = {"a": "${env:NONE}", "b": "${file:gone}", "c": "${file:binary}", "d": "${file:x\0y}", "p": CANARY}
+    names = ("client.id", "sasl.password", "sasl.username", "ssl.key.password")
+    client = dict(zip(names, ("${env:NONE}", "${file:gone}", "${file:binary}", "${file:x\0y}"), strict=True))
     with pytest.raises(InvalidInput) as error:
-        resolve_client(client, tmp_path, {"OTHER": CANARY})
+        resolve_client({**client, "ssl.keystore.password": CANARY}, tmp_path, {"OTHER": CANARY})
     assert [str(problem) for problem in error.value.problems] == [
-        "client: a wants the variable NONE, which is not set (KR130)",
-        "client: b wants the file gone, which cannot be read: No such file or directory (KR130)",
-        "client: c wants the file binary, which cannot be read: it is not UTF-8 text (KR130)",
-        "client: d wants the file x\0y, which cannot be read: it is not UTF-8 text (KR130)",
+        "client: client.id wants the variable NONE, which is not set (KR130)",
+        "client: sasl.password wants the file gone, which cannot be read: No such file or directory (KR130)",
+        "client: sasl.username wants the file binary, which cannot be read: it is not UTF-8 text (KR130)",
+        "client: ssl.key.password wants the file x\0y, which cannot be read: it is not UTF-8 text (KR130)",
     ]
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (f"a={CANARY}\nb=1\na={CANARY}x\n".encode(), r"client.properties:3:1: a is written twice: keep one"),
+        (
+            f"client.id={CANARY}\nb=1\nclient.id={CANARY}x\n".encode(),
+            r"client.properties:3:1: client.id is written twice: keep one",
+        ),
+        (f"{CANARY}={CANARY}\nb=1\n{CANARY}={CANARY}x\n".encode(), r"client.properties:3:1: … is written twice"),
+        (f"a=1\n{CANARY}\n".encode(), r"client.properties:2:1: this line is no property"),
         (b"a=\xff" + CANARY.encode(), "are not UTF-8 text"),
-        (f"a={CANARY}\\u12\n".encode(), r"client.properties:1:1: a holds \\u without its four digits"),
+        (f"client.id={CANARY}\\u12\n".encode(), r"client.properties:1:1: client.id holds \\u without its four digits"),
     ],
 )
 def test_a_wrong_file_is_refused_without_its_values(tmp_path: Path, content: bytes, says: str) -> None:
@@ -93,6 +99,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_reference_to_a_source_that_is_not_known_is_told_without_its_value(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as error:
-        read(tmp_path, f"a={CANARY}${{vault:{CANARY}}}\n")
-    assert "a holds something like ${env:NAME}" in str(error.value)
+        read(tmp_path, f"client.id={CANARY}${{vault:{CANARY}}}\n")
+    assert "client.id holds something like ${env:NAME}" in str(error.value)
     assert CANARY not in str(error.value)

@@ -13,7 +13,7 @@ WORKERS, QUICK_WORKERS = 3, 2
 """Two cores, and one process more: tests of brokers wait for most of their time. Quick ones only compute."""
 FAULTS = "steady"
 """The unit of all tests whose brokers die, freeze or run full, after the fixture of those that share brokers."""
-QUIET = ("test_log_dirs.py", "test_oauth.py", "test_rights.py", "test_import.py")
+QUIET = ("test_log_dirs.py", "test_oauth.py", "test_rights.py", "test_import.py", "test_tls.py")
 """Files of `tests/live` that need none of these: they go to the other unit, so that both take about the same time."""
 SHARED = (FAULTS, "kafka", "spark", "installed")
 """Fixtures that are dear: all tests of one go to one process."""

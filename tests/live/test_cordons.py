@@ -50,7 +50,12 @@ def set_cordon(folder: LiveFolder, value: str | None) -> None:
     resource = ConfigResource(ResourceType.BROKER, str(DYNAMIC), incremental_configs=[entry])
     for answer in folder.admin.incremental_alter_configs([resource]).values():
         answer.result(timeout=HANG)
-    folder.kafka.wait_for(lambda: cordon(folder) == value, "the cordon to show")
+    wait_for_cordon(folder, value)
+
+
+def wait_for_cordon(folder: LiveFolder, value: str | None) -> None:
+    """Return once the broker shows that cordon: it follows what the controller wrote a moment later."""
+    folder.kafka.wait_for(lambda: cordon(folder) == value, f"the cordon {value} to show")
 
 
 def cordon(folder: LiveFolder) -> str | None:
@@ -105,11 +110,11 @@ def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFol
     plan = draining(folder)
     death = folder.kill("stage.done", "apply", plan, "--yes")
     assert death.point == "stage.done"
-    assert cordon(folder) == "*"
+    wait_for_cordon(folder, "*")
     assert placed_by_kafka(folder) == {1, 2}
     folder.run("apply", plan, "--yes")
     assert holders(folder, LEFT) == {1, 2}
-    assert cordon(folder) == before
+    wait_for_cordon(folder, before)
 
 
 @pytest.mark.deep
@@ -120,17 +125,17 @@ def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end:
     plan = draining(folder)
     if end.startswith("killed"):
         folder.kill("stage.done", "apply", plan, "--yes")
-        assert cordon(folder) == "*"
+        wait_for_cordon(folder, "*")
         folder.run(*(("cancel", plan) if end.endswith("cancel") else ("doctor", "--fix", "throttles", "--yes")))
     else:
         with folder.started("apply", plan, "--yes") as running:
-            folder.kafka.wait_for(lambda: cordon(folder) == "*", "the cordon")
+            wait_for_cordon(folder, "*")
             if end == "cancel":
                 folder.run("cancel", plan)
             elif end != "success":
                 running.send_signal(signal.Signals[end])
             running.wait(timeout=HANG)
-    assert cordon(folder) is None
+    wait_for_cordon(folder, None)
 
 
 def draining(folder: LiveFolder) -> str:

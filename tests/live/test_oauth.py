@@ -30,8 +30,8 @@ def test_a_token_logs_in_and_one_of_nobody_does_not(new_kafka: Callable[..., Kaf
     finally:
         admin.close()
     (tmp_path / "jwt").write_text("not.a.token", "utf-8")
-    with pytest.raises(ClusterUnavailable, match=r"refused the login with OAUTHBEARER\. Check whose token") as refused:
+    with pytest.raises(ClusterUnavailable, match=r"refused the login\. Check whose token") as refused:
         connect({**given, ENDPOINT: f"file://{tmp_path}/jwt"})
     assert "not.a.token" not in str(refused.value)
-    with pytest.raises(ClusterUnavailable, match=r"does not offer sasl\.mechanism PLAIN"):
+    with pytest.raises(ClusterUnavailable, match=r"does not offer the mechanism of sasl\.mechanism"):
         connect({**given, "sasl.mechanism": "PLAIN", "sasl.username": "admin", "sasl.password": "unused"})

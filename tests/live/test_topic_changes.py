@@ -56,13 +56,18 @@ class Bench:
                 self.kafka.produce(case.name, 0, size=RECORDS * RECORD_BYTES)
         for case in cases:
             if case.base is not None and "remote.storage.enable" in case.base:
-                self.kafka.wait_for(lambda name=case.name: bool(self.remote(name)), f"{case.name} in the tier")  # type: ignore[misc]
+                self.kafka.wait_for(lambda name=case.name: self.is_only_tiered(name), f"{case.name} in the tier")  # type: ignore[misc]
         self.declare(cases[0])
         assert self.program("snapshot", "--out", "snapshot.json").code == 0
 
-    def remote(self, name: str) -> list[Path]:
-        """Return the files that the remote tier holds of a topic."""
-        return [one for one in self.kafka.remote_dir.rglob(f"{name}-0-*/*") if one.is_file()]
+    def is_only_tiered(self, name: str) -> bool:
+        """Whether the topic's first records are in the remote tier, and on the broker's own disk no longer.
+
+        While both have them, nothing is lost with the tier.
+        """
+        first = f"{name}-0/{0:020}.log"
+        is_local = any((log_dir / first).exists() for log_dir in self.kafka.log_dirs(1))
+        return not is_local and any(one.is_file() for one in self.kafka.remote_dir.rglob(f"{name}-0-*/*"))
 
     def declare(self, case: Case) -> None:
         """Declare this case's topic alone."""

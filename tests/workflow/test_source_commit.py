@@ -1,8 +1,10 @@
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from reconciler.workflow import source_commit as source_commit_module
 from reconciler.workflow.source_commit import source_commit
 
 
@@ -70,3 +72,27 @@ def test_outside_a_repository_there_is_none(tmp_path: Path, monkeypatch: pytest.
 def test_without_git_there_is_none(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(root))
     assert source_commit(root) is None
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_files_of_the_root_that_make_up_a_repository_run_no_program(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_old: bool
+) -> None:
+    """Git reads the settings of any folder with HEAD, objects and refs, and `desired-state/**` can hold these."""
+    (root / "objects").mkdir()
+    (root / "refs").mkdir()
+    (root / "HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".gitattributes").write_text("*.yaml filter=x\n")
+    canary = tmp_path / "canary"
+    (root / "config").write_text(
+        f"[core]\nrepositoryformatversion = 0\nbare = false\nworktree = {root}\nfsmonitor = touch {canary}\n"
+        f'[filter "x"]\nclean = "touch {canary}; cat"\n'
+    )
+    own = ("--git-dir", str(root), "--work-tree", str(root))
+    subprocess.run(["git", *own, "-c", "core.fsmonitor=false", "add", "cluster.yaml"], cwd=root, check=True)
+    canary.unlink(missing_ok=True)
+    os.utime(root / "cluster.yaml", (1, 1))
+    if is_old:  # Git before 2.38 does not know the setting, and it falls to our own look alone
+        monkeypatch.setattr(source_commit_module, "_SETTINGS", source_commit_module._SETTINGS[:2])
+    assert source_commit(root) is None
+    assert not canary.exists()

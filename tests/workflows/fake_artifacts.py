@@ -22,6 +22,7 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
 
     listed: tuple[dict[str, object], ...] = ()
     runs: tuple[dict[str, object], ...] = ()
+    jobs: Mapping[int, tuple[dict[str, object], ...]] = {}
     archives: Mapping[int, bytes] = {}
     archive = b""
     store = ""
@@ -50,6 +51,9 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
         asked = dict(urllib.parse.parse_qsl(parts.query))
         if parts.path.endswith("/actions/workflows/apply.yml/runs"):
             return {"workflow_runs": [run for run in self.runs if run["head_branch"] == asked["branch"]]}
+        if parts.path.endswith("/jobs"):
+            size, page = int(asked["per_page"]), int(asked["page"])
+            return {"jobs": self.jobs.get(int(parts.path.split("/")[-2]), ())[(page - 1) * size : page * size]}
         assert parts.path.endswith("/actions/artifacts")
         return {"artifacts": [each for each in self.listed if each["name"] == asked["name"]]}
 
@@ -100,6 +104,11 @@ def workflow_run(number: int, event: str, *, repository: int = 1, branch: str = 
     """Return the run of that number as GitHub lists it; its id is 70 + `number`."""
     there = {"head_branch": branch, "head_repository": {"id": repository}, "repository": {"id": 1}}
     return {"id": 70 + number, "run_number": number, "event": event, **there}
+
+
+def ended_job(name: str, conclusion: str = "success") -> dict[str, object]:
+    """Return a job of a run as GitHub lists it."""
+    return {"name": name, "conclusion": conclusion}
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

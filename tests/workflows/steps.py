@@ -64,13 +64,15 @@ def filled(text: object, context: Context, functions: Mapping[str, bool]) -> str
 
 @dataclass(slots=True)
 class Job:
-    """What a job did: `success`, `failure` or `skipped`; `log` is all that its steps printed."""
+    """What a job did: `success`, `failure` or `skipped`; `log`: what its steps printed; `name`: as GitHub shows it."""
 
     result: str = "success"
     log: str = ""
     summary: str = ""
     steps: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    name: str = ""
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -83,14 +85,26 @@ class WorkflowSteps:
     secrets: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
         """Where uploaded artifacts go."""
         return self.folder / "artifacts"
 
-    def run(self, workflow: str, job: str, matrix: Mapping[str, str], needs: Mapping[str, str] | None = None) -> Job:
-        """Run one job with one row of its matrix, on a fresh runner; `needs` tells the results of the jobs before."""
+    def run(
+        self,
+        workflow: str,
+        job: str,
+        matrix: Mapping[str, str],
+        needs: Mapping[str, Job | str] | None = None,
+        inputs: Mapping[str, str] | None = None,
+    ) -> Job:
+        """Run one job with one row of its matrix, on a fresh runner; `needs` are the jobs before it, or their results.
+
+        `inputs`: what a called workflow is called with.
+        """
+        before = {name: one if isinstance(one, Job) else Job(one) for name, one in (needs or {}).items()}
         text = (self.workspace / ".github" / "workflows" / workflow).read_text()
         declared = yaml.safe_load(text)["jobs"][job]
         temp = self.folder / "temp"
@@ -99,18 +113,23 @@ class WorkflowSteps:
         context = {
             "matrix": matrix,
             "secrets": self.secrets,
+            "vars": self.variables,
+            "inputs": inputs or {},
             "runner": {"temp": str(temp)},
-            "needs": {name: {"result": result} for name, result in (needs or {}).items()},
+            "needs": {name: {"result": one.result, "outputs": one.outputs} for name, one in before.items()},
             **self.event,
         }
         run = _Run(self, temp, Job())
+        run.job.name = filled(declared.get("name", job), context, run.functions)
         asked = str(declared.get("if", "success()"))
         asks = any(f"{name}()" in asked for name in run.functions if name != "success")
-        is_after_all = all(result == "success" for result in (needs or {}).values())
+        is_after_all = all(one.result == "success" for one in before.values())
         if not (asks or is_after_all) or not run.is_wanted(asked, context):
             run.job.result = "skipped"
             return run.job
-        run.steps(declared["steps"], context, self.workspace)
+        ended = run.steps(declared["steps"], context, self.workspace)
+        outputs = _mapping(declared.get("outputs"))
+        run.job.outputs = {name: filled(value, ended, run.functions) for name, value in outputs.items()}
         return run.job
 
 

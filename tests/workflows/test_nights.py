@@ -1,15 +1,18 @@
 """What apply.yml applies: after a merge the plan of that very run, at night what was left unfinished, or nothing."""
 
+import io
 import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from workflows.fake_artifacts import TOKEN, Artifacts, artifact, workflow_run, zipped
+from helpers.plans.resealed import resealed
+from workflows.fake_artifacts import TOKEN, Artifacts, artifact, ended_job, workflow_run, zipped
 from workflows.steps import Job, WorkflowSteps
 
 pytestmark = pytest.mark.long
@@ -27,6 +30,15 @@ class Workflow:
     steps: WorkflowSteps
     github: type[Artifacts]
     number: int = 0
+    planned: Job = field(default_factory=Job)
+
+    def run(self, job: str, needs: Mapping[str, Job] | None = None) -> Job:
+        """Run a job of the demo, as apply.yml calls it; GitHub lists it under its name from then on."""
+        ended = self.steps.run("apply-cluster.yml", job, {}, needs, inputs=DEMO)
+        run = 70 + self.number
+        listed = (*self.github.jobs.get(run, ()), ended_job(f"demo / {ended.name}", ended.result))
+        self.github.jobs = {**self.github.jobs, run: listed}
+        return ended
 
     @property
     def plan(self) -> Path:
@@ -50,20 +62,24 @@ class Workflow:
     def merged(self) -> Job:
         """Return the first half of a run for a merge."""
         self.begins("push")
-        return self.steps.run("apply.yml", "plan", DEMO)
+        self.planned = self.run("plan")
+        return self.planned
 
-    def approved(self, needs: str = "success") -> Job:
+    def approved(self, planned: Job | None = None) -> Job:
         """Return its second half."""
-        return self.steps.run("apply.yml", "apply", DEMO, needs={"plan": needs})
+        return self.run("apply", {"plan": planned or self.planned})
 
     def night(self) -> Job:
         """Return a scheduled run."""
         self.begins("schedule")
-        for job in ("plan", "apply"):
-            assert self.steps.run(
-                "apply.yml", job, DEMO, needs={} if job == "plan" else {"plan": "skipped"}
-            ).result == ("skipped")
-        return self.steps.run("apply.yml", "continue", DEMO)
+        planned = self.run("plan")
+        assert (planned.result, self.approved(planned).result) == ("skipped", "skipped")
+        found = self.run("find")
+        ended = self.run("continue", {"find": found})
+        if ended.result == "skipped":
+            return found
+        ended.log = found.log + ended.log
+        return ended
 
     def edited(self, name: str, old: str, new: str) -> None:
         """Replace a text in a file of the workspace."""
@@ -73,7 +89,7 @@ class Workflow:
 
     def boxed(self, time: str, before: str) -> None:
         """Give each run that much time."""
-        self.edited(".github/workflows/apply.yml", f"max-duration: {before}", f"max-duration: {time}")
+        self.edited(".github/workflows/apply-cluster.yml", f"max-duration: {before}", f"max-duration: {time}")
 
     def reconciler(self, *arguments: str) -> None:
         """Run a verb as an operator does on a machine of their own, with its own journals."""
@@ -102,7 +118,8 @@ def applied(workflow: Workflow) -> set[str]:
 
 @pytest.mark.deep
 def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Workflow) -> None:
-    assert workflow.merged().result == "success"
+    first = workflow.merged()
+    assert first.result == "success"
     approved = workflow.steps.folder / "approved"
     shutil.copytree(workflow.steps.artifacts, approved)
     workflow.edited("desired-state/demo/cluster.yaml", "throttle: 50MiB", "throttle: 60MiB")
@@ -111,17 +128,78 @@ def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Wor
     workflow.begins("push")  # GitHub lists the newer one now; the approval is the first run's
     shutil.copytree(approved, workflow.steps.artifacts, dirs_exist_ok=True)
     read = id_of(workflow.plan)
-    job = workflow.approved()
+    job = workflow.approved(first)
     assert job.result == "success", job.log
     assert read != newer
     assert applied(workflow) == {read}
     assert workflow.github.asked == ()
 
 
+def swapped(workflow: Workflow, folder: str) -> None:
+    """Put an edited plan into an artifact, its digest and id made to fit, as whoever can write artifacts could."""
+    path = workflow.steps.artifacts / folder / "plan.json"
+    path.write_text(json.dumps(resealed(json.loads(path.read_text()) | {"warnings": []})))
+
+
+def test_a_plan_that_was_swapped_after_it_was_made_is_not_applied(workflow: Workflow) -> None:
+    planned = workflow.merged()
+    assert planned.outputs["digest"] in planned.summary
+    swapped(workflow, "plan-demo")
+    job = workflow.approved()
+    assert job.name == f"apply {planned.outputs['digest']}"
+    assert (job.result, "(KR425)" in job.log) == ("failure", True), job.log
+    assert applied(workflow) == set()
+    without = workflow.approved(Job(outputs={"digest": ""}))
+    assert (without.result, "write all of it" in without.log) == ("failure", True), without.log
+
+
+def test_an_unfinished_plan_that_was_swapped_is_not_gone_on_with(workflow: Workflow) -> None:
+    workflow.boxed("1s", before="5h")
+    workflow.merged()
+    workflow.approved()
+    swapped(workflow, "unfinished-plan-demo")
+    night = workflow.night()
+    assert (night.result, "(KR425)" in night.log) == ("failure", True), night.log
+    assert applied(workflow) == set()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="signs with the openssl program, which is not here")
+def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
+    workflow: Workflow, tmp_path: Path
+) -> None:
+    private, public = tmp_path / "plans.pem", tmp_path / "plans.pub"
+    for words in (
+        ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", str(private)],
+        ["pkey", "-in", str(private), "-pubout", "-out", str(public)],
+    ):
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+    workflow.steps.variables = {"PLAN_PUBLIC_KEY": public.read_text()}
+    workflow.merged()
+    unsigned = workflow.approved()
+    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
+    workflow.steps.secrets = {"PLAN_SIGNING_KEY": private.read_text()}
+    workflow.boxed("1s", before="5h")
+    planned = workflow.merged()
+    signature = workflow.steps.artifacts / "plan-demo" / "plan.json.sig"
+    good = signature.read_bytes()
+    signature.write_bytes(b"forged")
+    forged = workflow.approved()
+    assert (forged.result, "(KR427)" in forged.log) == ("failure", True), forged.log
+    signature.write_bytes(good)
+    first = workflow.approved()
+    assert (first.result, "Plan applied: unfinished." in first.summary) == ("success", True), first.log
+    # The key is for the job that makes plans; GitHub gives it to no other.
+    workflow.steps.secrets = {}
+    workflow.boxed("5h", before="1s")
+    night = workflow.night()
+    assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
+    assert not any(line in planned.log + planned.summary for line in private.read_text().splitlines()[1:-1])
+
+
 @pytest.mark.parametrize("result", ["failure", "skipped", "cancelled"])
 def test_a_run_without_a_plan_applies_nothing(workflow: Workflow, result: str) -> None:
-    assert workflow.approved(result).result == "skipped"
-    assert workflow.approved().result == "failure"
+    assert workflow.approved(Job(result)).result == "skipped"
+    assert workflow.approved(Job()).result == "failure"
     assert applied(workflow) == set()
 
 
@@ -153,7 +231,7 @@ def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Work
     workflow.edited("desired-state/demo/cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
     refused = workflow.merged()
     assert (refused.result, "::error::The plan is refused" in refused.log) == ("failure", True)
-    assert workflow.approved("failure").result == "skipped"
+    assert workflow.approved().result == "skipped"
     night = workflow.night()
     assert (night.result, f"{NOTHING}; run 2 (push), the newest" in night.log) == ("success", True)
     assert applied(workflow) == set()
@@ -218,6 +296,7 @@ def test_only_the_newest_plan_is_gone_on_with(
         artifact(21, "unfinished-plan-other", run=71),
     )
     github.archives = {10 + number: zipped({"plan.json": str(number).encode()}) for number in left}
+    github.jobs = {70 + number: (ended_job(f"demo / apply {digest_of(number)}"),) for number in left}
     assert outcome(github, tmp_path) == (found, 0)
 
 
@@ -236,6 +315,22 @@ def test_an_unfinished_plan_that_cannot_be_fetched_is_an_error(github: type[Arti
     github.runs, github.listed = (workflow_run(1, "push"),), (artifact(1, "unfinished-plan-demo"),)
     github.archive = b"<html>"
     assert outcome(github, tmp_path) == (None, 1)
+
+
+def test_no_archive_writes_beside_its_folder_or_fills_the_disk(github: type[Artifacts], tmp_path: Path) -> None:
+    one_that_is_left(github, ended_job(f"demo / apply {digest_of(1)}"))
+    ups = (f"{'../' * depth}canary" for depth in (1, 3, 9))
+    out = (*ups, "/canary", f"{tmp_path}/canary", "..\\canary", "a/../../canary")
+    github.archive = zipped({**dict.fromkeys(out, b"x"), "plan.json": b"1"})
+    assert outcome(github, tmp_path) == (1, 0)
+    assert {path.name for path in tmp_path.iterdir()} == {"plan", "output"}
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w") as archive:
+        archive.writestr("plan.json", b"1")
+        archive.getinfo("plan.json").file_size = 2 << 30
+    github.archive = bomb.getvalue()
+    (tmp_path / "new").mkdir()
+    assert outcome(github, tmp_path / "new") == (None, 1)
 
 
 def outcome(github: type[Artifacts], folder: Path) -> tuple[int | None, int]:
@@ -257,6 +352,51 @@ def outcome(github: type[Artifacts], folder: Path) -> tuple[int | None, int]:
     )
     assert TOKEN not in ended.stdout + ended.stderr
     plan = folder / "plan" / "plan.json"
-    told = (folder / "output").read_text() if ended.returncode == 0 else "::error::"
-    assert told == (f"found={'true' if plan.exists() else 'false'}\n" if ended.returncode == 0 else ended.stdout[:9])
-    return (int(plan.read_text()) if plan.exists() else None, ended.returncode)
+    if ended.returncode:
+        assert ended.stdout.startswith("::error::")
+        assert not (folder / "output").exists()
+        return (None, ended.returncode)
+    number = int(plan.read_text()) if plan.exists() else None
+    told = f"found=true\ndigest={digest_of(number)}\n" if number else "found=false\ndigest=\n"
+    assert (folder / "output").read_text() == told
+    return (number, 0)
+
+
+def digest_of(number: int) -> str:
+    return f"sha256:{number:064x}"
+
+
+def one_that_is_left(github: type[Artifacts], *jobs: dict[str, object]) -> None:
+    """Have run 1 leave an unfinished plan, these being its jobs."""
+    github.runs, github.jobs = (workflow_run(1, "push"),), {71: jobs}
+    github.listed = (artifact(1, "unfinished-plan-demo"),)
+    github.archive = zipped({"plan.json": b"1"})
+
+
+@pytest.mark.parametrize("name", ["demo / apply {}", "demo / night {}", "cluster (demo) / apply {}"])
+def test_which_plan_was_approved_stands_in_the_name_of_the_job_that_applied_it(
+    github: type[Artifacts], tmp_path: Path, name: str
+) -> None:
+    others = [ended_job(f"c{number} / apply {digest_of(9)}") for number in range(250)]
+    one_that_is_left(github, *others, ended_job("demo / plan"), ended_job(name.format(digest_of(1))))
+    assert outcome(github, tmp_path) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [],
+        [ended_job("demo / plan")],
+        [ended_job(f"demo / apply {digest_of(1)}", "failure")],  # nobody approved it, or it failed
+        [ended_job(f"demo / apply {digest_of(1)}"[:76] + "...")],  # GitHub cuts names
+        [ended_job(f"other / apply {digest_of(1)}")],
+        [ended_job(f"other-demo / apply {digest_of(1)}")],
+        [ended_job(f"demo / plan {digest_of(1)}")],
+        [ended_job(f"demo / apply {digest_of(1)}"), ended_job(f"demo / apply {digest_of(2)}")],
+    ],
+)
+def test_a_plan_that_nobody_can_tell_was_approved_is_an_error(
+    github: type[Artifacts], tmp_path: Path, jobs: list[dict[str, object]]
+) -> None:
+    one_that_is_left(github, *jobs)
+    assert outcome(github, tmp_path) == (None, 1)

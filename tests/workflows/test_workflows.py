@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,14 +16,21 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
+MAY_WRITE = {
+    ("plan.yml", "comment"): {"issues", "pull-requests"},
+    ("release.yml", "attest"): {"attestations", "id-token"},
+    ("release.yml", "image"): {"attestations", "id-token", "packages"},
+    ("release.yml", "pypi"): {"id-token"},
+    ("release.yml", "github"): {"contents"},
+}
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40}")
 
 
-def jobs() -> Iterator[tuple[str, Mapping[str, object], Mapping[str, object]]]:
-    """Yield the name of each workflow's file, the workflow and each of its jobs."""
+def jobs() -> Iterator[tuple[str, str, Mapping[str, object], Mapping[str, object]]]:
+    """Yield the name of each workflow's file, that of each of its jobs, the workflow and the job."""
     for path in WORKFLOWS:
         workflow = yaml.safe_load(path.read_text())
-        yield from ((path.name, workflow, job) for job in workflow["jobs"].values())
+        yield from ((path.name, job_name, workflow, job) for job_name, job in workflow["jobs"].items())
 
 
 def test_zizmor_finds_nothing(figures: Tell) -> None:
@@ -57,12 +65,11 @@ def test_every_action_of_others_is_pinned_to_a_commit() -> None:
 
 
 def test_rights_are_given_to_jobs_and_are_the_least() -> None:
-    for name, workflow, job in jobs():
+    for name, job_name, workflow, job in jobs():
         assert workflow["permissions"] == {}, name
         assert isinstance(job["permissions"], Mapping), name
         written = {right for right, level in job["permissions"].items() if level == "write"}
-        is_comment = name == "plan.yml" and "needs" in job
-        assert written == ({"issues", "pull-requests"} if is_comment else set()), name
+        assert written == MAY_WRITE.get((name, job_name), set()), (name, job_name)
 
 
 def test_what_a_pull_request_starts_has_no_secret() -> None:
@@ -76,26 +83,65 @@ def test_what_a_pull_request_starts_has_no_secret() -> None:
             assert "environment:" not in text
 
 
-def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run() -> None:
+def cluster_jobs() -> Mapping[str, Any]:
+    """Return the jobs of the workflow that apply.yml calls for each cluster."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply-cluster.yml").read_text())
+    assert set(workflow[True]) == {"workflow_call"}
+    jobs: Mapping[str, Any] = workflow["jobs"]
+    return jobs
+
+
+def test_each_cluster_is_called_by_its_name_with_no_more_secrets_than_are_declared() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())
-    job = workflow["jobs"]["apply"]
+    called = yaml.safe_load((ROOT / ".github" / "workflows" / "apply-cluster.yml").read_text())[True]["workflow_call"]
+    (job,) = workflow["jobs"].values()
+    assert (job["uses"], job["name"]) == ("./.github/workflows/apply-cluster.yml", "${{ matrix.cluster }}")
+    assert job["with"] == {"cluster": "${{ matrix.cluster }}"}
+    assert set(job["with"]) == set(called["inputs"])
+    assert job["secrets"] == {name: f"${{{{ secrets.{name} }}}}" for name in called["secrets"]}
+
+
+def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run() -> None:
+    jobs = cluster_jobs()
+    job = jobs["apply"]
     assert (job["environment"], job["needs"], job.get("if")) == ("kafka-apply", "plan", None)
     assert job["permissions"] == {"contents": "read"}
     (fetched,) = [step["with"] for step in job["steps"] if "download-artifact@" in step.get("uses", "")]
-    assert fetched == {"name": "plan-${{ matrix.cluster }}", "path": "${{ runner.temp }}/plan"}
+    assert fetched == {"name": "plan-${{ inputs.cluster }}", "path": "${{ runner.temp }}/plan"}
     assert not [step for step in job["steps"] if "run" in step]
+
+
+@pytest.mark.parametrize(("name", "before", "word"), [("apply", "plan", "apply"), ("continue", "find", "night")])
+def test_what_applies_takes_the_digest_from_the_job_before_it_and_is_named_by_it(
+    name: str, before: str, word: str
+) -> None:
+    jobs = cluster_jobs()
+    digest = f"${{{{ needs.{before}.outputs.digest }}}}"
+    assert "digest" in jobs[before]["outputs"]
+    assert (jobs[name]["name"], jobs[name]["needs"]) == (f"{word} {digest}", before)
+    (step,) = [step for step in jobs[name]["steps"] if step.get("uses") == "./.github/actions/apply"]
+    assert (step["with"]["digest"], step["with"]["public-key"]) == (digest, "${{ vars.PLAN_PUBLIC_KEY }}")
+
+
+def test_the_key_that_signs_is_seen_by_the_step_that_signs_alone() -> None:
+    jobs = cluster_jobs()
+    assert [name for name, job in jobs.items() if "PLAN_SIGNING_KEY" in str(job)] == ["plan"]
+    action = yaml.safe_load((ROOT / ".github" / "actions" / "plan" / "action.yml").read_text())
+    assert [step["name"] for step in action["runs"]["steps"] if "signing-key" in str(step)] == ["Sign"]
 
 
 def test_nights_need_no_approval_and_throw_out_nothing_that_waits_for_one() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())
     assert "schedule" in workflow[True]
-    after_merge, night = (workflow["jobs"][name] for name in ("apply", "continue"))
-    assert (night["environment"], night["if"]) == ("kafka-continue", "github.event_name == 'schedule'")
+    jobs = cluster_jobs()
+    assert jobs["find"]["if"] == "github.event_name == 'schedule'"
+    after_merge, night = (jobs[name] for name in ("apply", "continue"))
+    assert (night["environment"], night["if"]) == ("kafka-continue", "needs.find.outputs.found == 'true'")
     groups = [job["concurrency"].pop("group") for job in (after_merge, night)]
-    assert groups == ["apply-${{ matrix.cluster }}", "continue-${{ matrix.cluster }}"]
+    assert groups == ["apply-${{ inputs.cluster }}", "continue-${{ inputs.cluster }}"]
     for job in (after_merge, night):
         assert job["concurrency"] == {"cancel-in-progress": False}
         (step,) = [step for step in job["steps"] if step.get("uses") == "./.github/actions/apply"]
         assert int(step["with"]["max-duration"].removesuffix("h")) * 60 < job["timeout-minutes"]
         (left,) = [step for step in job["steps"] if step.get("if") == "steps.apply.outputs.state == 'unfinished'"]
-        assert left["with"]["name"] == "unfinished-plan-${{ matrix.cluster }}"
+        assert left["with"]["name"] == "unfinished-plan-${{ inputs.cluster }}"

@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 from github_api import GitHub, GitHubError, github_of
 
+MOST_BYTES = 1 << 30
+
 
 def main(name: str, folder: Path, variables: Mapping[str, str]) -> int:
     """Fetch it, say what was fetched, and return the exit code; every error ends here, as a sentence."""
@@ -44,8 +46,10 @@ def of_branch(github: GitHub, name: str, branch: str) -> list[Mapping[str, Any]]
 
 
 def unpack(github: GitHub, artifact: Mapping[str, Any], folder: Path) -> None:
-    """Put what an artifact holds into the folder."""
+    """Put what an artifact holds into the folder, not beside it; raises GitHubError for more than MOST_BYTES."""
     with zipfile.ZipFile(io.BytesIO(github.download(f"actions/artifacts/{artifact['id']}/zip"))) as archive:
+        if sum(each.file_size for each in archive.infolist()) > MOST_BYTES:
+            raise GitHubError(f"It unpacks to more than {MOST_BYTES:,} bytes.")
         archive.extractall(folder)
 
 

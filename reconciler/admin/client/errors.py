@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import kafka.errors
 
+from reconciler.admin.client.redact import without_values
 from reconciler.admin.port import Answer
 from reconciler.model.problem import MissingRight
 
@@ -37,6 +38,14 @@ def name_of(code: int) -> str:
         return PROTOCOL_NAMES[code]
     known = kafka.errors.kafka_errors.get(code)
     return str(known.message) if known is not None else f"ERROR_{code}"
+
+
+def said(error: Exception) -> str:
+    """Return what the library says of its trouble: it may quote what it was given."""
+    texts = [str(text) for text in error.args if str(text)]
+    if not texts or texts[0].isdigit():
+        return type(error).__name__.removesuffix("Error")
+    return without_values(texts[0])
 
 
 def answer(code: int, message: str | None) -> Answer:

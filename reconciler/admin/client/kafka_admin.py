@@ -95,9 +95,11 @@ class KafkaAdmin:
         """Return the id of the cluster that answers."""
         return observe.cluster_id_and_brokers(self.wire)[0]
 
-    def lock(self, purpose: str, *, waiting: WaitHook | None = None, stopping: str | None = None) -> ClusterLock:
+    def lock(
+        self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
+    ) -> ClusterLock:
         """Return the cluster's lock; until it is released, each write of this admin checks it first."""
-        return take_lock(self.wire, this_process(purpose, self.clock.now()), waiting, stopping)
+        return take_lock(self.wire, this_process(purpose, self.clock.now(), digest), waiting, stopping)
 
     def lock_holder(self) -> Holder | None:
         """Return who holds the cluster's lock; the group is asked again while it is in motion."""

@@ -15,7 +15,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of
+from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
 from reconciler.model.lock import LOCK_GROUP, Holder, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
@@ -230,14 +230,14 @@ class Member:
             return self.wire.ask(build, self.coordinator, seconds)
         except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
             self.coordinator = None
-            raise Unsettled(str(error)) from None
+            raise Unsettled(said(error)) from None
 
     def _found(self, broker: int | None = None) -> int:
         """Return the group's coordinator, as that broker, or any, knows it."""
         try:
             answer = self.wire.ask(_finding, broker, ANSWER_SECONDS)
         except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
-            raise Unsettled(str(error)) from None
+            raise Unsettled(said(error)) from None
         (told,) = answer.coordinators
         self._check(told.error_code)
         return int(told.node_id)

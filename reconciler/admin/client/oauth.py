@@ -1,4 +1,7 @@
-"""Tokens for SASL/OAUTHBEARER: of a file, of an OpenID provider (client credentials), or, for tests, not signed."""
+"""Tokens for SASL/OAUTHBEARER: of a file, of an OpenID provider (client credentials), or, for tests, not signed.
+
+AWS's own login is here, too, as far as it is ours: whether there is anything to log in with.
+"""
 
 import base64
 import json
@@ -8,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -33,6 +37,7 @@ WAYS = (
 )
 ANSWER_SECONDS = 10.0
 MOST_BYTES = 1 << 20
+REDIRECTS = range(300, 400)
 # A token is asked for anew after this share of its life, as in Java's login.refresh.window.factor.
 KEPT_FOR = 0.8
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -90,9 +95,29 @@ def token_source(given: Mapping[str, str], jaas: Mapping[str, str]) -> Callable[
     return lambda: _of_provider(endpoint, user, secret, scope)
 
 
-def secrets_of(given: Mapping[str, str], jaas: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the client secrets that may never be shown."""
-    return tuple(filter(None, (_first(given, {}, CLIENT_SECRET), _first({}, jaas, CLIENT_SECRET))))
+def check_credentials_of_aws() -> None:
+    """Look for what AWS_MSK_IAM signs with, as AWS's library does; TokenUnavailable says what is missing.
+
+    The Kafka library would look for it too late: in a thread of its own, for each try to connect.
+    """
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    try:
+        session = Session()
+        credentials, region = session.get_credentials(), session.get_config_variable("region")
+        frozen = None if credentials is None else credentials.get_frozen_credentials()
+    except BotoCoreError as error:
+        raise TokenUnavailable(
+            f"AWS's library finds no credentials ({type(error).__name__}). Check AWS_PROFILE and AWS's other variables."
+        ) from None
+    if frozen is None:
+        raise TokenUnavailable(
+            "AWS's library finds no credentials. Set AWS_PROFILE or AWS's other variables, or give this machine a role."
+        )
+    hide_in_logs(*filter(None, (frozen.secret_key, frozen.token)))
+    if not region:
+        raise TokenUnavailable("The region of AWS is not known. Set AWS_DEFAULT_REGION to that of the cluster.")
 
 
 def unsigned(subject: str, now: float) -> Token:
@@ -102,6 +127,13 @@ def unsigned(subject: str, now: float) -> Token:
     return Token(".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + ".", 3600)
 
 
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows nobody: the client's secret is for the endpoint that was written, and no other."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request, which makes an error of the answer."""
+
+
 def _first(given: Mapping[str, str], jaas: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((found for name in names if (found := given.get(name) or jaas.get(name))), "")
 
@@ -109,14 +141,14 @@ def _first(given: Mapping[str, str], jaas: Mapping[str, str], names: tuple[str, 
 def _of_file(path: Path) -> Token:
     try:
         if not path.is_file():
-            raise TokenUnavailable(f"{ENDPOINT} names {path}, which is no file. Correct the path.")
+            raise TokenUnavailable(f"{ENDPOINT} names what is no file. Correct the path.")
         with path.open("rb") as file:
             text = file.read(MOST_BYTES).decode("ascii").strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no token"
-        raise TokenUnavailable(f"{ENDPOINT} names {path}, which cannot be read: {reason}.") from None
+        raise TokenUnavailable(f"The file that {ENDPOINT} names cannot be read: {reason}.") from None
     if not text or any(each.isspace() for each in text):
-        raise TokenUnavailable(f"{ENDPOINT} names {path}, which holds no token: one line of JWT.")
+        raise TokenUnavailable(f"The file that {ENDPOINT} names holds no token: one line of JWT.")
     # Whatever renews the file decides how long: it is read again for each connection a minute later.
     return Token(text, 60)
 
@@ -124,21 +156,26 @@ def _of_file(path: Path) -> Token:
 def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
     form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
     login = base64.b64encode(f"{user}:{secret}".encode()).decode()
-    hide_in_logs(login)
+    hide_in_logs(login, secret)
     request = urllib.request.Request(  # noqa: S310 - `token_source` let https, and http to this machine, through
         endpoint, urlencode(form).encode(), {"Authorization": f"Basic {login}", "Accept": "application/json"}
     )
-    where = urlsplit(endpoint)
-    told = f"The token endpoint {where.scheme}://{where.hostname} "
+    told = f"What {ENDPOINT} names "
     try:
-        context = ssl.create_default_context()
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS, context=context) as response:  # noqa: S310 - as above
+        https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
+        with urllib.request.build_opener(https, _Stay).open(request, timeout=ANSWER_SECONDS) as response:
             answer = json.loads(response.read(MOST_BYTES))
         return Token(str(answer["access_token"]), float(answer.get("expires_in", 60)))
     except urllib.error.HTTPError as error:
-        raise TokenUnavailable(f"{told}answered {error.code}: check the client's id, secret and scope.") from None
-    except (OSError, urllib.error.URLError) as error:
+        check = "write where it leads to" if error.code in REDIRECTS else "check the client's id, secret and scope"
+        raise TokenUnavailable(f"{told}answered {error.code}: {check}.") from None
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(reason, ssl.SSLError):
+            raise TokenUnavailable(
+                f"{told}fails the check of its certificate. Look at its name and its dates, and let this machine trust "
+                "its CA."
+            ) from None
         raise TokenUnavailable(
             f"{told}does not answer: {type(reason).__name__}. Check its name and the network."
         ) from None

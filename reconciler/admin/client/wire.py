@@ -1,5 +1,6 @@
 """One request to one broker: who is asked, what is asked again, and what an answer that never came means."""
 
+import ipaddress
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -7,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import kafka.errors
 from kafka import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
 
+from reconciler.admin.client.checks import failed_check
 from reconciler.admin.client.errors import (
     NONE,
     NOT_CONTROLLER,
@@ -20,17 +23,21 @@ from reconciler.admin.client.errors import (
     RETRIABLE,
     THROTTLING_QUOTA_EXCEEDED,
     name_of,
+    said,
 )
 from reconciler.admin.client.last_answer import keep_last_answers
-from reconciler.admin.client.oauth import TokenProvider
+from reconciler.admin.client.oauth import TokenProvider, check_credentials_of_aws
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.reach import Server, reachable, shown
-from reconciler.admin.client.redact import hide_in_logs, without_secrets
+from reconciler.admin.client.tls import Context
+from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
 
 if TYPE_CHECKING:
     from kafka.net.manager import KafkaConnectionManager
     from kafka.protocol.api_message import ApiMessage
+
+logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 
@@ -51,11 +58,20 @@ Build = Callable[[], "ApiMessage"]
 """Makes a request; a fresh one for each try, because sending one fixes its version."""
 
 
-LOGIN_REFUSED = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
+# These hand over a password, or a token, as it is.
+IN_THE_CLEAR = ("PLAIN", OAUTHBEARER)
 
 
 class NotSent(Exception):
     """The request did not leave this machine."""
+
+
+class NotLetIn(NotSent):
+    """A check failed, here or at the broker: more tries would end the same way, or lock the account."""
+
+    def __init__(self, reason: str, node: int, refusal: ClusterUnavailable) -> None:
+        super().__init__(reason)
+        self.node, self.refusal = node, refusal
 
 
 class NoAnswer(Exception):
@@ -70,7 +86,6 @@ class Wire:
     """
 
     client: KafkaAdminClient
-    servers: tuple[Server, ...]
     request_seconds: float = REQUEST_SECONDS
     retry_seconds: float = RETRY_SECONDS
     avoided: dict[int, float] = field(default_factory=dict)
@@ -92,12 +107,17 @@ class Wire:
         """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
         deadline = time.monotonic() + self.retry_seconds
         seconds = min(FIRST_TRY_SECONDS, self.request_seconds)
+        closed: set[int] = set()
         while True:
             try:
                 response = self._exchange(build, node_id, seconds)
                 reason = _retriable_error(response)
                 if reason is None:
                     return response
+            except NotLetIn as error:
+                if self._is_final(error, node_id, closed):
+                    raise error.refusal from None
+                reason = str(error)
             except (NotSent, NoAnswer) as error:
                 reason = str(error)
             if time.monotonic() + PAUSE_SECONDS > deadline:
@@ -109,6 +129,8 @@ class Wire:
         """Return any broker's answer. Tried again only while it is certain that no broker has acted on it."""
         try:
             return self._write(build, None, self.retry_seconds)
+        except NotLetIn as error:
+            raise error.refusal from None
         except NotSent as error:
             raise self._unavailable(str(error)) from None
 
@@ -129,7 +151,7 @@ class Wire:
             raise ClusterUnavailable("These connections cannot be made a second time. Connect to the cluster anew.")
         known = tuple((broker.host, broker.port) for broker in self.manager.cluster.brokers())
         servers = known or self.connection.servers
-        return open_wire(replace(self.connection, servers=servers), setup_seconds)
+        return open_wire(replace(self.connection, servers=servers), setup_seconds, is_checked=True)
 
     def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
         """Return the answers to several requests that any broker can answer, in their order."""
@@ -161,6 +183,7 @@ class Wire:
 
     def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         deadline = time.monotonic() + seconds
+        closed: set[int] = set()
         while True:
             if self.guard is not None:
                 self.guard()
@@ -172,6 +195,10 @@ class Wire:
                 if code != NOT_CONTROLLER:
                     return response
                 reason = name_of(code)
+            except NotLetIn as error:
+                if self._is_final(error, node_id, closed):
+                    raise
+                reason = str(error)
             except NotSent as error:
                 reason = str(error)
             except NoAnswer as error:
@@ -186,7 +213,7 @@ class Wire:
             try:
                 response = self._exchange(build, node_id, seconds)
                 return response if _retriable_error(response) is None else None
-            except NoAnswer:
+            except (NoAnswer, NotLetIn):
                 return None
             except NotSent:
                 if time.monotonic() + PAUSE_SECONDS > deadline:
@@ -201,13 +228,24 @@ class Wire:
             response = self.manager.run(_exchange, self.manager, build(), node, int(seconds * 1000))
         except kafka.errors.IncompatibleBrokerVersion as error:
             raise ClusterUnavailable(
-                f"Broker {node} is too old for this: {error}. The reconciler needs Kafka 3.5 or later."
+                f"Broker {node} is too old for this: {said(error)}. The reconciler needs Kafka 3.5 or later."
             ) from None
-        except (NotSent, NoAnswer):
+        except (NotSent, NoAnswer) as error:
             self.avoided[node] = time.monotonic() + AVOID_SECONDS
+            refusal = self._refusal(error, node) if isinstance(error, NotSent) else None
+            if refusal is not None:
+                raise NotLetIn(str(error), node, refusal) from None
             raise
         self.avoided.pop(node, None)
         return response
+
+    def _refusal(self, error: NotSent, node: int) -> ClusterUnavailable | None:
+        return None if self.connection is None else _final(error.__cause__, f"broker {node}", self.connection)
+
+    def _is_final(self, error: NotLetIn, node_id: int | None, closed: set[int]) -> bool:
+        """Whether nobody is left to ask, with this one too among those that are closed to us."""
+        closed.add(error.node)
+        return node_id is not None or closed >= {*self.brokers()}
 
     def _choose(self) -> int:
         """Return a broker to ask: each in its turn, those that just failed last."""
@@ -220,38 +258,39 @@ class Wire:
 
     def _unavailable(self, reason: str) -> ClusterUnavailable:
         return ClusterUnavailable(
-            f"The cluster at {self._where()} does not answer ({without_secrets(reason)}). "
+            f"The cluster does not answer ({reason}). "
             "Check that its brokers run and can be reached from here, then try again."
         )
 
     def _unknown(self, reason: str) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"The cluster at {self._where()} did not answer a change ({without_secrets(reason)}): it may have happened "
+            f"The cluster did not answer a change ({reason}): it may have happened "
             "or not. Look at the cluster before repeating it; `apply` does so by itself when it is run again."
         )
 
-    def _where(self) -> str:
-        return ",".join(map(shown, self.servers))
 
-
-def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> Wire:
-    """Connect, or say in one sentence why that cannot be."""
+def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, is_checked: bool = False) -> Wire:
+    """Connect, or say in one sentence why that cannot be; `is_checked`: others of this connection stand already."""
     setup_ms = int(setup_seconds * 1000)
     # The admin client does not take these two, its connections do.
     setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
-    hide_in_logs(*connection.secrets)
     keep_last_answers()
     provider = connection.options.get("sasl_oauth_token_provider")
     if isinstance(provider, TokenProvider):
         provider.token()  # told here, in words, rather than by a thread of the library that cannot log in
-    servers = reachable(connection.servers)
+    if connection.options.get("sasl_mechanism") == AWS_MSK_IAM:
+        check_credentials_of_aws()
+    if not is_checked:
+        _warn_of_clear_text(connection)
+    context = connection.options.get("ssl_context")
+    servers = reachable(connection.servers, None if is_checked or not isinstance(context, SSLContext) else context)
     started: list[KafkaNetClient] = []
 
     def start(**options: object) -> KafkaNetClient:
         started.append(KafkaNetClient(**{**options, **setup}))
         return started[-1]
 
-    with _Listener(started) as heard:
+    with _Listener(started, connection) as heard:
         try:
             client = KafkaAdminClient(
                 bootstrap_servers=[shown(server) for server in servers],
@@ -259,12 +298,14 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS) -> W
                 kafka_client=start,
                 **connection.options,
             )
-        except (kafka.errors.KafkaError, OSError, ValueError) as error:
+        except BaseException as error:
             for net_client in started:  # the library leaves its thread running when it cannot connect
                 net_client.close()
-            raise _refusal(heard.reason or error, servers, connection) from None
+            if isinstance(error, kafka.errors.KafkaError | OSError | ValueError):
+                raise _refusal(heard.reason or error, connection) from None
+            raise
     seconds = client.config["request_timeout_ms"] / 1000
-    return Wire(client, tuple(connection.servers), seconds, min(RETRY_SECONDS, seconds), connection=connection)
+    return Wire(client, seconds, min(RETRY_SECONDS, seconds), connection=connection)
 
 
 @contextmanager
@@ -284,7 +325,7 @@ async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> No
     try:
         await manager.cluster.refresh_metadata(guide)
     except (kafka.errors.KafkaError, OSError) as error:
-        raise NotSent(f"broker {guide}: {_said(error)}") from None
+        raise NotSent(f"broker {guide}: {said(error)}") from error
 
 
 async def _exchange(
@@ -295,7 +336,7 @@ async def _exchange(
         connection = manager.get_connection(node_id)
         await connection
     except (kafka.errors.KafkaError, OSError) as error:
-        raise NotSent(f"broker {node_id}: {_said(error)}") from None
+        raise NotSent(f"broker {node_id}: {said(error)}") from error
     if not connection.connected:
         raise NotSent(f"broker {node_id}: connection closed")
     try:
@@ -303,9 +344,9 @@ async def _exchange(
     except kafka.errors.IncompatibleBrokerVersion:
         raise
     except kafka.errors.NodeNotReadyError as error:
-        raise NotSent(f"broker {node_id}: {_said(error)}") from None
+        raise NotSent(f"broker {node_id}: {said(error)}") from None
     except (kafka.errors.KafkaError, OSError) as error:
-        raise NoAnswer(f"broker {node_id}: {_said(error)}") from None
+        raise NoAnswer(f"broker {node_id}: {said(error)}") from None
 
 
 def _retriable_error(response: "ApiMessage") -> str | None:
@@ -313,44 +354,63 @@ def _retriable_error(response: "ApiMessage") -> str | None:
     return name_of(code) if code in RETRIABLE or code == THROTTLING_QUOTA_EXCEEDED else None
 
 
-def _said(error: Exception) -> str:
-    texts = [str(text) for text in error.args if str(text)]
-    return texts[0] if texts and not texts[0].isdigit() else type(error).__name__.removesuffix("Error")
-
-
-def _refusal(error: Exception, servers: Sequence[Server], connection: Connection) -> ClusterUnavailable:
-    where = ",".join(map(shown, servers))
-    protocol = str(connection.options["security_protocol"])
-    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
-        is_named = connection.user is not None
-        who = f" of user {connection.user}" if is_named else ""
-        check = "sasl.username, sasl.password" if is_named else "whose token or credentials they are"
-        return ClusterUnavailable(
-            f"{where} refused the login{who} with {connection.options.get('sasl_mechanism')}. "
-            f"Check {check} and sasl.mechanism.",
-            code="KR602",
-        )
-    if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
-        mechanism = connection.options.get("sasl_mechanism")
-        return ClusterUnavailable(
-            f"{where} does not offer sasl.mechanism {mechanism}. Ask which mechanisms its listener has enabled.",
-            code="KR602",
-        )
-    reason = without_secrets(_said(error))
-    fitting = "security.protocol, sasl.mechanism" if protocol.startswith("SASL") else "security.protocol"
+def _refusal(error: Exception, connection: Connection) -> ClusterUnavailable:
+    final = _final(error, "the broker", connection)
+    if final is not None:
+        return final
+    is_login = str(connection.options["security_protocol"]).startswith("SASL")
+    fitting = "security.protocol, sasl.mechanism" if is_login else "security.protocol"
     return ClusterUnavailable(
-        f"{where} accepts connections but does not answer as a Kafka broker over {protocol} ({reason}). "
+        f"What bootstrap.servers names takes connections but does not answer as a Kafka broker "
+        f"({said(error)}). "
         f"Check that {fitting} and the ssl.* properties fit that listener, and that it is a broker's port.",
     )
+
+
+def _final(error: BaseException | None, who: str, connection: Connection) -> ClusterUnavailable | None:
+    """Return what nothing but another property, certificate or user changes; None where a try later may do."""
+    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
+        check = "sasl.username, sasl.password" if connection.user is not None else "whose token or credentials they are"
+        told = f"The cluster refused the login. Check {check} and sasl.mechanism."
+    elif isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+        told = "The listener does not offer the mechanism of sasl.mechanism. Ask which ones it has enabled."
+    elif isinstance(error, kafka.errors.IllegalSaslStateError):
+        told = "The listener takes no login. Set security.protocol to PLAINTEXT or SSL, or correct the port."
+    else:
+        context = connection.options.get("ssl_context")
+        has_certificate = isinstance(context, Context) and context.has_certificate
+        return None if error is None else failed_check(str(error), who, has_certificate=has_certificate)
+    return ClusterUnavailable(told, code="KR602")
+
+
+def _warn_of_clear_text(connection: Connection) -> None:
+    is_clear = connection.options["security_protocol"] == "SASL_PLAINTEXT"
+    if (
+        is_clear
+        and connection.options.get("sasl_mechanism") in IN_THE_CLEAR
+        and not all(map(_is_here, connection.servers))
+    ):
+        logger.warning(
+            "The login crosses the network in the clear: whoever listens can use it. "
+            "Set security.protocol to SASL_SSL, or sasl.mechanism to a SCRAM one. (KR649)"
+        )
+
+
+def _is_here(server: Server) -> bool:
+    """Whether what is sent to this server stays on this machine."""
+    try:
+        return ipaddress.ip_address(server[0]).is_loopback
+    except ValueError:
+        return server[0].rstrip(".").lower() == "localhost"
 
 
 class _Listener(logging.Handler):
     """Hears why the library could not connect (it raises a time-out only), and stops what can never succeed."""
 
-    def __init__(self, started: list[KafkaNetClient]) -> None:
+    def __init__(self, started: list[KafkaNetClient], connection: Connection) -> None:
         super().__init__(logging.WARNING)
         self.reason: Exception | None = None
-        self._started = started
+        self._started, self._connection = started, connection
 
     def emit(self, record: logging.LogRecord) -> None:
         told = record.args if isinstance(record.args, tuple) else ()
@@ -359,7 +419,7 @@ class _Listener(logging.Handler):
             # The broker hangs up so soon that the library may know no more than that; its log holds the name.
             reasons.append(kafka.errors.UnsupportedSaslMechanismError())
         self.reason = self.reason or next(iter(reasons), None)
-        refused = next((reason for reason in reasons if isinstance(reason, LOGIN_REFUSED)), None)
+        refused = next((each for each in reasons if _final(each, "the broker", self._connection) is not None), None)
         if refused is not None:
             self.reason = refused
             for client in self._started:  # more tries might lock the account

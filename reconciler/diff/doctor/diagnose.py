@@ -6,6 +6,7 @@ from reconciler.diff.doctor import brokers, layout, partitions, quorum, rights, 
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
+from reconciler.model.problem import Problem
 from reconciler.model.starting import start_order
 from reconciler.model.vitals import Vitals
 
@@ -13,9 +14,16 @@ _WEIGHT = {gravity: weight for weight, gravity in enumerate(Gravity)}
 
 
 def diagnose(
-    vitals: Vitals, known: Sequence[KnownRun] = (), *, desired: Desired | None = None, is_snapshot: bool = False
+    vitals: Vitals,
+    known: Sequence[KnownRun] = (),
+    *,
+    desired: Desired | None = None,
+    is_snapshot: bool = False,
+    of_client: Sequence[Problem] = (),
 ) -> Diagnosis:
     """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
+
+    `of_client`: what the properties leave open by which the cluster was reached.
 
     Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
     """
@@ -26,6 +34,7 @@ def diagnose(
     min_isr = brokers_min_isr(cluster, vitals.settings)
     blocking = blocking_partitions(cluster, min_isr)
     findings: list[Finding] = [
+        *(Finding(each.code, Gravity.WARNING, each.message) for each in of_client),
         *versions.findings(vitals, desired),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),

@@ -7,6 +7,7 @@ from pathlib import Path
 from reconciler.files.foreign import jikkou, strimzi
 from reconciler.files.foreign.topicctl import read_topicctl
 from reconciler.files.foreign.topics import SKIPPED, WRONG, Part, Reading
+from reconciler.files.inside import required_inside
 from reconciler.files.load import SUFFIXES
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
 from reconciler.files.strict_yaml import YamlMap, read_yaml
@@ -15,6 +16,7 @@ from reconciler.model.problem import InvalidInput, Location, Problem
 STRIMZI, JIKKOU, TOPICCTL = "strimzi", "jikkou", "topicctl"
 TOOLS = (STRIMZI, JIKKOU, TOPICCTL)
 _JSON = (*SUFFIXES, ".json")
+_LINK = "is a link that leads out of {}, and is not read: name the file itself"
 
 
 def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
@@ -53,6 +55,8 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
         found = sorted(str(each) for each in Path(path).rglob("*") if each.suffix in _JSON and each.is_file())
         if not found:
             raise invalid(WRONG, f"{path} holds no YAML or JSON files")
+        for each in found:
+            required_inside(Path(path), Path(each), f"{each} {_LINK.format(path)}", None)
         yield from found
 
 

@@ -15,7 +15,8 @@
 `KafkaCluster(broker_ids=(1, 2, 3, 4))` starts four; `add(5)`, `add(6)` bring the others later. `settings` adds or
 replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
 authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
-with SCRAM-SHA-512. `is_tiered=True` turns tiered storage on, with the folder
+with SCRAM-SHA-512. `listeners={"NAME": "SSL"}` adds listeners, at `kafka.listener("NAME")` for the first broker, set up
+by `settings` (`listener.name.name.ssl.keystore.location`). `is_tiered=True` turns tiered storage on, with the folder
 `kafka.remote_dir` as remote tier. `network` gives each broker an address of its own, so that one can be cut off.
 
 In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
@@ -46,12 +47,12 @@ from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
+from helpers.certificates import Authority
 from helpers.waiting import ATTEMPT, HANG, wait_for
 
 CONTROLLERS = (1, 2, 3)
 RACKS = ("a", "b", "c")
 HOST = "127.0.0.1"
-STORE_PASSWORD = "keystore-password"  # noqa: S105 - of a key that lives for one test run
 MISSED_SOON = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "1000"}
 """A dead broker is missed, and may come again, after this time: 9 s by default, which many tests would wait for."""
 # Below the range that the kernel hands to outgoing connections, so that a broker finds its port free after a restart.
@@ -94,6 +95,8 @@ class KafkaCluster:
     settings: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
     is_encrypted: bool = False
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    java_options: tuple[str, ...] = ()
     network: PrivateNetwork | None = None
     is_tiered: bool = False
     archive_to: Path | None = None
@@ -103,7 +106,7 @@ class KafkaCluster:
         self.cluster_id = _new_id()
         self._libs = jars(self.version)
         self._class_path = ":".join(f"{one}/*" for one in (self._libs, *self._tier_jars()))
-        self._flags = _flags(self.version, self.archive_to)
+        self._flags = (*_flags(self.version, self.archive_to), *self.java_options)
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._racks: dict[int, str] = {}
@@ -150,6 +153,10 @@ class KafkaCluster:
             return login | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self._folder / "ca.pem")}
         return login | trust | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+
+    def listener(self, name: str, broker_id: int = 1) -> str:
+        """Where one of `listeners` is, as host:port."""
+        return f"{self._host(broker_id)}:{self._port(broker_id) + 69 + [*self.listeners].index(name)}"
 
     @property
     def alive(self) -> tuple[int, ...]:
@@ -318,6 +325,8 @@ class KafkaCluster:
         if self.users:
             listeners["CLIENT"] = f"CLIENT://{self._host(broker_id)}:{self._port(broker_id) + 60}"
             protocols["CLIENT"] = "SASL_SSL" if self.is_encrypted else "SASL_PLAINTEXT"
+        listeners |= {name: f"{name}://{self.listener(name, broker_id)}" for name in self.listeners}
+        protocols |= self.listeners
         advertised = ",".join(listeners.values())
         controller = f",CONTROLLER://{self._host(broker_id)}:{self._port(broker_id) + 30}" if is_controller else ""
         return {
@@ -390,9 +399,8 @@ class KafkaCluster:
         return common | {
             "sasl.enabled.mechanisms": "SCRAM-SHA-512",
             "listener.name.client.scram-sha-512.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",
-            "listener.name.client.ssl.keystore.location": str(self._folder / "key.p12"),
-            "listener.name.client.ssl.keystore.type": "PKCS12",
-            "listener.name.client.ssl.keystore.password": STORE_PASSWORD,
+            "listener.name.client.ssl.keystore.location": str(self._folder / "key.pem"),
+            "listener.name.client.ssl.keystore.type": "PEM",
         }
 
     def _spawn(self, broker_ids: Iterable[int]) -> None:
@@ -521,10 +529,8 @@ def _is_free(port: int) -> bool:
 
 
 def _make_certificate(folder: Path) -> None:
-    """Write a self-signed key for 127.0.0.1 (`key.p12`) and its certificate (`ca.pem`)."""
-    store = ["-keystore", str(folder / "key.p12"), "-storetype", "PKCS12", "-storepass", STORE_PASSWORD]
-    keytool = str(Path(java()).resolve().parent / "keytool")
-    make = ["-genkeypair", "-alias", "broker", "-keyalg", "RSA", "-dname", "CN=localhost", "-ext", f"SAN=ip:{HOST}"]
-    subprocess.run([keytool, *make, "-validity", "2", *store], check=True, capture_output=True)
-    export = ["-exportcert", "-rfc", "-alias", "broker", "-file", str(folder / "ca.pem")]
-    subprocess.run([keytool, *export, *store], check=True, capture_output=True)
+    """Write a key for this machine with its certificate (`key.pem`), and who signed it (`ca.pem`)."""
+    authority = Authority("tests")
+    pair = authority.issue(HOST)
+    (folder / "key.pem").write_text(pair.key + pair.chain, "utf-8")
+    (folder / "ca.pem").write_text(authority.certificate, "utf-8")

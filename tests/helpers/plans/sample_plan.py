@@ -51,6 +51,7 @@ def sample_plan() -> Plan:
         cluster_id="MkU3OEVBNTcwNTJENDM2Qk",
         source=Source("sha256:00", "2026-11-21T14:02:11Z", "1c0ffee1c0ffee1c0ffee1c0ffee1c0ffee1c0ff"),
         id="4f3c9a1e",
+        digest=f"sha256:4f3c9a1e{56 * '0'}",
         brokers_alive=(1, 2, 3, 4, 5, 6),
         topic_changes=(
             CreateTopic("audit", 3, 2, {"retention.ms": "604800000"}, {0: (1, 2), 1: (2, 3), 2: (3, 1)}, WEB),

@@ -1,0 +1,66 @@
+"""What tells show and apply which plan was reviewed: `--digest`, `--verify` and `--signature`."""
+
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from reconciler.files.plan_file import Seal
+
+Command = TypeVar("Command", bound=Callable[..., object])
+_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
+_STDIN = "-"
+
+
+class _Digest(click.ParamType[str]):
+    name = "digest"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the digest; the start of one is refused: others can make a plan whose digest begins so."""
+        if _PATTERN.fullmatch(str(value)) is None:
+            self.fail(f"{value!r} is no digest: write all of it, sha256: and 64 digits, as show prints it.", param, ctx)
+        return str(value)
+
+
+class _Demand(click.Option):
+    """An option whose variable counts even where it is empty: what was to be checked must not pass unchecked."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        del ctx
+        return os.environ.get(str(self.envvar))
+
+
+def seal_options(verb: str) -> Callable[[Command], Command]:
+    """Give a verb the options that say which plan was reviewed."""
+    rows = (
+        ("--digest", "SHA256", _Digest(), "Refuse a plan of any other digest than the one reviewed, sha256:..."),
+        ("--verify", "KEY", None, "Refuse a plan that the owner of this public key (a PEM file) has not signed."),
+        ("--signature", "FILE", None, "With --verify: the plan's detached signature [default: PLAN.sig]."),
+    )
+
+    def given(command: Command) -> Command:
+        for name, metavar, kind, text in reversed(rows):
+            variable = f"RECONCILER_{verb}_{name.lstrip('-')}".upper()
+            command = click.option(
+                name, metavar=metavar, type=kind, help=text, cls=_Demand, envvar=variable, show_envvar=True
+            )(command)
+        return command
+
+    return given
+
+
+def seal_of(plan_path: str, digest: str | None, verify: str | None, signature: str | None) -> "Seal":
+    """Return what was asked for; raises UsageError where it cannot be meant so."""
+    from reconciler.files.plan_file import Seal
+
+    for option, path in (("--verify", verify), ("--signature", signature)):
+        if path in {"", _STDIN}:
+            raise click.UsageError(f"{option} needs the name of a file.")
+    if verify is None and signature is not None:
+        raise click.UsageError("--signature is for --verify KEY: without a key a signature tells nothing.")
+    if verify is not None and signature is None and plan_path == _STDIN:
+        raise click.UsageError("a plan from stdin has no PLAN.sig: name its signature with --signature.")
+    return Seal(digest, verify, signature)
