@@ -14,11 +14,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from helpers.waiting import HANG
 
 DEFAULT_VERSION = "4.3.0"
+ATTEMPTS, PAUSE = 4, 5
+"""How often a fetch is tried, and how many seconds longer it waits each time."""
 SLF4J_BINDING = "1.7.36"
 MANIFEST = "manifest.json"
 TEST_JARS = (
@@ -181,9 +184,13 @@ def _fetch_with_maven(version: str, into: Path, workspace: Path) -> None:
 
 
 def _run(command: list[str], what: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
-    if done.returncode != 0:
-        raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
+    """Run a command that fetches; a name that does not resolve, or a line that breaks, may be there a moment later."""
+    for attempt in range(ATTEMPTS):
+        time.sleep(attempt * PAUSE)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
+        if done.returncode == 0:
+            return
+    raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
 
 
 def _publish(fetched: Path, target: Path, version: str) -> None:

@@ -13,8 +13,8 @@ with run.delivery() as delivery:
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,8 @@ PLAN = "plan.json"
 MB = 1_000_000
 SMOOTH = {"replica.fetch.max.bytes": "65536", "replica.fetch.response.max.bytes": "131072"}
 """Settings of brokers on which a throttle holds from the first second: by default one fetch takes 10 MB at once."""
+SLOW = "250kB/s"
+"""A throttle under which no replica is there before two seconds: Kafka lets ten seconds' bytes through at once."""
 Lists = Mapping[int, tuple[int, ...]]
 
 
@@ -122,9 +124,16 @@ spec: {{placement: {{assignment: {assignment}}}}}
         self._last = Applying(process, out, err)
         return self._last
 
-    def delivery(self) -> Delivery:
-        """Return the traffic on this topic."""
-        return Delivery(self.kafka.bootstrap, self.topic, len(self.before))
+    @contextmanager
+    def delivery(self) -> Iterator[Delivery]:
+        """Yield the traffic on this topic; an apply that a failed test leaves behind ends with it."""
+        try:
+            with Delivery(self.kafka.bootstrap, self.topic, len(self.before)) as delivery:
+                yield delivery
+        finally:
+            if self.starts and not self._has_ended():
+                self._last.process.terminate()
+                self._last.process.wait(HANG)
 
     def moved_to(self, broker: int) -> frozenset[str]:
         """Return the partitions that come to a broker."""
