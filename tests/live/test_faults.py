@@ -87,7 +87,7 @@ def test_a_dead_destination_is_told_by_the_next_controller_too(
 def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="1MB/s")
     source = run.before[0][0]
     with run.delivery() as delivery:
         assert run.leader(0) == source
