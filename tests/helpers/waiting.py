@@ -8,6 +8,7 @@ No test fails because a machine is slow. So a limit here tells a hang and nothin
 something takes, `tests/benchmarks` prints. `tests/test_no_clock.py` holds the other tests to it.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection
 from typing import TypeVar
@@ -46,13 +47,20 @@ def what_stays(look: Callable[[], Collection[Item]], *, pause: float = 0.5) -> C
     return left
 
 
-def asked_again(ask: Callable[[], Answer], *errors: type[Exception], pause: float = 0.5) -> Answer:
-    """Return what is answered, however often it takes one of these errors first; after `HANG` raise it."""
+def asked_again(
+    ask: Callable[[], Answer], *errors: type[Exception], pause: float = 0.5, at_most: float = math.inf
+) -> Answer:
+    """Return what is answered, however often it takes one of these errors first; raise it after `HANG`.
+
+    `at_most`: how often it is asked where another answer may never come.
+    """
     end = time.monotonic() + HANG
+    asked = 0
     while True:
+        asked += 1
         try:
             return ask()
         except errors:
-            if time.monotonic() > end:
+            if asked >= at_most or time.monotonic() > end:
                 raise
         time.sleep(pause)

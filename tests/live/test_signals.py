@@ -13,7 +13,7 @@ pytestmark = pytest.mark.brokers
 BEFORE = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2), 3: (4, 5, 3)}
 AFTER = {0: (6, 2, 3), 1: (2, 3, 6), 2: (3, 1, 5), 3: (4, 5, 6)}
 DESTINATION = 6
-SLOW, SLOWEST = "500kB/s", "100kB/s"
+SLOW, SLOWEST = "300kB/s", "100kB/s"
 DONE, INTERRUPTED, TERMINATED = 0, 130, 143
 
 

@@ -14,14 +14,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-from helpers.waiting import HANG
+from helpers.waiting import HANG, asked_again
 
 DEFAULT_VERSION = "4.3.0"
-ATTEMPTS, PAUSE = 4, 5
-"""How often a fetch is tried, and how many seconds longer it waits each time."""
 SLF4J_BINDING = "1.7.36"
 MANIFEST = "manifest.json"
 TEST_JARS = (
@@ -185,12 +182,13 @@ def _fetch_with_maven(version: str, into: Path, workspace: Path) -> None:
 
 def _run(command: list[str], what: str) -> None:
     """Run a command that fetches; a name that does not resolve, or a line that breaks, may be there a moment later."""
-    for attempt in range(ATTEMPTS):
-        time.sleep(attempt * PAUSE)
+
+    def fetch() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
-        if done.returncode == 0:
-            return
-    raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
+        if done.returncode != 0:
+            raise KafkaMissingError(f"{what} failed: {(done.stdout + done.stderr)[-1500:]}")
+
+    asked_again(fetch, KafkaMissingError, pause=8, at_most=4)
 
 
 def _publish(fetched: Path, target: Path, version: str) -> None:
