@@ -3,7 +3,7 @@
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,10 +119,10 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
         """Return each partition's ordered replicas and leader."""
         return {number: (found.replicas, found.leader) for number, found in self.observer.topic(topic).items()}
 
-    def wait_in_flight(self, running: "subprocess.Popen[str]", topics: Iterable[str]) -> None:
-        """Wait until the controller lists a reassignment of each of these topics; fail once the run has ended."""
-        self.kafka.wait_for(lambda: running.poll() is not None or set(topics) <= self._moving(), "all to move")
-        assert running.poll() is None, "the run ended before all its moves were seen: give them more data"
+    def wait_in_flight(self, running: "subprocess.Popen[str]", topic: str) -> None:
+        """Wait until the controller lists a reassignment of a topic; fail once the run has ended."""
+        self.kafka.wait_for(lambda: running.poll() is not None or topic in self._moving(), f"{topic} to move")
+        assert running.poll() is None, f"the run ended before its moves were seen\n{running.communicate()}"
 
     def _moving(self) -> set[str]:
         return {name.rpartition("-")[0] for name in reassignments(self.kafka.bootstrap)}

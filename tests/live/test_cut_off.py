@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.network import PrivateNetwork, what_is_missing
-from helpers.brokers.run import PLAN, SLOW, SMOOTH, LiveRun, replaced
+from helpers.brokers.run import MB, PLAN, SLOW, SMOOTH, LiveRun, replaced
 from live.faults import Tally, stop_and_go_on
 
 pytestmark = pytest.mark.brokers
@@ -39,7 +39,7 @@ def brokers(network: PrivateNetwork, kafka_version: str) -> Iterator[KafkaCluste
 def test_moves_to_a_broker_that_is_cut_off_are_taken_back_and_end_once_it_is_joined_again(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "cut-off", *replaced(OTHERS, DESTINATION, 4), throttle=SLOW)
+    run = LiveRun(tmp_path, brokers, "cut-off", *replaced(OTHERS, DESTINATION, 4), 4 * MB, SLOW)
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)

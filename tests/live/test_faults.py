@@ -53,7 +53,7 @@ def test_a_destination_that_crashes_and_returns_gets_its_replicas(
 def test_moves_to_a_destination_that_stays_dead_are_taken_back_and_the_rest_ends(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "stays-dead", *replaced(OTHERS, DESTINATION, 4), throttle=SLOW)
+    run = LiveRun(tmp_path, brokers, "stays-dead", *replaced(OTHERS, DESTINATION, 4), 4 * MB, SLOW)
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
@@ -70,7 +70,7 @@ def test_a_dead_destination_is_told_by_the_next_controller_too(
 ) -> None:
     controller = active_controller(brokers.bootstrap)
     others = tuple(broker for broker in OTHERS if broker != controller)
-    run = LiveRun(tmp_path, brokers, "both-dead", *replaced(others, DESTINATION, 4), throttle=SLOW)
+    run = LiveRun(tmp_path, brokers, "both-dead", *replaced(others, DESTINATION, 4), 4 * MB, SLOW)
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)

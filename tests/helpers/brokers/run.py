@@ -33,7 +33,7 @@ MB = 1_000_000
 SMOOTH = {"replica.fetch.max.bytes": "65536", "replica.fetch.response.max.bytes": "131072"}
 """Settings of brokers on which a throttle holds from the first second: by default one fetch takes 10 MB at once."""
 SLOW = "250kB/s"
-"""A throttle under which no replica is there before two seconds: Kafka lets ten seconds' bytes through at once."""
+"""No replica of 4 MB fits into its burst: Kafka lets ten seconds' bytes, and some fetches, through at once."""
 Lists = Mapping[int, tuple[int, ...]]
 
 
