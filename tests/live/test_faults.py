@@ -38,7 +38,7 @@ def test_a_run_that_meets_no_fault_is_one_request(tmp_path: Path, brokers: Kafka
 def test_a_destination_that_crashes_and_returns_gets_its_replicas(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "returns", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "returns", *replaced(OTHERS, DESTINATION), throttle="900kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
@@ -87,7 +87,7 @@ def test_a_dead_destination_is_told_by_the_next_controller_too(
 def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="1MB/s")
+    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="600kB/s")
     source = run.before[0][0]
     with run.delivery() as delivery:
         assert run.leader(0) == source
@@ -121,7 +121,7 @@ def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaClust
 def test_a_destination_that_is_frozen_for_a_while_gets_its_replicas(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally, seconds: int
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "frozen", *replaced(OTHERS, DESTINATION), throttle="2MB/s")
+    run = LiveRun(tmp_path, brokers, "frozen", *replaced(OTHERS, DESTINATION), throttle="900kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)

@@ -156,7 +156,7 @@ def test_a_run_goes_on_when_the_coordinator_of_its_lock_dies(
     assert coordinator is not None
     first, second, third, *_ = (broker for broker in cluster.broker_ids if broker != coordinator)
     before, after = {0: (first, second), 1: (second, first)}, {0: (first, third), 1: (second, third)}
-    run = LiveRun(tmp_path, cluster, "survives", before, after, 7 * MB)
+    run = LiveRun(tmp_path, cluster, "survives", before, after, 7 * MB, "700kB/s")
     applying = run.start()
     run.wait_in_flight(third)
     cluster.kill(coordinator)
