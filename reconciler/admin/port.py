@@ -8,7 +8,7 @@ from typing import Protocol, Self
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
-from reconciler.model.lock import Holder
+from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
@@ -95,8 +95,23 @@ class Lock(Protocol):
         """Raise LockLost where it is known to be lost; asks, and waits for, nobody."""
 
     @property
+    def holder(self) -> Holder:
+        """Who holds it: this process, as others see it."""
+
+    @property
     def asked_by(self) -> Holder | None:
         """Who asks this holder to end in order, None for nobody; it stays so, and waits for nobody."""
+
+    @property
+    def rate_asked(self) -> RateRequest | None:
+        """Which rate this holder was last asked to throttle its moves to, and by whom; None for none."""
+
+    def keep(self, text: str) -> Answer:
+        """Keep that text in the cluster in place of the one before, all of it or nothing; an empty one removes it.
+
+        Whoever may see the lock's holder can read it (`Admin.kept`), and does so after this holder's death. Too long a
+        text is answered with OFFSET_METADATA_TOO_LARGE; a missing right is an answer too. Raises LockLost.
+        """
 
     def release(self) -> None:
         """Give it back; never raises, and may be called twice."""
@@ -142,6 +157,15 @@ class Admin(Protocol):
 
     def lock_holder(self) -> Holder | None:
         """Return who holds the cluster's lock now, None where it is free; of a dead one for 6 s more."""
+
+    def kept(self) -> str:
+        """Return the text that the lock's last holder kept in the cluster, "" where there is none to be seen.
+
+        Kafka forgets it a while after its writer's death (`offsets.retention.minutes`, 7 days by default).
+        """
+
+    def ask_rate(self, of: str, rate: int, *, waiting: WaitHook | None = None) -> Holder | None:
+        """Ask the lock's holder of that purpose for that rate; return who holds the lock and has read it, if any."""
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, fenced ones too, without configs and log dirs."""

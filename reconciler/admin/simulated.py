@@ -23,7 +23,7 @@ from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, 
 from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
-from reconciler.model.lock import Holder
+from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
@@ -144,7 +144,7 @@ class SimulatedAdmin:
         """Return the cluster's lock; one whose holder died is free at once, so only a stop keeps anybody waiting."""
         self._before("lock")
         asking = this_process(purpose, self.clock.now(), digest)
-        self._lock = SimulatedLock(taken(self._locks, asking, waiting=waiting, stopping=stopping))
+        self._lock = SimulatedLock(taken(self._locks, asking, waiting=waiting, stopping=stopping), self._keep)
         if self._load is not None:
             self.cluster = self._load()
             self.clock = SimulatedClock(_time(self.cluster.observed_at), self._pass_time)
@@ -153,6 +153,17 @@ class SimulatedAdmin:
     def lock_holder(self) -> Holder | None:
         """Return who holds the cluster's lock."""
         self._before("lock_holder")
+        return self._locks.holder
+
+    def kept(self) -> str:
+        """Return the text that the lock's last holder kept."""
+        self._before("kept")
+        return self._locks.kept
+
+    def ask_rate(self, of: str, rate: int, *, waiting: WaitHook | None = None) -> Holder | None:  # noqa: ARG002 - the port's
+        """Ask the lock's holder for that rate; return who holds the lock."""
+        self._before("ask_rate")
+        self._locks.ask_rate(RateRequest(of, this_process("throttle", self.clock.now()), rate))
         return self._locks.holder
 
     def brokers(self) -> Mapping[int, Broker]:
@@ -370,6 +381,12 @@ class SimulatedAdmin:
         if at <= self._began:
             return 0 if end or at == EARLIEST else None
         return next((first for time, written, first in self._written if written == key and time >= at), None)
+
+    def _keep(self, text: str) -> Answer:
+        instead = self._before("keep")
+        if instead is None:
+            self._locks.keep(text)
+        return instead or self._after("keep") or Answer()
 
     def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
         if self._lock is not None:

@@ -1,11 +1,12 @@
 """The lock of a simulated cluster: in memory, or wherever the cluster itself is kept."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from reconciler.admin.port import WaitHook
-from reconciler.model.lock import STOP_SECONDS, Holder, LockHeld, LockLost, NotStopped, StopRequest
+from reconciler.admin.port import Answer, WaitHook
+from reconciler.model.lock import STOP_SECONDS, Holder, LockHeld, LockLost, NotStopped, RateRequest, StopRequest
 
 PAUSE_SECONDS = 0.02
 
@@ -17,8 +18,16 @@ class HeldLock(Protocol):
         """Whether it is held."""
 
     @property
+    def holder(self) -> Holder:
+        """Who has it."""
+
+    @property
     def asked_by(self) -> Holder | None:
         """Who asks its holder to stop, None for nobody."""
+
+    @property
+    def rate_asked(self) -> RateRequest | None:
+        """Which rate its holder was last asked for."""
 
     def release(self) -> None:
         """Give it back."""
@@ -34,8 +43,18 @@ class Locks(Protocol):
     def take(self, holder: Holder, /) -> HeldLock:
         """Return the lock; raises LockHeld where somebody else has it."""
 
+    @property
+    def kept(self) -> str:
+        """The text that its last holder kept, "" for none."""
+
+    def keep(self, text: str, /) -> None:
+        """Keep a text in place of the one before."""
+
     def ask_to_stop(self, request: StopRequest, /) -> None:
         """Let the holder know, if it is one that is meant; may be said again and again."""
+
+    def ask_rate(self, request: RateRequest, /) -> None:
+        """Let the holder know, if it is one that is meant."""
 
 
 def taken(locks: Locks, holder: Holder, *, waiting: WaitHook | None = None, stopping: str | None = None) -> HeldLock:
@@ -64,6 +83,11 @@ class MemoryLocks:
 
     def __init__(self) -> None:
         self._held: _Held | None = None
+        self.kept = ""
+
+    def keep(self, text: str, /) -> None:
+        """Keep a text in place of the one before."""
+        self.kept = text
 
     @property
     def holder(self) -> Holder | None:
@@ -82,6 +106,12 @@ class MemoryLocks:
         held = self._held
         if held is not None and held.holder.purpose == request.of:
             held.asked_by = request.by
+
+    def ask_rate(self, request: RateRequest, /) -> None:
+        """Let the holder know, if it is one that is meant."""
+        held = self._held
+        if held is not None and held.holder.purpose == request.of:
+            held.rate_asked = request
 
     def expire(self) -> None:
         """End the holder's session, as when its process was frozen, or cut off, for too long."""
@@ -102,6 +132,7 @@ class _Held:
     locks: MemoryLocks
     holder: Holder
     asked_by: Holder | None = None
+    rate_asked: RateRequest | None = None
 
     def is_held(self) -> bool:
         return self.locks.is_held_by(self)
@@ -115,6 +146,7 @@ class SimulatedLock:
     """The port's Lock over one that is kept somewhere; `release` lets the admin write freely again."""
 
     held: HeldLock
+    keeping: Callable[[str], Answer]
     released: bool = False
 
     def is_held(self) -> bool:
@@ -122,9 +154,24 @@ class SimulatedLock:
         return not self.released and self.held.is_held()
 
     @property
+    def holder(self) -> Holder:
+        """Who holds it."""
+        return self.held.holder
+
+    @property
     def asked_by(self) -> Holder | None:
         """Who asks its holder to stop, None for nobody."""
         return self.held.asked_by
+
+    @property
+    def rate_asked(self) -> RateRequest | None:
+        """Which rate its holder was last asked for."""
+        return self.held.rate_asked
+
+    def keep(self, text: str) -> Answer:
+        """Keep a text in place of the one before."""
+        self.check()
+        return self.keeping(text)
 
     def check(self) -> None:
         """Raise LockLost where it is not held any more."""

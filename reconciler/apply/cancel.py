@@ -53,7 +53,7 @@ def cancel_run(
     session = Session(admin, journal, itinerary(plan), notify)
     session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
-    with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)):
+    with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)) as session.lock:
         crash_point("lock.taken")
         journal.read_again()  # the run that was waited for may have written to it
         cancel = _Cancel(session)
@@ -91,10 +91,10 @@ class _Cancel:
         except LockLost:
             raise
         except ReconcilerError as error:
-            take_all_off(session)
+            take_all_off(session, has_moves=True)
             raise with_result(error, session.result(RunState.FAILED)) from error
         self.moves = ()
-        take_all_off(session)
+        take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
         session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, debts=[str(d) for d in session.debts])
         crash_point("end.recorded")

@@ -1,7 +1,7 @@
 """A plan as the courses of its partitions: the replica lists each passes, and where on it one stands now."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reconciler.admin.port import Reassignment
@@ -168,6 +168,24 @@ def itinerary(plan: Plan) -> Itinerary:
                 moves.setdefault(move.topic_partition, []).append((stage.number, move))
     leaders = {restore.topic_partition: restore.leader for restore in plan.rollback.assignments}
     return Itinerary(plan, {key: _course(moves[key]) for key in sorted(moves)}, leaders)
+
+
+def leaders_before(course: Itinerary, stage_number: int) -> Mapping[TopicPartition, int | None]:
+    """Return who leads each partition before a stage begins, as far as the plan tells."""
+    leaders = dict(course.first_leaders)
+    for stage in course.plan.stages:
+        if isinstance(stage, ElectStage) and stage.number < stage_number:
+            leaders.update({election.topic_partition: election.leader for election in stage.elections})
+    return leaders
+
+
+def throttled_to(course: Itinerary, rate: int) -> Itinerary:
+    """Return the course of the same plan with another throttle in every stage, in bytes per second."""
+    stages = course.plan.stages
+    changed = (
+        replace(one, throttle_bytes_per_second=rate) if isinstance(one, ReassignStage) else one for one in stages
+    )
+    return replace(course, plan=replace(course.plan, stages=tuple(changed)))
 
 
 def _course(moves: list[tuple[int, Move]]) -> Course:

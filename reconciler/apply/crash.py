@@ -6,6 +6,7 @@ from contextlib import contextmanager
 CRASH_POINTS = (
     "lock.taken",
     "intent.before",
+    "intent.told",
     "intent.written",
     "throttle.broker",
     "throttle.topic",

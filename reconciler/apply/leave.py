@@ -24,10 +24,9 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     left = _unfinished(session, record)
     if isinstance(error, LockLost):
         return _as_it_is(session, record, error)
-    if record is not None:
-        _take_back(session)
+    has_moves = record is not None and _take_back(session)
     try:
-        take_all_off(session)
+        take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
         session.debts = owed_by(session.throttles)
@@ -112,16 +111,20 @@ def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
     return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
 
 
-def _take_back(session: Session) -> None:
-    """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun."""
+def _take_back(session: Session) -> bool:
+    """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun.
+
+    Returns whether some may go on.
+    """
     try:
         observed = session.patiently(lambda: session.look(session.itinerary.topics))
         outcome = withdraw(session, moves_under_way(session.itinerary, observed))
     except (ReconcilerError, OSError) as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
-        return
+        return True
     for key, why in sorted(outcome.left.items()):
         session.messages.append(f"{key} goes on, and without a throttle: {why}; run apply or cancel to see to it")
+    return bool(outcome.left)
 
 
 def _unfinished(session: Session, record: RunRecord | None) -> Sequence[TopicPartition]:

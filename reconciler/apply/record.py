@@ -109,6 +109,11 @@ class RunRecord:
         attempt = self.attempts.get(item)
         return attempt.count if attempt else 0
 
+    def unthrottled(self) -> "RunRecord":
+        """Return the record without what it knows of throttles: they are to be put on anew, and at once."""
+        others = {item: attempt for item, attempt in self.attempts.items() if item != "throttle"}
+        return replace(self, throttled_brokers=frozenset(), attempts=others)
+
     def leaving_alone(self, topic_partition: TopicPartition, problem: Problem) -> "RunRecord":
         """Return the record after one partition was given up."""
         return replace(self, left_alone={**self.left_alone, topic_partition: problem})

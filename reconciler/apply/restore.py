@@ -24,8 +24,8 @@ def restore_throttles(
     session = Session(admin, journal, itinerary(plan))
     check_plan_is_for(plan, admin.cluster_id())
     under_way = _left(session)
-    if not (under_way or session.throttles.is_empty):
-        with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify):
+    if not under_way and (session.kept is not None or not session.throttles.is_empty):
+        with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify) as session.lock:
             under_way = _left(session)
             if not under_way:
                 take_all_off(session)

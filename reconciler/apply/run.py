@@ -32,8 +32,9 @@ from reconciler.apply.refusals import check_not_refused
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
-from reconciler.apply.throttling import adopt_leftovers, put_cordons, take_all_off
+from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons, take_all_off
 from reconciler.apply.withdraw import moves_under_way
+from reconciler.apply.wording import named_some
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
@@ -97,6 +98,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     if holder is not None:
         raise LockHeld(holder)
     observed = _seen(session)
+    find_record(session, observed)
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
@@ -137,6 +139,7 @@ def _seen(session: Session) -> Observed:
 def _first(session: Session, gate: Gate, observed: Observed) -> int:
     """Return the index of the first stage to run; everything that may forbid it is checked."""
     stages = session.itinerary.plan.stages
+    _check_no_other_run(session, observed)
     check_still_valid(session.itinerary, stages, observed)
     first = session.stages_done = _first_undone(session.itinerary, observed)
     if first < len(stages):
@@ -146,6 +149,20 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
         gate.enter(first, is_first=True)
         check_not_refused(session, observed)
     return first
+
+
+def _check_no_other_run(session: Session, observed: Observed) -> None:
+    """Raise Refused where a run of another plan has died and left moves in flight: their record would be lost."""
+    kept = session.other_run
+    if kept is None:
+        return
+    moves = named_some(map(str, kept.in_flight(observed.reassignments)))
+    raise Refused(
+        f"{kept} has died, or was ended, with moves in flight: {moves}. Nothing was changed. `reconciler cancel "
+        f"--cluster {kept.cluster_name}` takes them back, apply of that plan goes on with it; once they have ended, an "
+        "apply of any plan cleans up after it.",
+        code="KR457",
+    )
 
 
 def _first_undone(course: Itinerary, observed: Observed) -> int:
@@ -167,6 +184,7 @@ class _Run:
     disks: Disks = field(init=False)
     log: ProgressLog = field(init=False)
     outage_since: datetime | None = None
+    is_kept: bool = False
 
     def __post_init__(self) -> None:
         self.disks = Disks(self.session)
@@ -219,8 +237,8 @@ class _Run:
     # Stages
 
     def _stage(self, index: int) -> None:
-        stage = self._plan.stages[index]
-        self.session.stage = stage.number
+        self.session.stage = self._plan.stages[index].number
+        self.is_kept = False
         if index > self.first and self.gate.enter(index, is_first=False):
             self.session.stages_done += 1
             return
@@ -230,7 +248,7 @@ class _Run:
         self.meter = Meter()
         self.disks.begin()
         self.log.begin()
-        while self._turn(stage):
+        while self._turn(index):
             pass
         crash_point("stage.done")
         self.session.tell("stage", Outcome.DONE)
@@ -239,11 +257,15 @@ class _Run:
 
     # Turns
 
-    def _turn(self, stage: Stage) -> bool:
+    def _turn(self, index: int) -> bool:
         """Observe, decide, do one thing; return whether the stage goes on."""
         self.gate.stop_if_asked()
+        self._take_up_rate()
         try:
-            goes_on = self._step(stage)
+            if not self.is_kept:
+                self.session.keep()
+                self.is_kept = True
+            goes_on = self._step(self._plan.stages[index])
         except ClusterUnavailable as error:
             self._sit_out(error)
             return True
@@ -251,6 +273,19 @@ class _Run:
             self.outage_since = None
             self.session.tell("outage", Outcome.DONE)
         return goes_on
+
+    def _take_up_rate(self) -> None:
+        """Go on with the rate that somebody has asked for, if it is another one: throttles are put on anew."""
+        asked = self.session.lock.rate_asked if self.session.lock is not None else None
+        if asked is None or asked.rate == self.session.rate:
+            return
+        self.session.throttle_to(asked.rate)
+        self.session.tell("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=sorted(self.session.our_rates))
+        self.session.say(
+            f"the throttle is {asked.rate} B/s from now on: asked for by {asked.by.user} on {asked.by.host}"
+        )
+        self.record = self._current().unthrottled()
+        self.is_kept = False
 
     def _step(self, stage: Stage) -> bool:
         record = self._current()

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, Answer, Lock
-from reconciler.apply.course import Itinerary
+from reconciler.apply.course import Itinerary, leaders_before, throttled_to
 from reconciler.apply.journal import Journal
+from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.throttles import Entry, ThrottleRecord
+from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates
 from reconciler.apply.wording import named_some
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
+from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -43,6 +46,10 @@ ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPI
 """Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
 
 TRIES = 5
+NOT_KEPT = (
+    "It goes on; but were this machine to die, only its journal here could tell what to clean up. Grant Read on topic "
+    "__consumer_offsets"
+)
 LONGEST_PAUSE = 30.0
 
 
@@ -59,7 +66,10 @@ class Session:
     `confirmed_items`: what Kafka said it has set for this run. `lock` is the cluster's, once it is held. `notify` is
     called with what somebody who waits for the run should know at once.
     `has_log_dirs`: new replicas are made in the log dirs that the plan foretells. `are_cordons_on`: the brokers that
-    the plan empties are cordoned, as far as they can be.
+    the plan empties are cordoned, as far as they can be. `kept`: the record that stands in the cluster, and may be
+    written over; `other_run`: one that may not, of a run of another plan with moves in flight; `is_unkept`:
+    none can be written there. `rate`: what the run was asked to throttle to meanwhile; `other_rates`: what runs have
+    set beside the plan's own.
     """
 
     admin: Admin
@@ -75,6 +85,11 @@ class Session:
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     are_cordons_on: bool = False
     lock: Lock | None = None
+    kept: KeptRun | None = None
+    other_run: KeptRun | None = None
+    rate: int | None = None
+    other_rates: Items = frozenset()
+    is_unkept: bool = False
     min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
     writes: int = 0
@@ -139,6 +154,67 @@ class Session:
         """Send a request that changes something, and count it."""
         self.writes += 1
         return request()
+
+    @property
+    def our_rates(self) -> Items:
+        """Every value that runs of this plan set on brokers, or the run whose debts this one has taken over."""
+        return our_rates(self.itinerary.plan) | self.other_rates
+
+    def throttle_to(self, rate: int) -> None:
+        """Go on as if the plan's throttle were that rate."""
+        self.other_rates |= self.our_rates
+        self.rate = rate
+        self.itinerary = throttled_to(self.itinerary, rate)
+
+    def keep(self, *, is_over: bool = False) -> None:
+        """Write the run's record into the cluster where it is another than before: what is, or will soon be, there.
+
+        Without it a machine that knows nothing of the run cannot clean up after it; that this user may not write it is
+        told, and the run goes on.
+        """
+        if self.lock is None or self.is_unkept:
+            return
+        over = replace(self.kept, is_over=True, throttles=self.throttles) if is_over and self.kept else None
+        run = over or self._record(self.lock, is_over=is_over)
+        if run == self.kept:
+            return
+        for kept in (run, replace(run, is_whole=False)):
+            answer = self.patiently(partial(self.lock.keep, kept.written()))
+            if answer.is_ok:
+                self.kept = kept
+                return
+        self.is_unkept = True
+        self.say(f"no record of this run is kept in the cluster: {told_answer(answer)}. {NOT_KEPT}")
+
+    def forget(self) -> None:
+        """Take the record out of the cluster: nothing of the run is left there."""
+        if self.kept is not None and self.lock is not None:
+            self.patiently(partial(self.lock.keep, ""))
+            self.kept = None
+
+    def _record(self, lock: Lock, *, is_over: bool) -> KeptRun:
+        plan = self.itinerary.plan
+        stage = plan.stages[self.stage - 1] if self.stage else None
+        moves = stage.moves if isinstance(stage, ReassignStage) else ()
+        leaders = leaders_before(self.itinerary, self.stage)
+        led = {move.topic_partition: leaders.get(move.topic_partition, move.from_replicas[0]) for move in moves}
+        topics = {move.topic_partition.topic for move in moves}
+        return KeptRun(
+            plan_id=plan.id,
+            cluster_name=plan.cluster_name,
+            by=lock.holder,
+            stage=self.stage,
+            stages=len(plan.stages),
+            is_over=is_over,
+            rate=self.rate,
+            ours=self.our_rates,
+            throttles=self.throttles,
+            moves=moves,
+            leaders={
+                m.topic_partition: led[m.topic_partition] for m in moves if led[m.topic_partition] != m.from_replicas[0]
+            },
+            topic_ids={name: plan.topic_ids[name] for name in sorted(topics & plan.topic_ids.keys())},
+        )
 
     def patiently(self, request: Callable[[], T]) -> T:
         """Send a request that may be repeated, a few times while the cluster does not answer."""
@@ -218,6 +294,12 @@ def lists_once_extended(events: Sequence[RunEvent]) -> Mapping[tuple[str, str], 
             for key, entry in _lists(event).items():
                 found[key] = Entry(entry.before, entry.items | found.get(key, entry).items)
     return found
+
+
+def rates_once_asked(events: Sequence[RunEvent]) -> Items:
+    """Return every rate that runs were asked to throttle to, and the plan's own beside it."""
+    found = [event.detail.get("ours") for event in events if event.step == "rate"]
+    return frozenset(str(rate) for rates in found if isinstance(rates, (list, tuple)) for rate in rates)
 
 
 def throttle_detail(record: ThrottleRecord) -> dict[str, object]:

@@ -1,10 +1,12 @@
 """Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.crash import crash_point
+from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.known import has_ended_well, with_leftovers
 from reconciler.apply.observed import Observed, replaced_topics
 from reconciler.apply.seen import seen_detail
@@ -13,6 +15,7 @@ from reconciler.apply.session import (
     TRIES,
     Session,
     lists_once_extended,
+    rates_once_asked,
     recorded_throttles,
     refusal,
     refused,
@@ -28,7 +31,6 @@ from reconciler.apply.throttles import (
     list_restored,
     lists_before,
     lists_to_extend,
-    our_rates,
     parts,
     rate_restored,
     rates_to_set,
@@ -56,8 +58,12 @@ def adopt_leftovers(session: Session, observed: Observed) -> None:
     else the plan may have been applied elsewhere since.
     """
     plan, events = session.itinerary.plan, session.journal.events
+    find_record(session, observed)
     session.throttles = recorded_throttles(events)
-    if not has_ended_well(events) or session.itinerary.is_under_way(observed):
+    session.other_rates = rates_once_asked(events)
+    if session.kept is not None:
+        _adopt(session, session.kept)
+    elif not has_ended_well(events) or session.itinerary.is_under_way(observed):
         brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
         broker_configs = session.admin.broker_configs(brokers) if brokers else {}
@@ -66,7 +72,31 @@ def adopt_leftovers(session: Session, observed: Observed) -> None:
         session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
-    session.earlier_lists = lists_once_extended(events)
+    session.earlier_lists = {**session.throttles.lists, **lists_once_extended(events)}
+
+
+def find_record(session: Session, observed: Observed) -> None:
+    """Take the record that stands in the cluster into the session, if it is this plan's, or its moves have ended.
+
+    Anybody may clean up after such a run; any other one's record stays as it is.
+    """
+    kept = kept_run(session.admin)
+    is_own = kept is not None and kept.plan_id == session.itinerary.plan.id
+    is_other = kept is not None and not is_own and bool(kept.in_flight(observed.reassignments))
+    session.kept, session.other_run = (None, kept) if is_other else (kept, None)
+
+
+def _adopt(session: Session, kept: KeptRun) -> None:
+    """Take over what the cluster's own record says a run has left: it knows better than any guess."""
+    is_own = kept.plan_id == session.itinerary.plan.id
+    earlier = ThrottleRecord() if is_own else session.throttles
+    session.throttles = earlier.with_rates(kept.throttles.rates).with_lists(kept.throttles.lists)
+    session.other_rates |= kept.ours
+    if is_own and kept.rate is not None and not kept.is_over:
+        session.throttle_to(kept.rate)
+        session.say(
+            f"the throttle is {kept.rate} B/s, as this plan's run was asked for; reconciler throttle changes it"
+        )
 
 
 def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
@@ -85,7 +115,7 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     topics = sorted({topic for topic, _ in lists})
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    ours = our_rates(session.itinerary.plan)
+    ours = session.our_rates
     to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates)
     first_lists = {**lists_before(topic_configs, session.earlier_lists), **session.first_lists}
     to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, first_lists)
@@ -110,6 +140,8 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     seen = seen_detail(session.throttles, broker_configs, topic_configs)
     session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
     session.throttles = session.throttles.with_rates(added.rates).with_lists(added.lists)
+    crash_point("intent.told")
+    session.keep()
     crash_point("intent.written")
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
     session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
@@ -139,6 +171,7 @@ def put_cordons(session: Session) -> None:
         seen = seen_detail(session.throttles.with_rates(added.rates), {broker: configs[broker]}, {})
         session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
         session.throttles = session.throttles.with_rates(added.rates)
+        session.patiently(session.keep)
         crash_point("intent.written")
         refused_for = _cordon(session, broker)
         session.tell("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
@@ -201,8 +234,11 @@ class Owed:
     is_passing: bool
 
 
-def take_all_off(session: Session) -> None:
-    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised."""
+def take_all_off(session: Session, *, has_moves: bool = False) -> None:
+    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised.
+
+    `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
+    """
     owed: list[Owed] = []
     for attempt in range(TRIES):
         owed = [*_tried(session, take_lists_off, TOPICS), *_tried(session, take_rates_off, BROKERS)]
@@ -210,6 +246,16 @@ def take_all_off(session: Session) -> None:
             break
         session.pause(attempt)
     session.debts = [one.problem for one in owed]
+    _settle(session, has_moves=has_moves)
+
+
+def _settle(session: Session, *, has_moves: bool) -> None:
+    """Bring the cluster's record to what is still owed: gone where that is nothing. Without an answer it stays."""
+    with suppress(ClusterUnavailable):
+        if session.throttles.is_empty and not has_moves:
+            session.forget()
+        elif session.kept is not None:
+            session.keep(is_over=True)
 
 
 def _tried(session: Session, take_off: Callable[[Session], list[Owed]], what: str) -> list[Owed]:
@@ -227,7 +273,8 @@ def take_lists_off(session: Session) -> list[Owed]:
     if not session.throttles.lists:
         return []
     configs = session.admin.topic_configs(session.throttles.topics)
-    replaced = replaced_topics(session.admin.topics(session.throttles.topics), session.itinerary.plan.topic_ids)
+    ids = {**(session.kept.topic_ids if session.kept else {}), **session.itinerary.plan.topic_ids}
+    replaced = replaced_topics(session.admin.topics(session.throttles.topics), ids)
     session.confirmed_items.clear()
     changes: dict[str, list[ConfigChange]] = {}
     ours = throttled_lists(session.itinerary.plan)
@@ -275,7 +322,7 @@ def _restore_rates(
     """Bring one broker's rates back; return what is owed if that failed."""
     if config is None:
         return _broker_owed(broker, keys, "it is not alive", is_passing=False)
-    ours = our_rates(session.itinerary.plan)
+    ours = session.our_rates
     changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
     needed = tuple(change for change in changes if change is not None)
     if not needed:

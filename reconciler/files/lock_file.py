@@ -6,10 +6,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from reconciler.model.lock import Holder, LockHeld, StopRequest
+from reconciler.model.lock import Holder, LockHeld, RateRequest, StopRequest
 from reconciler.model.problem import Refused
 
 _MOST_BYTES = 4096
+_MOST_KEPT = 4 << 20
 # Through a link it would write, and lock, a file somewhere else; opening a pipe would wait for ever.
 _AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TAKE_TRIES, _READ_TRIES, _PAUSE_SECONDS = 3, 50, 0.004
@@ -33,10 +34,34 @@ class LockFile:
 
     def ask_to_stop(self, request: StopRequest, /) -> None:
         """Let the holder know, in a file that is gone with its lock; Refused where none can be written here."""
+        self._put(asking(self.path), request.written())
+
+    def ask_rate(self, request: RateRequest, /) -> None:
+        """Let the holder know, in a file that is gone with its lock."""
+        self._put(_beside(self.path, "rate"), request.written())
+
+    @property
+    def kept(self) -> str:
+        """The text that the last holder kept in a file beside, "" for none."""
+        try:
+            return _text(_beside(self.path, "kept"), _MOST_KEPT)
+        except OSError:
+            return ""
+
+    def keep(self, text: str, /) -> None:
+        """Keep a text in place of the one before, all of it or nothing."""
+        kept = _beside(self.path, "kept")
+        if text:
+            self._put(new := _beside(self.path, "new"), text)
+            new.replace(kept)
+        else:
+            kept.unlink(missing_ok=True)
+
+    def _put(self, path: Path, text: str) -> None:
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _AS_IT_IS
-            with os.fdopen(os.open(asking(self.path), flags, 0o644), "w") as file:
-                file.write(request.written())
+            with os.fdopen(os.open(path, flags, 0o644), "w") as file:
+                file.write(text)
         except OSError as error:
             raise self._impossible(error) from error
 
@@ -89,7 +114,16 @@ class LockFile:
 
 def asking(lock: Path) -> Path:
     """Return the file that holds the request to stop of whoever has that lock."""
-    return lock.with_name(f"{lock.name}.stop")
+    return _beside(lock, "stop")
+
+
+def _text(path: Path, most: int = _MOST_BYTES) -> str:
+    with os.fdopen(os.open(path, os.O_RDONLY | _AS_IT_IS), errors="replace") as file:
+        return file.read(most)
+
+
+def _beside(lock: Path, what: str) -> Path:
+    return lock.with_name(f"{lock.name}.{what}")
 
 
 class HeldFile:
@@ -98,7 +132,7 @@ class HeldFile:
     def __init__(self, path: Path, descriptor: int, holder: Holder) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
-        self._holder = holder
+        self.holder = holder
         self._asked_by: Holder | None = None
         self._forget_requests()
         os.truncate(descriptor, 0)
@@ -114,9 +148,17 @@ class HeldFile:
         if self._asked_by is None and self._descriptor is not None:
             with suppress(OSError):
                 request = StopRequest.read(asking(self._path).read_text(errors="replace")[:_MOST_BYTES])
-                if request is not None and request.of == self._holder.purpose:
+                if request is not None and request.of == self.holder.purpose:
                     self._asked_by = request.by
         return self._asked_by
+
+    @property
+    def rate_asked(self) -> RateRequest | None:
+        """Which rate its holder was last asked for."""
+        with suppress(OSError):
+            request = RateRequest.read(_text(_beside(self._path, "rate")))
+            return request if request is not None and request.of == self.holder.purpose else None
+        return None
 
     def release(self) -> None:
         """Give it back: the file goes while it is still locked, so that nobody else's can go with it."""
@@ -131,5 +173,6 @@ class HeldFile:
 
     def _forget_requests(self) -> None:
         """Remove what was asked of a holder before, or of this one: nobody else is meant."""
-        with suppress(OSError):
-            asking(self._path).unlink()
+        for path in (asking(self._path), _beside(self._path, "rate")):
+            with suppress(OSError):
+                path.unlink()

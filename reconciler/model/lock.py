@@ -7,6 +7,7 @@ from reconciler.model.problem import ReconcilerError, Refused
 
 LOCK_GROUP = "__reconciler-lock"
 """The consumer group of a cluster whose leader holds its lock; Read on it is the right to take it."""
+_RATE = "rate="
 STOP_SECONDS = 120
 """How long whoever asks a run to stop waits for its end."""
 
@@ -72,6 +73,29 @@ class StopRequest:
     def told(self, holder: Holder) -> str:
         """Return what to tell whoever waits for that holder's end."""
         return f"Asked {holder} to stop: waiting until it has put everything back, {STOP_SECONDS} s at most."
+
+
+@dataclass(frozen=True, slots=True)
+class RateRequest:
+    """What `by` asks of a holder with the purpose `of`: to throttle what it runs to that rate, in bytes per second."""
+
+    of: str
+    by: Holder
+    rate: int
+
+    def written(self) -> str:
+        """Return the text that `read` takes: two lines more than a holder's."""
+        return f"{' '.join(self.of.split())}\n{_RATE}{self.rate}\n{self.by.written()}"
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the request in this text, None where it is none."""
+        of, rate, rest = (*text.split("\n", 2), "", "")[:3]
+        by = Holder.read(rest)
+        number = rate.removeprefix(_RATE)
+        if by is None or not rate.startswith(_RATE) or not (number.isascii() and number.isdigit()):
+            return None
+        return cls(of, by, int(number))
 
 
 class LockHeld(Refused):

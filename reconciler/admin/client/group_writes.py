@@ -95,14 +95,14 @@ def _at_coordinators(
 
 
 def _by_coordinator(wire: Wire, group_of: Mapping[Key, str], keys: Sequence[Key]) -> dict[int, list[Key]]:
-    coordinators = _coordinators(wire, {group_of[key] for key in keys})
+    found_at = coordinators(wire, {group_of[key] for key in keys})
     found: dict[int, list[Key]] = defaultdict(list)
     for key in keys:
-        found[coordinators[group_of[key]]].append(key)
+        found[found_at[group_of[key]]].append(key)
     return dict(sorted(found.items()))
 
 
-def _coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
+def coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
     """Return the coordinator of each group; a cluster without `__consumer_offsets` makes that topic first."""
     deadline = time.monotonic() + wire.retry_seconds
     asked = sorted(group_ids)

@@ -9,7 +9,8 @@ from functools import partial
 
 from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
 from reconciler.admin.client.eligible import with_eligible_leaders
-from reconciler.admin.client.lock import ClusterLock, lock_holder, take_lock
+from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
+from reconciler.admin.client.lock_kept import kept
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
@@ -17,7 +18,7 @@ from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment, WaitHook
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
-from reconciler.model.lock import Holder
+from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
@@ -104,6 +105,14 @@ class KafkaAdmin:
     def lock_holder(self) -> Holder | None:
         """Return who holds the cluster's lock; the group is asked again while it is in motion."""
         return lock_holder(self.wire)
+
+    def kept(self) -> str:
+        """Return the text that the lock's last holder kept in the cluster."""
+        return kept(self.wire)
+
+    def ask_rate(self, of: str, rate: int, *, waiting: WaitHook | None = None) -> Holder | None:
+        """Ask the lock's holder for that rate; return who holds the lock and has read it, if any."""
+        return ask_rate(self.wire, RateRequest(of, this_process("throttle", self.clock.now()), rate), waiting)
 
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker; before Kafka 4.0 dead ones are not told."""

@@ -5,10 +5,11 @@ import time
 from typing import Self
 
 from reconciler.admin.client.lock_asking import seat_of_stopped
+from reconciler.admin.client.lock_kept import keep
 from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.client.wire import Wire
-from reconciler.admin.port import WaitHook
-from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, StopRequest
+from reconciler.admin.port import Answer, WaitHook
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 
 BEAT_SECONDS = 1.0
@@ -44,6 +45,19 @@ def take_lock(
         raise
     _go(member)
     raise LockHeld(seat.holder)
+
+
+def ask_rate(wire: Wire, request: RateRequest, waiting: WaitHook | None = None) -> Holder | None:
+    """Ask the lock's holder for a rate; return who has read it, None where nobody holds the lock.
+
+    The holder has when the group has settled with this member in it.
+    """
+    member = Member(wire.another(SETUP_SECONDS), request.by, request)
+    try:
+        seat = _seated(member, waiting)
+        return None if seat.is_leader else seat.holder
+    finally:
+        _go(member)
 
 
 def lock_holder(wire: Wire) -> Holder | None:
@@ -113,7 +127,7 @@ class ClusterLock:
         self._beaten_at, self._beats = now(), 0
         self._generation = member.generation
         self._is_out = self._was_empty = False
-        self._asked_by = seat.asked_by
+        self._asked_by, self._rate_asked = seat.asked_by, seat.rate_asked
         self._confirm(seat.at)
         guarded.guard = self.check
         self._thread = threading.Thread(target=self._live, name="cluster lock", daemon=True)
@@ -125,9 +139,23 @@ class ClusterLock:
             return self._lost is None and not self._ended.is_set() and now() < self._sure_until
 
     @property
+    def holder(self) -> Holder:
+        """Who holds it."""
+        return self.member.holder
+
+    @property
     def asked_by(self) -> Holder | None:
         """Who asks this holder to stop, None for nobody; whoever asked first, and for good."""
         return self._asked_by
+
+    @property
+    def rate_asked(self) -> RateRequest | None:
+        """Which rate this holder was last asked for, None for none."""
+        return self._rate_asked
+
+    def keep(self, text: str) -> Answer:
+        """Keep that text in the cluster in place of the one before; see `reconciler.admin.client.lock_kept`."""
+        return keep(self._guarded, self.member, text)
 
     def check(self) -> None:
         """Return once it is certain that the lock is held; after a silence, that takes the coordinator's word."""
@@ -197,6 +225,7 @@ class ClusterLock:
         if seat.is_leader:
             self._generation = self.member.generation
             self._asked_by = self._asked_by or seat.asked_by
+            self._rate_asked = seat.rate_asked or self._rate_asked
             self._confirm(seat.at)
         else:
             self._lose("another process was made its holder", seat.holder)

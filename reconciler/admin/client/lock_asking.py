@@ -4,7 +4,7 @@ import time
 
 from reconciler.admin.client.lock_member import Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.port import WaitHook
-from reconciler.model.lock import STOP_SECONDS, NotStopped
+from reconciler.model.lock import STOP_SECONDS, NotStopped, StopRequest
 
 ASKING_SECONDS = 0.5
 
@@ -18,7 +18,7 @@ def seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None)
     asked = seat.holder
     if asked is None or not _is_asked(member, seat):
         return seat
-    if waiting is not None and member.request is not None:
+    if waiting is not None and isinstance(member.request, StopRequest):
         waiting(member.request.told(asked))
     deadline = now() + STOP_SECONDS
     while _is_asked(member, seat):

@@ -17,7 +17,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
-from reconciler.model.lock import LOCK_GROUP, Holder, StopRequest
+from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
 
 if TYPE_CHECKING:
@@ -65,13 +65,14 @@ class Unsettled(Exception):
 class Seat:
     """A place in a settled group: whether it is the leader's, who leads, since when (`now`) it is certain.
 
-    `asked_by`: the leader learns which of the others asks it to stop.
+    `asked_by` and `rate_asked`: the leader learns which of the others asks it to stop, or for another rate.
     """
 
     is_leader: bool
     holder: Holder | None
     at: float
     asked_by: Holder | None = None
+    rate_asked: RateRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Member:
 
     wire: Wire
     holder: Holder
-    request: StopRequest | None = None
+    request: StopRequest | RateRequest | None = None
     session_seconds: float = SESSION_SECONDS
     member_id: str = ""
     generation: int = UNKNOWN_GENERATION
@@ -186,12 +187,12 @@ class Member:
             return None
         self._check(answer.error_code)
         holder = self.holder if is_leader else Holder.read(bytes(answer.assignment).decode(errors="replace"))
-        return Seat(is_leader, holder, sent_at, self._asked_by(joined) if is_leader else None)
-
-    def _asked_by(self, joined: "JoinGroupResponse") -> Holder | None:
-        """Return who of the members asks this one to stop."""
-        read = (StopRequest.read(bytes(each.metadata).decode(errors="replace")) for each in joined.members)
-        return next((one.by for one in read if one is not None and one.of == self.holder.purpose), None)
+        if not is_leader:
+            return Seat(is_leader, holder, sent_at)
+        words = [bytes(each.metadata).decode(errors="replace") for each in joined.members]
+        stops = [one.by for one in map(StopRequest.read, words) if one and one.of == self.holder.purpose]
+        rates = [one for one in map(RateRequest.read, words) if one and one.of == self.holder.purpose]
+        return Seat(is_leader, holder, sent_at, next(iter(stops), None), next(reversed(rates), None))
 
     def _joining(self) -> JoinGroupRequest:
         form = JoinGroupRequest.JoinGroupRequestProtocol

@@ -1,0 +1,147 @@
+"""The text that a lock's holder keeps in the cluster: metadata of its group's offsets, one piece a partition.
+
+A committed offset carries a few thousand characters of metadata, and one request commits many at once, as one batch of
+records: all of it or nothing. Any partitions would do; those of `__consumer_offsets` are there wherever a group is.
+"""
+
+import time
+import zlib
+from base64 import b85decode, b85encode
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+
+from reconciler.admin.client.errors import NONE, answer, name_of
+from reconciler.admin.client.group_writes import NAMED_TOPICS, NOT_DONE, coordinators
+from reconciler.admin.client.lock_member import (
+    ILLEGAL_GENERATION,
+    PAUSE_SECONDS,
+    REBALANCE,
+    UNKNOWN_MEMBER,
+    Member,
+)
+from reconciler.admin.client.observe import topics
+from reconciler.admin.client.wire import NotSent, Wire
+from reconciler.admin.port import Answer
+from reconciler.model.lock import LOCK_GROUP
+from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
+
+if TYPE_CHECKING:
+    from kafka.protocol.api_message import ApiMessage
+
+OFFSETS_TOPIC = "__consumer_offsets"
+HIDDEN, TOO_LARGE = "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"
+# offset.metadata.max.bytes of brokers, by default.
+PIECE_CHARACTERS = 4096
+FORM, HEAD_CHARACTERS = "1", 24
+KEEP_SECONDS = 20.0
+UNSETTLED = NOT_DONE | {ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE}
+
+
+def pieces(text: str, most: int) -> list[str] | None:
+    """Return the text in at most so many pieces, each of which names its place; None where it does not fit."""
+    if not text:
+        return []
+    packed = b85encode(zlib.compress(text.encode(), 9)).decode()
+    size = PIECE_CHARACTERS - HEAD_CHARACTERS
+    parts = [packed[start : start + size] for start in range(0, len(packed), size)]
+    head = f"{FORM} {zlib.crc32(packed.encode()):08x} {len(parts)}"
+    return [f"{head} {number} {part}" for number, part in enumerate(parts)] if len(parts) <= most else None
+
+
+def joined(found: Sequence[str]) -> str:
+    """Return the text of these pieces, in any order; "" where they are not all there, or of something else."""
+    parts: dict[int, str] = {}
+    for piece in found:
+        form, checksum, count, number, part = (*piece.split(" ", 4), "", "", "", "", "")[:5]
+        if form == FORM and count.isdecimal() and number.isdecimal():
+            parts[int(number)] = part
+    packed = "".join(parts[number] for number in sorted(parts))
+    if not parts or len(parts) != int(count or 0) or checksum != f"{zlib.crc32(packed.encode()):08x}":
+        return ""
+    try:
+        return zlib.decompress(b85decode(packed)).decode()
+    except (ValueError, zlib.error):
+        return ""
+
+
+def kept(wire: Wire) -> str:
+    """Return the text that is kept, "" where there is none, or none that this user may see."""
+    return joined([piece for piece in _found(wire).values() if piece])
+
+
+def keep(wire: Wire, member: Member, text: str) -> Answer:
+    """Keep a text in place of the one before, as that member of the group; only a settled group's word counts.
+
+    Raises LockLost by the wire's guard, ClusterUnavailable where nobody takes it.
+    """
+    known = topics(wire, [OFFSETS_TOPIC])
+    if OFFSETS_TOPIC not in known:
+        return Answer(HIDDEN)  # the lock's group is there, so the topic is
+    written = pieces(text, len(known[OFFSETS_TOPIC].partitions))
+    if written is None:
+        return Answer(TOO_LARGE)
+    used = [number for number, piece in _found(wire).items() if piece]
+    count = max(len(written), max(used, default=-1) + 1)
+    metadata = {number: written[number] if number < len(written) else "" for number in range(count)}
+    return _committed(wire, member, metadata) if metadata else Answer()
+
+
+def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answer:
+    deadline = time.monotonic() + KEEP_SECONDS
+    reason = ""
+    while True:
+        try:
+            coordinator = coordinators(wire, [LOCK_GROUP])[LOCK_GROUP]
+            response = wire.write_to(coordinator, partial(_request, member, metadata))
+            codes = {partition.error_code for topic in response.topics for partition in topic.partitions} - {NONE}
+            if not codes & UNSETTLED:
+                return answer(min(codes, default=NONE), None)
+            reason = name_of(min(codes))
+        except (NotSent, OutcomeUnknown) as error:
+            reason = str(error)
+        if time.monotonic() + PAUSE_SECONDS > deadline:
+            raise ClusterUnavailable(
+                f"The coordinator of group {LOCK_GROUP} does not take the run's record ({reason})."
+            )
+        time.sleep(PAUSE_SECONDS)
+
+
+def _request(member: Member, metadata: Mapping[int, str]) -> "ApiMessage":
+    form = OffsetCommitRequest.OffsetCommitRequestTopic
+    return OffsetCommitRequest(
+        group_id=LOCK_GROUP,
+        generation_id_or_member_epoch=member.generation,
+        member_id=member.member_id,
+        topics=[
+            form(
+                name=OFFSETS_TOPIC,
+                partitions=[
+                    form.OffsetCommitRequestPartition(
+                        partition_index=number, committed_offset=0, committed_metadata=text
+                    )
+                    for number, text in sorted(metadata.items())
+                ],
+            )
+        ],
+        max_version=NAMED_TOPICS,
+    )
+
+
+def _found(wire: Wire) -> dict[int, str]:
+    """Return the metadata of each partition with a committed offset."""
+    coordinator = coordinators(wire, [LOCK_GROUP])[LOCK_GROUP]
+    form = OffsetFetchRequest.OffsetFetchRequestGroup
+    told = wire.read(
+        lambda: OffsetFetchRequest(groups=[form(group_id=LOCK_GROUP, topics=None)], max_version=NAMED_TOPICS),
+        coordinator,
+    )
+    return {
+        partition.partition_index: partition.metadata or ""
+        for group in told.groups
+        for topic in group.topics or ()
+        for partition in topic.partitions
+        if topic.name == OFFSETS_TOPIC and partition.error_code == NONE
+    }

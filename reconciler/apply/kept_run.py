@@ -1,0 +1,188 @@
+"""The record of a run that is kept in the cluster: enough to clean up after it from any machine, without its plan.
+
+The journal stays the story of a run. This is only what nobody could tell without it: who runs which plan, how far it
+is, what was there before each throttle, and the moves that may be in flight.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from reconciler.admin.port import Admin, Reassignment
+from reconciler.apply.course import cancelled
+from reconciler.apply.throttles import Entry, Items, ThrottleRecord, parts, wanted_lists
+from reconciler.model.cluster import BROKER_LEASES, FOLLOWER_THROTTLED_REPLICAS, TOPIC_THROTTLES
+from reconciler.model.lock import Holder
+from reconciler.model.move import Move, Reason
+from reconciler.model.plan import Plan, Restore, Rollback, Source
+from reconciler.model.problem import MissingRight
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """One run's record.
+
+    `stage` of `stages`: where it is. `is_over`: it has ended, and what stands here is still owed. `rate`: what it was
+    asked to throttle to meanwhile, bytes per second. `ours`: every value that it sets on brokers. `moves`: those of its
+    stage. `leaders`: who led before, where that is not the first replica. `is_whole`: False where moves and the items
+    of lists were too many to be kept: `completed` finds what the cluster shows of them.
+    """
+
+    plan_id: str
+    cluster_name: str
+    by: Holder
+    stage: int = 0
+    stages: int = 0
+    is_over: bool = False
+    rate: int | None = None
+    ours: Items = frozenset()
+    throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    moves: tuple[Move, ...] = ()
+    leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    is_whole: bool = True
+
+    def __str__(self) -> str:
+        by = f"started by {self.by.user} on {self.by.host}, process {self.by.pid}, at {self.by.since}"
+        return f"the run of plan {self.plan_id} ({by})"
+
+    def plan(self, cluster_id: str) -> Plan:
+        """Return as much of the plan as is kept: one stage, and the lists and leaders that its moves go back to."""
+        back = (Restore(m.topic_partition, m.from_replicas, self._leader(m)) for m in self.moves)
+        return Plan(
+            self.cluster_name,
+            cluster_id,
+            Source(""),
+            id=self.plan_id,
+            digest=self.by.digest,
+            stages=(self._stage(),) if self.moves else (),
+            rollback=Rollback(tuple(back)),
+            topic_ids=self.topic_ids,
+        )
+
+    def in_flight(self, reassignments: Mapping[TopicPartition, Reassignment]) -> tuple[TopicPartition, ...]:
+        """Return the partitions that are on their way to where this run sends them."""
+        targets = {move.topic_partition: move.to_replicas for move in self.moves}
+        return tuple(key for key, one in sorted(reassignments.items()) if targets.get(key) == one.target_replicas)
+
+    def written(self) -> str:
+        """Return the text that `read` takes."""
+        return json.dumps(self._fields(), separators=(",", ":"))
+
+    def _fields(self) -> dict[str, Any]:
+        topics: dict[str, list[list[object]]] = {}
+        for move in self.moves if self.is_whole else ():
+            key = move.topic_partition
+            row: list[object] = [key.partition, move.from_replicas, move.to_replicas, move.bytes]
+            topics.setdefault(key.topic, []).append([*row, self.leaders[key]] if key in self.leaders else row)
+        implied = wanted_lists(self._stage())
+        lists = [
+            [*key, entry.before, *self._items(entry, implied.get(key, frozenset()))]
+            for key, entry in sorted(self.throttles.lists.items())
+        ]
+        return {
+            "version": VERSION,
+            "plan": self.plan_id,
+            "cluster": self.cluster_name,
+            "by": self.by.written(),
+            "stage": self.stage,
+            "stages": self.stages,
+            "over": self.is_over,
+            "rate": self.rate,
+            "ours": sorted(self.ours),
+            "rates": [[*key, before] for key, before in sorted(self.throttles.rates.items())],
+            "lists": lists,
+            "moves": [[name, self.topic_ids.get(name), rows] for name, rows in sorted(topics.items())],
+            "whole": self.is_whole,
+        }
+
+    def _items(self, entry: Entry, implied: Items) -> list[str]:
+        """Return a list's items where the moves do not imply them."""
+        is_implied = not self.is_whole or entry.items == implied - set(parts(entry.before))
+        return [] if is_implied else [",".join(sorted(entry.items))]
+
+    def _leader(self, move: Move) -> int | None:
+        return self.leaders.get(move.topic_partition, move.from_replicas[0])
+
+    def _stage(self) -> ReassignStage:
+        rates = [int(value) for value in self.ours if value.isdecimal()]
+        return ReassignStage(self.stage, self.moves, self.rate or max(rates, default=None))
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return the run in this text, None where it is no such text, or of a version that is not known here."""
+        try:
+            fields = json.loads(text)
+            by = Holder.read(fields["by"])
+            if fields["version"] != VERSION or by is None:
+                return None
+            return cls._of(fields, by)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            return None
+
+    @classmethod
+    def _of(cls, fields: Mapping[str, Any], by: Holder) -> Self:
+        rows = [(TopicPartition(name, int(row[0])), row) for name, _, rows in fields["moves"] for row in rows]
+        moves = tuple(Move(key, tuple(row[1]), tuple(row[2]), int(row[3]), Reason.BALANCE) for key, row in rows)
+        run = cls(
+            plan_id=fields["plan"],
+            cluster_name=fields["cluster"],
+            by=by,
+            stage=fields["stage"],
+            stages=fields["stages"],
+            is_over=fields["over"],
+            rate=fields["rate"],
+            ours=frozenset(fields["ours"]),
+            moves=moves,
+            leaders={key: row[4] for key, row in rows if len(row) > 4},  # noqa: PLR2004 - the form of a row
+            topic_ids={name: topic_id for name, topic_id, _ in fields["moves"] if topic_id is not None},
+            is_whole=fields["whole"],
+        )
+        implied = wanted_lists(run._stage())
+        throttles = ThrottleRecord(
+            {(int(b), key): before for b, key, before in fields["rates"] if key in BROKER_LEASES},
+            {
+                (topic, key): _entry(before, items, implied.get((topic, key), frozenset()))
+                for topic, key, before, *items in fields["lists"]
+                if key in TOPIC_THROTTLES
+            },
+        )
+        return replace(run, throttles=throttles)
+
+
+def kept_run(admin: Admin) -> KeptRun | None:
+    """Return the record that the last run left in the cluster, None where there is none, or none to be seen."""
+    try:
+        run = KeptRun.read(admin.kept())
+    except MissingRight:
+        return None
+    return run if run is None or run.is_whole else _completed(run, admin)
+
+
+def _entry(before: str | None, items: Sequence[str], implied: Items) -> Entry:
+    given = frozenset(items[0].split(",")) - {""} if items else implied - set(parts(before))
+    return Entry(before, given)
+
+
+def _completed(run: KeptRun, admin: Admin) -> KeptRun:
+    """Return the run with the items that its lists show now, and the moves in flight that these name.
+
+    Such a move goes back to the order that Kafka's own cancel leaves: the one before is not known.
+    """
+    configs = admin.topic_configs(run.throttles.topics)
+    lists = {
+        (topic, key): _entry(entry.before, (), frozenset(parts(configs.get(topic, {}).get(key))))
+        for (topic, key), entry in run.throttles.lists.items()
+    }
+    moves = []
+    for key, one in sorted(admin.reassignments().items()):
+        entry = lists.get((key.topic, FOLLOWER_THROTTLED_REPLICAS), Entry(None))
+        if one.adding_replicas and entry.items.issuperset(f"{key.partition}:{b}" for b in one.adding_replicas):
+            before = cancelled(tuple(set(one.replicas) - set(one.adding_replicas)), one.target_replicas)
+            moves.append(Move(key, before, one.target_replicas, 0, Reason.BALANCE, is_size_known=False))
+    return replace(run, throttles=ThrottleRecord(run.throttles.rates, lists), moves=tuple(moves))
