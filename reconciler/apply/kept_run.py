@@ -48,8 +48,12 @@ class KeptRun:
     is_whole: bool = True
 
     def __str__(self) -> str:
-        by = f"started by {self.by.user} on {self.by.host}, process {self.by.pid}, at {self.by.since}"
-        return f"the run of plan {self.plan_id} ({by})"
+        return f"the run of plan {self.plan_id} (started by {self.started_by} at {self.by.since})"
+
+    @property
+    def started_by(self) -> str:
+        """Who started it, in words."""
+        return f"{self.by.user} on {self.by.host}, process {self.by.pid}"
 
     def plan(self, cluster_id: str) -> Plan:
         """Return as much of the plan as is kept: one stage, and the lists and leaders that its moves go back to."""

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.course import itinerary
+from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.seen import first_seen
-from reconciler.apply.session import recorded_throttles
+from reconciler.apply.session import rates_once_asked, recorded_throttles
 from reconciler.apply.throttles import (
+    Items,
     ThrottleRecord,
     leftovers,
     list_restored,
@@ -31,18 +33,24 @@ def known_run(
     events: Sequence[RunEvent],
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
+    kept: KeptRun | None = None,
 ) -> KnownRun:
-    """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked."""
-    record = recorded_throttles(events)
-    if not has_ended_well(events):
+    """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked.
+
+    `kept`: its record in the cluster, where there is one, which knows better than a journal of this machine.
+    """
+    record = kept.throttles if kept is not None else recorded_throttles(events)
+    if kept is None and not has_ended_well(events):
         record = with_leftovers(plan, events, broker_configs, topic_configs)
-    began = [event for event in events if event.step in RUNS and event.outcome is Outcome.STARTED]
+    began = [event.time.isoformat() for event in events if event.step in RUNS and event.outcome is Outcome.STARTED]
+    ours = our_rates(plan) | rates_once_asked(events) | (kept.ours if kept is not None else frozenset())
     return KnownRun(
         plan_id=plan.id,
-        is_open=is_open(events),
-        began=began[-1].time.isoformat() if began else None,
+        is_open=not kept.is_over if kept is not None else is_open(events),
+        by=kept.started_by if kept is not None else None,
+        began=kept.by.since if kept is not None else next(reversed(began), None),
         targets={key: frozenset(course.lists) for key, course in itinerary(plan).courses.items()},
-        throttles=dict(_visible(plan, record, broker_configs, topic_configs)),
+        throttles=dict(_visible(ours, record, broker_configs, topic_configs)),
         unpaid=tuple(broker for broker in record.brokers if broker not in broker_configs),
     )
 
@@ -83,13 +91,12 @@ def is_open(events: Sequence[RunEvent]) -> bool:
 
 
 def _visible(
-    plan: Plan,
+    ours: Items,
     record: ThrottleRecord,
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
 ) -> Iterator[tuple[Key, str | None]]:
     """Yield what taking our part off would change, and to what; None: the key goes."""
-    ours = our_rates(plan)
     for (broker, key), before in sorted(record.rates.items()):
         if broker in broker_configs:
             value = broker_configs[broker].get(key)

@@ -158,7 +158,7 @@ def _check_no_other_run(session: Session, observed: Observed) -> None:
         return
     moves = named_some(map(str, kept.in_flight(observed.reassignments)))
     raise Refused(
-        f"{kept} has died, or was ended, with moves in flight: {moves}. Nothing was changed. `reconciler cancel "
+        f"{kept} has died with moves in flight: {moves}. Nothing was changed. `reconciler cancel "
         f"--cluster {kept.cluster_name}` takes them back, apply of that plan goes on with it; once they have ended, an "
         "apply of any plan cleans up after it.",
         code="KR457",

@@ -19,6 +19,7 @@ VERBS = {
     "plan": "Make the plan with the least movement; nothing is changed.",
     "show": "Show a saved plan in any form.",
     "apply": "Run a saved plan, move for move; run again to resume.",
+    "throttle": "Change the rate of a running apply, from any machine.",
     "status": "Show the run in progress, its moves, bytes, rate and time left.",
     "cancel": "Stop a run on a legal state.",
     "doctor": "Show what is wrong with a cluster, and what to do next; take off throttles left behind.",

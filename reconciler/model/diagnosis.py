@@ -79,13 +79,15 @@ class FoundThrottle:
 class KnownRun:
     """What is known here of a plan's run, from its journal and its plan.
 
-    `is_open`: it began and its end is not recorded. `targets`: the ordered lists that its moves go to. `throttles`:
-    what it has on the cluster now, as (broker id or topic, key) -> the value once its own part is taken off. `unpaid`:
-    brokers that keep a rate of it and cannot be asked.
+    `is_open`: it began and its end is not recorded. `by`: who started it, in words, where the cluster's record tells.
+    `targets`: the ordered lists that its moves go to. `throttles`: what it has on the cluster now, as (broker id or
+    topic, key) -> the value once its own part is taken off. `unpaid`: brokers that keep a rate of it and cannot be
+    asked.
     """
 
     plan_id: str
     is_open: bool = False
+    by: str | None = None
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
     throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)

@@ -258,3 +258,9 @@ def _value(key: str, value: str | None) -> str | None:
 
 def _place(at: Location | None) -> str | None:
     return str(at) if at else None
+
+
+def throttled(plan_id: str, holder: str, rate: int, *, is_taken_up: bool) -> str:
+    """Return what became of another rate that a run was asked for."""
+    found = {"planId": plan_id, "holder": holder, "throttleBytesPerSecond": rate, "isTakenUp": is_taken_up}
+    return document(found)

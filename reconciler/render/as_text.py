@@ -35,6 +35,7 @@ from reconciler.render.facts import (
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
 from reconciler.render.units import counted, duration, rate, size
+from reconciler.render.units import rate as shown_rate
 
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
@@ -299,3 +300,11 @@ def _some(names: Iterable[str]) -> str:
     listed = list(names)
     shown = ", ".join(visible(name) for name in listed[:_MOST_NAMED])
     return f"{shown}, …" if len(listed) > _MOST_NAMED else shown
+
+
+def throttled(plan_id: str, holder: str, rate: int, *, is_taken_up: bool) -> str:
+    """Return what became of another rate that a run was asked for."""
+    by = visible(holder)
+    if is_taken_up:
+        return f"Run {plan_id} goes on at {shown_rate(rate)}: taken up by {by}.\n"
+    return f"Run {plan_id} was asked for {shown_rate(rate)}, and has not told that it took it up: {by}.\n"

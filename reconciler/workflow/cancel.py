@@ -3,11 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from reconciler.admin.port import Admin
 from reconciler.apply.cancel import cancel_run
+from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.kept_run import KeptRun, kept_run
+from reconciler.apply.wording import named_some
+from reconciler.files.plan_file import read_plan
+from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult
-from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
-from reconciler.workflow.runs import run_journal
+from reconciler.workflow.runs import kept_plans, run_journal
 from reconciler.workflow.sources import cluster_admin, declared
 
 
@@ -18,11 +24,38 @@ def cancel(
     notify: Callable[[str], None] = lambda _told: None,
     should_stop: Callable[[], str | None] = lambda: None,
 ) -> RunResult:
-    """Cancel the run of that plan, or the latest one on the cluster; `notify` is told what keeps it waiting.
+    """Cancel the run of that plan, or the one that the cluster's record names, or the last one known here.
 
-    A KeyboardInterrupt once `should_stop` gives a reason raises StoppedEarly, which names what is left.
+    `notify` is told what keeps it waiting, and what no plan tells. A KeyboardInterrupt once `should_stop` gives a
+    reason raises StoppedEarly, which names what is left.
     """
-    plan = plan_to_cancel(inputs, plan_path)
-    desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
-    with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
-        return cancel_run(plan, admin, run_journal(inputs, plan), notify=notify, should_stop=should_stop)
+    named = read_plan(plan_path) if plan_path else None
+    is_nameless = named is None and inputs.is_client_given and not inputs.cluster
+    name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
+    desired = None if inputs.is_client_given or name is None else declared(inputs, name)
+    with cluster_admin(replace(inputs, cluster=name), desired) as admin:
+        plan, journal = (named, run_journal(inputs, named)) if named else _found(inputs, name, admin, notify)
+        return cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
+
+
+def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal]:
+    """Return the plan whose run is to be cancelled where none is named: the cluster knows best."""
+    record = kept_run(admin)
+    if record is None:
+        plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
+        return plan, run_journal(inputs, plan)
+    known = known_plan(inputs, name or record.cluster_name, record)
+    if known is not None:
+        return known, run_journal(inputs, known)
+    notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
+    if record.moves and not record.is_whole:
+        moves = named_some(str(move.topic_partition) for move in record.moves)
+        notify(
+            f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
+        )
+    return record.plan(admin.cluster_id()), MemoryJournal()
+
+
+def known_plan(inputs: Inputs, name: str, record: KeptRun) -> Plan | None:
+    """Return the plan of a run that is recorded in the cluster, if it is kept on this machine."""
+    return next((one for one in kept_plans(inputs, name, holding=record.plan_id) if one.id == record.plan_id), None)

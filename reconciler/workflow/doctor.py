@@ -11,11 +11,11 @@ from reconciler.files.plan_file import read_plan
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Whose
 from reconciler.model.plan import Plan
-from reconciler.model.problem import InvalidInput
+from reconciler.model.problem import ClusterUnavailable, InvalidInput
 from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
-from reconciler.workflow.known_runs import Kept, as_known, known_here, restored_line, take_off
+from reconciler.workflow.known_runs import Kept, as_known, known_runs, restored_line, take_off
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared
 
 NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
@@ -37,9 +37,11 @@ class Visit:
         vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
         try:
             known = as_known(self._known(), vitals.cluster)
-        except InvalidInput as error:
+        except (InvalidInput, ClusterUnavailable) as error:
             known = ()
-            vitals = replace(vitals, unexamined=(*vitals.unexamined, f"runs that were started here: {error}"))
+            vitals = replace(
+                vitals, unexamined=(*vitals.unexamined, f"runs that were started here, or elsewhere: {error}")
+            )
         of_client = client_cautions(replace(self.inputs, cluster=self.name), self.desired)
         return diagnose(vitals, known, desired=self.desired, of_client=of_client)
 
@@ -53,7 +55,7 @@ class Visit:
         return take_off(self._known(), self.admin)
 
     def _known(self) -> tuple[Kept, ...]:
-        return known_here(self.inputs, self.name, self.plan)
+        return known_runs(self.inputs, self.name, self.admin, self.plan)
 
 
 @contextmanager
@@ -74,7 +76,7 @@ def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str 
     name = plan.cluster_name if plan is not None else _name(inputs)
     desired = declared(inputs, name) if name is not None else None
     cluster = read_snapshot(str(inputs.state))
-    known = as_known(known_here(inputs, name, plan), cluster)
+    known = as_known(known_runs(inputs, name, None, plan), cluster)
     settings = {broker.id: broker.settings for broker in cluster.brokers.values() if broker.settings}
     unexamined = (NOT_IN_SNAPSHOT,) if settings else (NOT_IN_SNAPSHOT, NO_SETTINGS)
     vitals = Vitals(cluster, settings=settings, unexamined=unexamined)

@@ -1,15 +1,18 @@
 """The runs that are known on this machine, and their debts: throttles that are theirs and are still on the cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from reconciler.admin.port import Admin
+from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.known import is_open, known_run
 from reconciler.apply.observed import replaced_topics
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.session import recorded_throttles
+from reconciler.apply.throttles import ThrottleRecord
 from reconciler.apply.wording import named_some
-from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import read_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import KnownRun
@@ -20,24 +23,51 @@ from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import kept_runs, run_journal
 
 ON_ITS_WAY = "KR455"
+Owner = TypeVar("Owner", int, str)
+Configs = Mapping[Owner, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A plan, and its journal as it is on this machine."""
+    """A plan, its journal as it is on this machine, and its record where that stands in the cluster."""
 
     plan: Plan
-    journal: RunJournal
+    journal: Journal
+    record: KeptRun | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether its end is not told."""
-        return is_open(self.journal.events)
+        return is_open(self.journal.events) if self.record is None else not self.record.is_over
+
+    @property
+    def throttles(self) -> ThrottleRecord:
+        """What was put on and not taken off, by the record or else the journal."""
+        return recorded_throttles(self.journal.events) if self.record is None else self.record.throttles
 
     @property
     def owes(self) -> bool:
-        """Whether its journal tells of throttles that were put on and not taken off."""
-        return not recorded_throttles(self.journal.events).is_empty
+        """Whether it has throttles that were put on and not taken off."""
+        return not self.throttles.is_empty
+
+    def known(self, brokers: Configs[int], topics: Configs[str]) -> KnownRun:
+        """Return what is known of it beside these configs."""
+        return known_run(self.plan, self.journal.events, brokers, topics, self.record)
+
+
+def known_runs(inputs: Inputs, cluster: str | None, admin: Admin | None, plan: Plan | None = None) -> tuple[Kept, ...]:
+    """Return the runs known here, with the record that the last one left in the cluster, whoever's it was.
+
+    `plan`: only the run of that plan. `admin`: None where a snapshot is looked at.
+    """
+    here = known_here(inputs, cluster, plan)
+    record = kept_run(admin) if admin is not None else None
+    if admin is None or record is None:
+        return here
+    if all(one.plan.id != record.plan_id for one in here):
+        other = (Kept(record.plan(admin.cluster_id()), MemoryJournal(), record),)
+        return other + here if plan is None else here
+    return tuple(replace(one, record=record) if one.plan.id == record.plan_id else one for one in here)
 
 
 def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) -> tuple[Kept, ...]:
@@ -57,7 +87,7 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
 def as_known(kept: Sequence[Kept], cluster: Cluster) -> tuple[KnownRun, ...]:
     """Return what is known of these runs beside that cluster; of a dead broker, its configs are not."""
     brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
-    return tuple(known_run(one.plan, one.journal.events, brokers, _own_topics(one.plan, cluster)) for one in kept)
+    return tuple(one.known(brokers, _own_topics(one.plan, cluster)) for one in kept)
 
 
 def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
@@ -73,7 +103,7 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
     """
     flights = {key: one.target_replicas for key, one in admin.reassignments().items()}
     for one in kept:
-        targets = known_run(one.plan, one.journal.events, {}, {}).targets
+        targets = one.known({}, {}).targets
         moving = sorted(str(key) for key, target in flights.items() if target in targets.get(key, ()))
         if moving:
             raise Refused(
@@ -88,12 +118,12 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
 def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
     """Take off what ended runs owe, where their brokers are back, and return what was done in sentences.
 
-    Only what their journals name. A run that has not told its end may be going on: nothing is paid then, but before a
-    run of the plan `before`, which needs the cluster for itself; its own debts it pays itself. What fails is told too,
-    never raised: a debt must not keep anybody from looking, or from applying.
+    Only what their journals, or the record in the cluster, name. A run that has not told its end may be going on:
+    nothing is paid then, but before a run of the plan `before`, which needs the cluster for itself; its own debts it
+    pays itself. What fails is told too, never raised: a debt must not keep anybody from looking, or from applying.
     """
     try:
-        kept = [one for one in known_here(inputs, cluster) if before is None or one.plan.id != before.id]
+        kept = [one for one in known_runs(inputs, cluster, admin) if before is None or one.plan.id != before.id]
         owing = [one for one in kept if one.owes]
         if not owing or (before is None and _may_go_on(kept, admin)):
             return ()
@@ -113,15 +143,15 @@ def _may_go_on(kept: Sequence[Kept], admin: Admin) -> bool:
 
 
 def _is_payable(kept: Kept, alive: Sequence[int]) -> bool:
-    record = recorded_throttles(kept.journal.events)
+    record = kept.throttles
     return bool(record.lists) or not set(record.brokers).isdisjoint(alive)
 
 
 def _told(kept: Kept, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
-    record = recorded_throttles(kept.journal.events)
+    record = kept.throttles
     brokers = admin.broker_configs(sorted(set(record.brokers) & set(alive)))
     topics = admin.topic_configs(record.topics) if record.topics else {}
-    known = known_run(kept.plan, kept.journal.events, brokers, topics)
+    known = kept.known(brokers, topics)
     for (owner, key), after in known.throttles.items():
         now = _configs_of(owner, brokers, topics).get(key)
         yield f"{restored_line(owner, key, now, after)} (left by the run of plan {kept.plan.id})"

@@ -49,12 +49,13 @@ class Hooks:
     notify: Callable[[str], None] = lambda _text: None
 
 
-def plan_to_cancel(inputs: Inputs, plan_path: str | None) -> Plan:
+def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
     """Return the plan that is named, else that of the run last heard of on the cluster; raises NoRun."""
     plan = read_plan(plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
     if plan is None:
         raise NoRun(
-            f"no run of {cluster_name(inputs)} is known here: name the plan that it runs: reconciler cancel PLAN"
+            f"no run of {cluster_name(inputs)} is known here, and none has left its record in the cluster: name the "
+            "plan that it runs: reconciler cancel PLAN"
         )
     return plan
 

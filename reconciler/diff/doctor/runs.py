@@ -62,7 +62,9 @@ def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
 
 def _left_by(run: KnownRun, ours: tuple[TopicPartition, ...]) -> Finding:
     moving = f"; {counted(len(ours), 'move')} in flight: {some(ours)}" if ours else ""
-    what = f"has not told its end (it began {run.began})" if run.is_open else "has ended, but not all of its moves"
+    by = f", started by {run.by}" if run.by else ""
+    open_since = f"has not told its end (it began {run.began}{by})"
+    what = open_since if run.is_open else "has ended, but not all of its moves"
     return Finding(
         "KR662",
         Gravity.WARNING,
