@@ -115,7 +115,7 @@ def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     admin = admin_of(cluster())
     inputs = Inputs()
-    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], admin.cluster)
+    plan = with_id(plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], admin.cluster))
     keep_plan(inputs, plan)
     journal = run_journal(inputs, plan)
     kept = crashed(plan, admin, journal)
