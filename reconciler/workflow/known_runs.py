@@ -37,8 +37,10 @@ class Kept:
 
     @property
     def is_open(self) -> bool:
-        """Whether its end is not told."""
-        return is_open(self.journal.events) if self.record is None else not self.record.is_over
+        """Whether its end is told neither here nor in the cluster."""
+        if self.record is None:
+            return is_open(self.journal.events)
+        return not self.record.is_over and (not self.journal.events or is_open(self.journal.events))
 
     @property
     def throttles(self) -> ThrottleRecord:
