@@ -36,14 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Draw the same examples in each run, on slow machines too; take SIGINT as a terminal's processes do.
+    """Draw the same examples in each run, on slow machines too; take SIGINT and SIGHUP as a terminal's processes do.
 
-    Whoever was started in the background ignores SIGINT, and so would every child.
+    Whoever was started in the background ignores SIGINT, under nohup SIGHUP, and so would every child.
     """
     settings.register_profile("repeatable", derandomize=True, deadline=None)
     settings.load_profile("repeatable")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for, check_stage, check_still_valid, check_windows, is_stage_done
 from reconciler.apply.moves import UNCLEAR
 from reconciler.apply.readers import check_readers
@@ -37,14 +38,16 @@ class Gate:
         that shows the past.
         """
         start = self.session.now()
-        while True:
-            try:
-                return self._check(index, is_first=is_first)
-            except (Refused, StalePlan, ClusterUnavailable) as error:
-                if is_first or self.session.now() - start >= _patience(error):
-                    raise
-            self.stop_if_asked()
-            self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+        with waiting_for() as wait:
+            while True:
+                try:
+                    return self._check(index, is_first=is_first)
+                except (Refused, StalePlan, ClusterUnavailable) as error:
+                    if is_first or self.session.now() - start >= _patience(error):
+                        raise
+                    wait.say(f"stage {index + 1} to be safe to begin ({error})")
+                self.stop_if_asked()
+                self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
     def stop_if_asked(self) -> None:
         """Raise StoppedEarly where a signal came or a cancel asks, LockLost where somebody else may be at work."""

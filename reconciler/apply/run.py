@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.admin.port import Admin
+from reconciler.admin.waits import Wait, waiting_for
 from reconciler.apply.checks import (
     check_plan,
     check_plan_is_for,
@@ -33,6 +34,7 @@ from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons, take_all_off
+from reconciler.apply.waiting import awaited
 from reconciler.apply.withdraw import moves_under_way
 from reconciler.apply.wording import named_some
 from reconciler.model.desired import Window
@@ -185,6 +187,7 @@ class _Run:
     log: ProgressLog = field(init=False)
     outage_since: datetime | None = None
     is_kept: bool = False
+    wait: Wait = field(init=False)
 
     def __post_init__(self) -> None:
         self.disks = Disks(self.session)
@@ -248,8 +251,9 @@ class _Run:
         self.meter = Meter()
         self.disks.begin()
         self.log.begin()
-        while self._turn(index):
-            pass
+        with waiting_for() as self.wait:
+            while self._turn(index):
+                pass
         crash_point("stage.done")
         self.session.tell("stage", Outcome.DONE)
         self.session.stages_done += 1
@@ -294,6 +298,7 @@ class _Run:
         if isinstance(stage, ReassignStage):
             record = note(self.session.itinerary, stage, observed, record, now)
             self._report(stage, observed, record)
+        self.wait.say(awaited(len(self._plan.stages), stage, record))
         step = decide(self.session.itinerary, observed, record, now)
         self.record = prepared(record, step, now)
         if isinstance(step, FinishStage):
@@ -329,6 +334,7 @@ class _Run:
         if self.outage_since is None:
             self.outage_since = now
             self.session.tell("outage", Outcome.STARTED, why=str(error))
+            self.wait.say(f"the cluster to answer again ({error})")
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
             raise RunFailed(f"{text}\nRun apply again when it answers.", code="KR705") from error

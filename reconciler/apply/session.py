@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, Answer, Lock
+from reconciler.admin.waits import waiting_for
 from reconciler.apply.course import Itinerary, leaders_before, throttled_to
 from reconciler.apply.journal import Journal
 from reconciler.apply.kept_run import KeptRun
@@ -107,9 +108,10 @@ class Session:
         """Return the time."""
         return self.admin.clock.now()
 
-    def pause(self, attempt: int) -> None:
+    def pause(self, attempt: int, why: object = "the last one failed") -> None:
         """Let time pass before another try: longer each time."""
-        self.admin.clock.sleep(min(LONGEST_PAUSE, 2.0**attempt))
+        with waiting_for(f"another try: {why}"):
+            self.admin.clock.sleep(min(LONGEST_PAUSE, 2.0**attempt))
 
     def say(self, text: str) -> None:
         """Tell at once, and again in the result."""
@@ -221,8 +223,8 @@ class Session:
         for attempt in range(TRIES - 1):
             try:
                 return request()
-            except ClusterUnavailable:
-                self.pause(attempt)
+            except ClusterUnavailable as error:
+                self.pause(attempt, error)
         return request()
 
     def result(self, state: RunState, left: Sequence[TopicPartition] = ()) -> RunResult:

@@ -9,11 +9,13 @@ from datetime import timedelta
 from functools import partial
 
 from reconciler.admin.port import Answer
+from reconciler.admin.waits import waiting_for
 from reconciler.apply.course import Itinerary, Place, cancelled
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
 from reconciler.apply.session import TRIES, Session, told_answer
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
+from reconciler.apply.wording import named_some
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import Outcome
@@ -89,8 +91,11 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     stopped = _cancel(session, in_flight, outcome)
     loose = [move for move in able if move not in in_flight]
     overwritten = {move.topic_partition for move in overwritten_moves(session.itinerary, observed)}
-    _restore_order(session, [*loose, *stopped], overwritten, outcome)
-    _restore_leaders(session, [move for move in able if move.topic_partition in outcome.back])
+    with waiting_for(f"moves to be back where they came from: {_named(able)}"):
+        _restore_order(session, [*loose, *stopped], overwritten, outcome)
+    returned = [move for move in able if move.topic_partition in outcome.back]
+    with waiting_for(f"the leaders from before to lead again: {_named(returned)}"):
+        _restore_leaders(session, returned)
     session.tell(
         "withdraw",
         Outcome.FAILED if outcome.left else Outcome.DONE,
@@ -99,6 +104,10 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
         left={str(key): why for key, why in sorted(outcome.left.items())},
     )
     return outcome
+
+
+def _named(moves: Iterable[Move]) -> str:
+    return named_some(str(move.topic_partition) for move in moves)
 
 
 def _topics(moves: Iterable[Move]) -> frozenset[str]:

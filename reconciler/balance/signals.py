@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while Spark works: its Java ends first, then the program as it would without Spark."""
+"""SIGINT, SIGTERM and SIGHUP while Spark works: its Java ends first, then the program as it would without Spark."""
 
 import logging
 import signal
@@ -10,6 +10,7 @@ from subprocess import TimeoutExpired
 from types import FrameType
 
 _END_SECONDS = 15
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _Handler = Callable[[int, FrameType | None], object] | int
 
 
@@ -64,12 +65,12 @@ class Signals:
 
 @contextmanager
 def signals_end_java() -> Iterator[Signals]:
-    """Let what a handler of SIGINT or SIGTERM raises end the block, whatever the clean-up on the way met without Java.
+    """Let what a handler of such a signal raises end the block, whatever the clean-up on the way met without Java.
 
     Outside of the main thread, and for a signal that is ignored or has no handler in Python, nothing changes.
     """
     is_heard = threading.current_thread() is threading.main_thread()
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if is_heard else {}
+    found = {number: signal.getsignal(number) for number in _HEARD} if is_heard else {}
     signals = Signals({number: handler for number, handler in found.items() if handler is not None})
     signals.take()
     try:

@@ -58,6 +58,7 @@ def command(
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
     asked = asked_for(context)
     refuse_state(asked, "apply")
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.cli.progress import running
     from reconciler.workflow.apply import apply_plan, plan_to_apply
 
@@ -72,7 +73,7 @@ def command(
     started = time.monotonic()
     told = Teller()
     path = None if dry_run else metrics
-    with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress:
+    with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress, heartbeat():
         try:
             applied = apply_plan(
                 asked.inputs,

@@ -69,11 +69,12 @@ def _refuse_misuse(asked: Asked, *, is_extra: bool) -> None:
 
 
 def _cancel(asked: Asked, plan_path: str | None) -> int:
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import cancel
 
     told = Teller()
-    with stopping() as stop:
+    with stopping() as stop, heartbeat():
         try:
             ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
         except (RunEnded, KeyboardInterrupt) as error:
@@ -81,10 +82,11 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
                 raise
             told.once(str(error) or "Ended without waiting: run cancel again to put things in order.")
             return stop.exit
+        code = stop.exit or Exit.DONE  # an output that is closed later keeps nothing from its end
     write(as_json.result(ended) if asked.is_json else as_text.result(ended), asked.color)
     if ended.stages_done:
         tell("What had ended stays: apply goes on from there, cancel --rollback undoes it.")
-    return stop.exit or Exit.DONE
+    return code
 
 
 def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: bool) -> int:
@@ -120,6 +122,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
 
 
 def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.rollback import Hooks, plan_to_undo, roll_back
 
@@ -127,7 +130,7 @@ def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     started = time.monotonic()
     watch = _Watch(asked, undone.cluster_name, is_sure=is_sure)
     told = Teller()
-    with stopping() as stop, watch.bar:
+    with stopping() as stop, heartbeat(), watch.bar:
         try:
             ended = roll_back(asked.inputs, undone, Hooks(watch.is_confirmed, stop.reason, watch.progress, told))
         except (RunEnded, KeyboardInterrupt) as error:

@@ -6,6 +6,7 @@ import click
 
 from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.options import JSON, TEXT, Asked, asked_for, verb_options
+from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import is_interactive, tell, write
 
 if TYPE_CHECKING:
@@ -71,10 +72,12 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
 
 
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: bool) -> int:
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.workflow.doctor import to_take_off
 
     if found.holder is not None:
-        found = beside.look_once_unlocked(tell)
+        with heartbeat():
+            found = beside.look_once_unlocked(tell)
     lines = to_take_off(found)
     if not lines:
         tell("No throttles of runs known here are left on the cluster.")
@@ -83,11 +86,13 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: b
     if not (is_confirmed or _is_confirmed(len(lines))):
         tell("Nothing has been changed.")
         return Exit.STOPPED
-    ended = beside.take_off()
+    with stopping() as stop, heartbeat():  # it is the way back already: a first signal only tells so
+        ended = beside.take_off()
+        stopped = stop.exit
     owed = [debt for result in ended for debt in result.debts]
     tell("\n".join([f"owed: {debt}" for debt in owed] or [f"Put back: {len(lines)}."]))
     code = _told(beside.look(), beside.name, asked, lines)
-    return Exit.ERROR if owed else code
+    return stopped or (Exit.ERROR if owed else code)
 
 
 def _is_confirmed(count: int) -> bool:

@@ -22,7 +22,7 @@ class Exit(IntEnum):
 
 
 class Terminated(BaseException):
-    """SIGTERM came; not an Exception, so that nothing on the way takes it for a failure to be handled."""
+    """SIGTERM or SIGHUP came; not an Exception, so that nothing on the way takes it for a failure to be handled."""
 
 
 EPILOG = """\b
@@ -34,7 +34,8 @@ Exit codes:
   4    the plan is stale
   5    stopped early on purpose, with work left
   64   wrong usage
-  130  interrupted (SIGINT); 143 terminated (SIGTERM)"""
+  130  interrupted (SIGINT)
+  143  terminated (SIGTERM, SIGHUP, a closed output)"""
 
 
 def exit_of(error: ReconcilerError) -> Exit:

@@ -12,6 +12,7 @@ import click
 from reconciler.cli.exits import EPILOG, Exit, Terminated, exit_of
 from reconciler.cli.group import VerbGroup
 from reconciler.cli.options import Asked, group_options
+from reconciler.cli.outputs import OUTPUTS, Closed, guard_outputs
 from reconciler.cli.report import of_a_path, tell_error, tell_internal_error, tell_of_thread, tell_usage_error
 from reconciler.model.problem import ReconcilerError
 
@@ -52,7 +53,10 @@ def reconciler() -> None:
 
 def run() -> NoReturn:
     """Run the program on the command line's arguments."""
+    guard_outputs()
     signal.signal(signal.SIGTERM, _on_sigterm)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks for that
+        signal.signal(signal.SIGHUP, _on_sigterm)
     threading.excepthook = tell_of_thread
     sys.exit(main(sys.argv[1:]))
 
@@ -61,7 +65,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the program on these arguments and return its exit code; every error ends here, as a sentence."""
     asked = Asked()
     try:
-        code = reconciler.main(args=list(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
+        try:
+            code = reconciler.main(args=list(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
+        finally:
+            OUTPUTS.hush()
     except click.UsageError as error:
         tell_usage_error(error)
         return Exit.USAGE
@@ -74,8 +81,9 @@ def main(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         return Exit.INTERRUPTED
-    except Terminated:
-        click.echo("Terminated.", err=True)
+    except Terminated as error:
+        if not isinstance(error, Closed):
+            click.echo("Terminated.", err=True)
         return Exit.TERMINATED
     except Exception as error:  # noqa: BLE001 - whatever is left is our own fault, told without a traceback
         path_error = of_a_path(error)

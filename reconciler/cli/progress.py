@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from reconciler.admin.port import ProgressHook
-from reconciler.cli.terminal import tell
+from reconciler.admin.waits import Wait, waiting_for
+from reconciler.cli.terminal import heard, tell
 from reconciler.model.run import RunProgress
 from reconciler.render.units import duration, number, rate, size
 
@@ -41,9 +42,16 @@ def reading(then: str = "") -> Iterator[ProgressHook | None]:
 @contextmanager
 def running(cluster_name: str) -> Iterator[Callable[[RunProgress], None]]:
     """Yield a hook that shows where a run stands: bytes, rate, time left."""
-    if not sys.stderr.isatty():
-        yield _told_by_stage(cluster_name)
-        return
+    with waiting_for() as wait:
+        if not sys.stderr.isatty():
+            yield _told_by_stage(cluster_name, wait)
+            return
+        with _shown_as_bar(cluster_name, wait) as hook:
+            yield hook
+
+
+@contextmanager
+def _shown_as_bar(cluster_name: str, wait: Wait) -> Iterator[Callable[[RunProgress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -56,6 +64,8 @@ def running(cluster_name: str) -> Iterator[Callable[[RunProgress], None]]:
                 title = f"{cluster_name}  stage {seen.stage}/{seen.stages}"
                 tasks[seen.stage] = shown.add_task(title, total=None, told="")
             by_bytes = seen.total_bytes > 0
+            if _is_news(wait, cluster_name, seen):
+                heard()
             shown.update(
                 tasks[seen.stage],
                 completed=seen.copied_bytes if by_bytes else seen.done_moves,
@@ -78,11 +88,21 @@ def progress_text(seen: RunProgress) -> str:
     return "   ".join(parts)
 
 
-def _told_by_stage(cluster_name: str) -> Callable[[RunProgress], None]:
+def _is_news(wait: Wait, cluster_name: str, seen: RunProgress) -> bool:
+    """Say what is waited for, and return whether that has changed; it began with its stage."""
+    title, before, since = f"stage {seen.stage}/{seen.stages} of {cluster_name}", wait.text, wait.since
+    wait.say(f"{title}: {progress_text(seen)}")
+    if before.startswith(f"{title}:"):
+        wait.since = since
+    return wait.text != before
+
+
+def _told_by_stage(cluster_name: str, wait: Wait) -> Callable[[RunProgress], None]:
     told: set[tuple[int, bool]] = set()
 
     def hook(seen: RunProgress) -> None:
         key = (seen.stage, seen.done_moves == seen.moves)
+        _is_news(wait, cluster_name, seen)
         if key not in told:
             told.add(key)
             tell(f"{cluster_name}  stage {seen.stage}/{seen.stages}  {progress_text(seen)}")

@@ -1,4 +1,7 @@
-"""SIGINT and SIGTERM while something runs: the first asks it to end in order, the second ends the waiting."""
+"""SIGINT, SIGTERM and SIGHUP while something runs: the first asks it to end in order, the second ends the waiting.
+
+An output that is closed asks too. SIGHUP is never the second: a terminal that goes sends several, after EIO at a write.
+"""
 
 import os
 import signal
@@ -9,11 +12,12 @@ from dataclasses import dataclass
 from types import FrameType
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.outputs import OUTPUTS
 
 LAST_SECONDS = 8.0
 """How long the second signal leaves to say what is left behind, and to close connections."""
 _STDERR = 2
-_EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+_EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.TERMINATED}
 
 
 @dataclass(slots=True)
@@ -24,27 +28,39 @@ class Stopping:
 
     def reason(self) -> str | None:
         """Return why to stop, None for no reason."""
-        return f"{self.came.name} came" if self.came is not None else None
+        if self.came is not None:
+            return f"{self.came.name} came"
+        return f"{OUTPUTS.closed} was closed" if OUTPUTS.closed is not None else None
 
     @property
     def exit(self) -> Exit | None:
-        """The exit code of that signal."""
-        return _EXITS[self.came] if self.came is not None else None
+        """The exit code of that signal, or of a closed output."""
+        if self.came is not None:
+            return _EXITS[self.came]
+        return Exit.TERMINATED if OUTPUTS.closed is not None else None
 
 
 @contextmanager
 def stopping() -> Iterator[Stopping]:
-    """Yield what tells of a signal; the handlers that were there come back at the end."""
+    """Yield what tells of a signal, or of a closed output; the handlers that were there come back at the end.
+
+    SIGHUP stays ignored where it is.
+    """
     seen = Stopping()
+    OUTPUTS.hush()
 
     def handle(number: int, _frame: FrameType | None) -> None:
+        if seen.came is not None and number == signal.SIGHUP:
+            return
         if seen.came is not None:
             _end_soon(_EXITS[seen.came])
             raise KeyboardInterrupt
         seen.came = signal.Signals(number)
         _tell_at_once(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.\n")
 
-    before = {each: signal.signal(each, handle) for each in _EXITS}
+    is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    heard = [each for each in _EXITS if not (is_deaf and each is signal.SIGHUP)]
+    before = {each: signal.signal(each, handle) for each in heard}
     try:
         yield seen
     finally:

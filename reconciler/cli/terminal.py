@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -44,6 +45,27 @@ def write(text: str, color: str = "never") -> None:
 def tell(text: str, color: str = "never") -> None:
     """Write anything else: progress, summaries, warnings; secrets of client properties are taken out."""
     _echo(without_secrets(text), color, err=True)
+    heard()
+
+
+@dataclass(slots=True)
+class _Last:
+    """When somebody last heard of us."""
+
+    at: float = field(default_factory=time.monotonic)
+
+
+_LAST = _Last()
+
+
+def heard() -> None:
+    """Take note that something was shown just now."""
+    _LAST.at = time.monotonic()
+
+
+def silent_seconds() -> float:
+    """Return for how long nothing was told."""
+    return time.monotonic() - _LAST.at
 
 
 def without_secrets(text: str, *, is_ours: bool = True) -> str:

@@ -46,7 +46,7 @@ def test_on_a_terminal_the_plan_is_shown_and_asked_for(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number: signal.Signals, code: int) -> None:
     applying = HeldRun(planned / "held", "apply", "plan.json", "--yes", at="poll", has_own_journal=False)
     wait_for(lambda: applying.is_there or applying.is_over, "the moves")

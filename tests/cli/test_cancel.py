@@ -215,10 +215,13 @@ def test_a_plan_of_a_supposed_state_has_nothing_to_undo(reconciler: Program, sma
     assert reconciler("cancel", "--rollback", "--yes", "if.json").code == 3
 
 
-def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(
+    applied: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     cancelling = HeldRun(tmp_path / "held", "cancel", "--rollback", "--yes", at="poll", has_own_journal=False)
     wait_for(lambda: cancelling.is_there or cancelling.is_over, "the moves")
-    cancelling.signal(signal.SIGTERM)
+    cancelling.signal(number)
     cancelling.go_on()
     ended, told = cancelling.ended()
     assert ended == 143, told
@@ -233,7 +236,12 @@ def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(applied: Pat
 
 @pytest.mark.parametrize(
     ("number", "code", "point"),
-    [(signal.SIGINT, 130, "withdraw.before"), (signal.SIGTERM, 143, "unthrottle.broker")],
+    [
+        (signal.SIGINT, 130, "withdraw.before"),
+        (signal.SIGTERM, 143, "unthrottle.broker"),
+        (signal.SIGHUP, 143, "withdraw.sent"),
+        (signal.SIGHUP, 143, "unthrottle.broker"),
+    ],
 )
 def test_a_signal_does_not_stop_a_cancel_on_its_way_back(
     reconciler: Program, small: Path, number: signal.Signals, code: int, point: str

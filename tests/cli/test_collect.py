@@ -81,7 +81,10 @@ run()
 
 
 @pytest.mark.usefixtures("demo")
-@pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "Interrupted."), ("SIGTERM", 143, "Terminated.")])
+@pytest.mark.parametrize(
+    ("sent", "code", "word"),
+    [("SIGINT", 130, "Interrupted."), ("SIGTERM", 143, "Terminated."), ("SIGHUP", 143, "Terminated.")],
+)
 def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: int, word: str) -> None:
     from pyarrow import dataset
 

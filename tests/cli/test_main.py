@@ -181,14 +181,14 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_sigterm_ends_with_143_and_sigint_with_130() -> None:
+def test_sigterm_and_sighup_end_with_143_and_sigint_with_130() -> None:
     code = (
         "import signal, time, reconciler.cli.main as m\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell in the background ignores it
         "m.reconciler.main = lambda **_: (print('ready', flush=True), time.sleep(3600))\n"
         "import sys; sys.argv = ['reconciler']; m.run()"
     )
-    for number, wanted in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+    for number, wanted in ((signal.SIGTERM, 143), (signal.SIGHUP, 143), (signal.SIGINT, 130)):
         with subprocess.Popen(
             [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:

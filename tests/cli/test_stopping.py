@@ -10,10 +10,16 @@ from reconciler.cli.exits import Exit
 from reconciler.cli.stopping import LAST_SECONDS, stopping
 from reconciler.cli.terminal import Teller
 
+SIGNALS = [
+    (signal.SIGINT, Exit.INTERRUPTED, signal.SIGINT),
+    (signal.SIGTERM, Exit.TERMINATED, signal.SIGTERM),
+    (signal.SIGHUP, Exit.TERMINATED, signal.SIGTERM),
+]
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, Exit.INTERRUPTED), (signal.SIGTERM, Exit.TERMINATED)])
+
+@pytest.mark.parametrize(("number", "code", "second"), SIGNALS)
 def test_the_first_signal_asks_and_the_second_ends_the_waiting(
-    number: signal.Signals, code: Exit, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, code: Exit, second: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reconciler.cli.stopping._end_soon", lambda _code: None)
     before = signal.getsignal(number)
@@ -22,8 +28,28 @@ def test_the_first_signal_asks_and_the_second_ends_the_waiting(
         os.kill(os.getpid(), number)
         assert (stop.reason(), stop.exit) == (f"{number.name} came", code)
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), second)
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("first", [signal.SIGHUP, signal.SIGTERM])
+def test_sighup_is_never_the_second_signal(first: signal.Signals) -> None:
+    """A terminal that goes sends it more than once: by the kernel, and by the shell that ends with it."""
+    with stopping() as stop:
+        os.kill(os.getpid(), first)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.reason() == f"{first.name} came"
+
+
+def test_sighup_stays_ignored_where_nohup_asked_for_that() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stopping() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.exit is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_the_second_signal_leaves_less_than_the_ten_seconds_that_are_promised() -> None:

@@ -9,6 +9,7 @@ from reconciler.admin.client.lock_kept import keep
 from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer, WaitHook
+from reconciler.admin.waits import waiting_for
 from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 
@@ -37,7 +38,9 @@ def take_lock(
     """
     member = Member(wire.another(SETUP_SECONDS), holder, StopRequest(stopping, holder) if stopping else None)
     try:
-        seat = seat_of_stopped(member, _seated(member, waiting), waiting)
+        with waiting_for("the cluster's lock"):
+            seat = _seated(member, waiting)
+        seat = seat_of_stopped(member, seat, waiting)
         if seat.is_leader:
             return ClusterLock(member, seat, wire)
     except BaseException:
@@ -160,7 +163,7 @@ class ClusterLock:
     def check(self) -> None:
         """Return once it is certain that the lock is held; after a silence, that takes the coordinator's word."""
         end = now() + SURE_SECONDS
-        with self._changed:
+        with waiting_for(lambda: f"word that the cluster's lock is still held ({self._trouble})"), self._changed:
             while self._lost is None and now() >= self._sure_until:
                 if now() >= end or not self._thread.is_alive():
                     raise _without_coordinator(self._trouble)

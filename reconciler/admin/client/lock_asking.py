@@ -4,6 +4,7 @@ import time
 
 from reconciler.admin.client.lock_member import Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.port import WaitHook
+from reconciler.admin.waits import waiting_for
 from reconciler.model.lock import STOP_SECONDS, NotStopped, StopRequest
 
 ASKING_SECONDS = 0.5
@@ -21,11 +22,12 @@ def seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None)
     if waiting is not None and isinstance(member.request, StopRequest):
         waiting(member.request.told(asked))
     deadline = now() + STOP_SECONDS
-    while _is_asked(member, seat):
-        if now() > deadline:
-            raise NotStopped(seat.holder or asked)
-        time.sleep(ASKING_SECONDS)
-        seat = _kept(member, seat)
+    with waiting_for(f"{asked} to stop"):
+        while _is_asked(member, seat):
+            if now() > deadline:
+                raise NotStopped(seat.holder or asked)
+            time.sleep(ASKING_SECONDS)
+            seat = _kept(member, seat)
     return seat
 
 

@@ -32,6 +32,7 @@ from reconciler.admin.client.in_force import await_lists
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
 from reconciler.admin.client.wire import Build, NotSent, Wire, batches
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.waits import waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
@@ -265,7 +266,8 @@ def _in_batches(
             left = {name: item for name, item in left.items() if name in told and told[name].error_code in again}
             if not left:
                 break
-            time.sleep(min(LONGEST_WAIT_SECONDS, max(0.1, response.throttle_time_ms / 1000)))
+            with waiting_for("the quota of changes of topics (controller_mutation_rate) to let more through"):
+                time.sleep(min(LONGEST_WAIT_SECONDS, max(0.1, response.throttle_time_ms / 1000)))
         found |= {name: _untold() for name in some if name not in found}
     return dict(sorted(found.items()))
 

@@ -30,6 +30,7 @@ from reconciler.admin.client.oauth import TokenProvider, check_credentials_of_aw
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.reach import Server, reachable, shown
 from reconciler.admin.client.tls import Context
+from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
 
@@ -105,6 +106,10 @@ class Wire:
 
     def read(self, build: Build, node_id: int | None = None) -> "ApiMessage":
         """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
+        with waiting_for(_answer_of(node_id)):
+            return self._read(build, node_id)
+
+    def _read(self, build: Build, node_id: int | None) -> "ApiMessage":
         deadline = time.monotonic() + self.retry_seconds
         seconds = min(FIRST_TRY_SECONDS, self.request_seconds)
         closed: set[int] = set()
@@ -164,7 +169,7 @@ class Wire:
         `seconds`: how long each answer may take, where that is less than any request may.
         """
         allowed = self.request_seconds if seconds is None else seconds
-        with _threads(max(1, len(builds))) as pool:
+        with waiting_for(f"answers of {len(builds)} brokers"), _threads(max(1, len(builds))) as pool:
             answers = list(pool.map(self._read_or_none, builds.values(), builds, repeat(allowed)))
         return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
 
@@ -182,6 +187,10 @@ class Wire:
         self.client.close()
 
     def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
+        with waiting_for(_answer_of(node_id)):
+            return self._written(build, node_id, seconds)
+
+    def _written(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         deadline = time.monotonic() + seconds
         closed: set[int] = set()
         while True:
@@ -237,6 +246,7 @@ class Wire:
                 raise NotLetIn(str(error), node, refusal) from None
             raise
         self.avoided.pop(node, None)
+        _count_quota(node, getattr(response, "throttle_time_ms", 0))
         return response
 
     def _refusal(self, error: NotSent, node: int) -> ClusterUnavailable | None:
@@ -318,6 +328,20 @@ def _threads(most: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+
+
+def _answer_of(node_id: int | None) -> str:
+    return "an answer of the cluster" if node_id is None else f"an answer of broker {node_id}"
+
+
+def _count_quota(node: int, milliseconds: int) -> None:
+    """Take note of what a quota makes us wait, and tell of it the first time; the library would each time."""
+    if milliseconds and not WAITS.held_back:
+        logger.warning(
+            "A quota of the cluster slows this client down: broker %d holds it back for %d ms. All goes on, only "
+            "later; raise the quota of its user or client id to be faster. (KR731)", node, milliseconds
+        )  # fmt: skip
+    WAITS.held_back += milliseconds / 1000
 
 
 async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> None:
