@@ -8,6 +8,8 @@ from reconciler.model.problem import ReconcilerError, Refused
 LOCK_GROUP = "__reconciler-lock"
 """The consumer group of a cluster whose leader holds its lock; Read on it is the right to take it."""
 _RATE = "rate="
+OFFSETS_TOPIC = "__consumer_offsets"
+"""Where groups' offsets are; the metadata of the lock group's own hold the run's record, which takes Read on it."""
 STOP_SECONDS = 120
 """How long whoever asks a run to stop waits for its end."""
 

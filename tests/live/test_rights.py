@@ -79,6 +79,12 @@ DENIED = (
     ),
     Denied(AclOperation.READ, (ON_GROUP,), f"Read on group {LOCK_GROUP}", {"apply": 1, "doctor": 0}),
     Denied(
+        AclOperation.READ,
+        ((ResourceType.TOPIC, "__consumer_offsets"),),
+        "Read on topic __consumer_offsets",
+        {"doctor": 0},
+    ),
+    Denied(
         AclOperation.CREATE, (CLUSTER, (ResourceType.TOPIC, NEW)), "Create on ", {"plan": 0, "apply": 1, "doctor": 0}
     ),
 )

@@ -25,13 +25,12 @@ from reconciler.admin.client.lock_member import (
 from reconciler.admin.client.observe import topics
 from reconciler.admin.client.wire import NotSent, Wire
 from reconciler.admin.port import Answer
-from reconciler.model.lock import LOCK_GROUP
+from reconciler.model.lock import LOCK_GROUP, OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
 
 if TYPE_CHECKING:
     from kafka.protocol.api_message import ApiMessage
 
-OFFSETS_TOPIC = "__consumer_offsets"
 HIDDEN, TOO_LARGE = "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"
 # offset.metadata.max.bytes of brokers, by default.
 PIECE_CHARACTERS = 4096

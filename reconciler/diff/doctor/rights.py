@@ -6,6 +6,7 @@ from typing import NamedTuple
 from reconciler.diff.doctor.words import some
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Finding, Gravity, NeededRight
+from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.vitals import CLUSTER, GROUP, TOPIC, Rights
 
 READERS = ("snapshot", "diff", "plan", "apply", "status", "cancel", "doctor")
@@ -18,6 +19,7 @@ class _Need(NamedTuple):
     verbs: tuple[str, ...]
     purpose: str
     gravity: Gravity = Gravity.WARNING
+    only_topic: str | None = None
 
 
 _NEEDS = (
@@ -32,6 +34,9 @@ _NEEDS = (
     _Need("AlterConfigs", TOPIC, WRITERS, "throttled replicas, and configs"),
     _Need("Delete", TOPIC, ("apply",), "deleting topics, which topics.delete allows"),
     _Need("Read", GROUP, ("apply", "cancel"), "the lock that keeps two runs apart"),
+    _Need(
+        "Read", TOPIC, WRITERS, "the run's record in the cluster, without which they go on", only_topic=OFFSETS_TOPIC
+    ),
 )
 _GRAVITY = {(need.operation, need.resource): need.gravity for need in _NEEDS}
 
@@ -61,6 +66,8 @@ def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
 def _is_needed(need: _Need, rights: Rights, desired: Desired | None) -> bool:
     if need.resource == GROUP:
         return bool(rights.groups)
+    if need.only_topic is not None:
+        return need.only_topic in rights.topics
     return need.operation != "Delete" or (desired is not None and desired.cluster.topics.is_delete_allowed)
 
 
@@ -70,7 +77,8 @@ def _needed(need: _Need, rights: Rights) -> NeededRight:
             return _right(need, is_granted=need.operation in rights.cluster)
         case "group":
             return _right(need, [name for name, held in rights.groups.items() if need.operation not in held])
-    without = [name for name, held in rights.topics.items() if need.operation not in held]
+    asked = {name: held for name, held in rights.topics.items() if need.only_topic in {None, name}}
+    without = [name for name, held in asked.items() if need.operation not in held]
     return _right(need, [*without, *(rights.hidden if need.operation == "Describe" else ())])
 
 
