@@ -89,6 +89,8 @@ def find_record(session: Session, observed: Observed) -> None:
 def _adopt(session: Session, kept: KeptRun) -> None:
     """Take over what the cluster's own record says a run has left: it knows better than any guess."""
     is_own = kept.plan_id == session.itinerary.plan.id
+    if not is_own and not kept.throttles.is_empty:
+        session.say(f"{kept} has left throttles on {_counted(kept.throttles)}: they come off first")
     earlier = ThrottleRecord() if is_own else session.throttles
     session.throttles = earlier.with_rates(kept.throttles.rates).with_lists(kept.throttles.lists)
     session.other_rates |= kept.ours
@@ -104,6 +106,10 @@ def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Map
     configs = session.admin.topic_configs(names)
     replaced = replaced_topics(session.admin.topics(names), session.itinerary.plan.topic_ids)
     return {name: configs[name] for name in configs if name not in replaced}
+
+
+def _counted(record: ThrottleRecord) -> str:
+    return f"{len(record.brokers)} brokers and {len(record.topics)} topics"
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | None:
