@@ -17,6 +17,7 @@ from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates
 from reconciler.apply.wording import named_some
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
+from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
@@ -48,8 +49,8 @@ ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPI
 
 TRIES = 5
 NOT_KEPT = (
-    "It goes on; but were this machine to die, only its journal here could tell what to clean up. Grant Read on topic "
-    "__consumer_offsets"
+    "no record of this run is kept in the cluster: {why}. It goes on; but were this machine to die, only its journal "
+    "here could tell what to clean up (KR459)"
 )
 LONGEST_PAUSE = 30.0
 
@@ -186,7 +187,10 @@ class Session:
                 self.kept = kept
                 return
         self.is_unkept = True
-        self.say(f"no record of this run is kept in the cluster: {told_answer(answer)}. {NOT_KEPT}")
+        is_lacking = answer.error == "TOPIC_AUTHORIZATION_FAILED"
+        self.say(
+            NOT_KEPT.format(why=f"this user lacks Read on topic {OFFSETS_TOPIC}" if is_lacking else told_answer(answer))
+        )
 
     def forget(self) -> None:
         """Take the record out of the cluster: nothing of the run is left there."""

@@ -40,6 +40,7 @@ from reconciler.apply.throttles import (
     wanted_rates,
 )
 from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
+from reconciler.model.lock import LockLost
 from reconciler.model.problem import ClusterUnavailable, Problem, Severity
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
@@ -257,7 +258,7 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
 
 def _settle(session: Session, *, has_moves: bool) -> None:
     """Bring the cluster's record to what is still owed: gone where that is nothing. Without an answer it stays."""
-    with suppress(ClusterUnavailable):
+    with suppress(ClusterUnavailable, LockLost):
         if session.throttles.is_empty and not has_moves:
             session.forget()
         elif session.kept is not None:
