@@ -19,3 +19,8 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run as a user id that has no name
         return str(os.getuid())
+
+
+def is_this_process(holder: Holder) -> bool:
+    """Whether that holder is this process."""
+    return (holder.host, holder.pid) == (socket.gethostname(), os.getpid())

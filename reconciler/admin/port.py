@@ -150,6 +150,7 @@ class Admin(Protocol):
         `digest`: of the plan that it is taken to run; whoever finds the lock held is told.
 
         A holder whose purpose is `stopping` is asked to end in order, and waited for: NotStopped after STOP_SECONDS.
+        One with this same `purpose` is waited for as long, where `stopping` is given: it does what is wanted.
 
         The lock of a process that died is waited for (6 s at most on a cluster with Kafka's defaults, and `waiting` is
         told so), that of one that lives is not.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from reconciler.admin.port import Answer, WaitHook
-from reconciler.model.lock import STOP_SECONDS, Holder, LockHeld, LockLost, NotStopped, RateRequest, StopRequest
+from reconciler.model.lock import STOP_SECONDS, Holder, LockHeld, LockLost, RateRequest, StopRequest
 
 PAUSE_SECONDS = 0.02
 
@@ -58,22 +58,22 @@ class Locks(Protocol):
 
 
 def taken(locks: Locks, holder: Holder, *, waiting: WaitHook | None = None, stopping: str | None = None) -> HeldLock:
-    """Return the lock; a holder whose purpose is `stopping` is asked to stop, and waited for."""
-    deadline: float | None = None
+    """Return the lock; a holder whose purpose is `stopping` is asked to stop, and waited for, as is this same one."""
+    deadline, awaited = 0.0, None
     while True:
         try:
             return locks.take(holder)
         except LockHeld as error:
             other = error.holder
-            if stopping is None or (other.purpose != stopping if other else deadline is None):
+            request = StopRequest(stopping or "", holder)
+            if stopping is None or not (request.awaits(other) if other else awaited):
                 raise
-            request = StopRequest(stopping, holder)
-            if other is not None and deadline is None:
-                deadline = time.monotonic() + STOP_SECONDS
+            if other is not None and other != awaited:
+                deadline, awaited = time.monotonic() + STOP_SECONDS, other
                 if waiting is not None:
                     waiting(request.told(other))
-            if other is not None and deadline is not None and time.monotonic() > deadline:
-                raise NotStopped(other) from None
+            if other is not None and time.monotonic() > deadline:
+                raise request.refusal(other) from None
             locks.ask_to_stop(request)
         time.sleep(PAUSE_SECONDS)
 

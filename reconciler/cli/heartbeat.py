@@ -11,6 +11,8 @@ from reconciler.render.units import duration
 QUIET_SECONDS = 10.0
 """How long nothing is said before a line; less than the 15 s that are promised, for a busy machine may be late."""
 LOOK_SECONDS = 1.0
+IN_SECONDS = 300
+"""How long a wait is told in seconds: `2 min` would stand still for too long."""
 
 
 @contextmanager
@@ -36,6 +38,11 @@ def _beat(ended: threading.Event) -> None:
 
 def waiting_line() -> str:
     """Return what is waited for in one line, empty for nothing."""
-    told = "; ".join(f"{duration(seconds)} for {text}" for text, seconds in WAITS.told().items())
-    quota = f" (quotas of the cluster made requests wait {duration(WAITS.held_back)} so far)" if WAITS.held_back else ""
+    told = "; ".join(f"{_shown(seconds)} for {text}" for text, seconds in WAITS.told().items())
+    quota = f" (quotas of the cluster made requests wait {_shown(WAITS.held_back)} so far)" if WAITS.held_back else ""
     return f"Waiting {told}{quota}." if told else ""
+
+
+def _shown(seconds: float) -> str:
+    """Return a time as one waits: in seconds for some minutes."""
+    return f"{seconds:.0f} s" if seconds < IN_SECONDS else duration(seconds)

@@ -72,8 +72,18 @@ class StopRequest:
         by = Holder.read(rest)
         return cls(of, by) if by is not None else None
 
+    def awaits(self, holder: Holder) -> bool:
+        """Whether that holder's end is waited for: it is asked to stop, or does already what whoever asks wants to."""
+        return holder.purpose in {self.of, self.by.purpose}
+
+    def refusal(self, holder: Holder) -> "LockHeld":
+        """Return the error for a holder that has not ended in time."""
+        return NotStopped(holder) if holder.purpose == self.of else LockHeld(holder)
+
     def told(self, holder: Holder) -> str:
         """Return what to tell whoever waits for that holder's end."""
+        if holder.purpose != self.of:
+            return f"{holder} is on already: waiting for its end, {STOP_SECONDS} s at most."
         return f"Asked {holder} to stop: waiting until it has put everything back, {STOP_SECONDS} s at most."
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from reconciler.admin.holder import is_this_process
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
@@ -46,6 +47,8 @@ def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHo
 def warn_of_run(admin: Admin) -> None:
     """Log a warning where a run is changing the cluster; whoever may not see the lock's group is not told.
 
+    This process is none: the cluster may hear late that it has given the lock back.
+
     To be called before the cluster is observed. Whoever asks for a group in a new cluster has Kafka create
     `__consumer_offsets`, as the lock of the first run would: its replicas are to count in the first plan already.
     """
@@ -56,7 +59,7 @@ def warn_of_run(admin: Admin) -> None:
     except ClusterUnavailable as error:
         logger.warning("no run can start now: %s", error)
         return
-    if holder is not None:
+    if holder is not None and not is_this_process(holder):
         logger.warning("a run is changing the cluster: %s. Once it has ended, look again.", holder)
 
 

@@ -6,7 +6,7 @@ A subclass gives a fixture `processes`: it makes admins of one cluster, each as 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from helpers.waiting import HANG, wait_for
@@ -124,6 +124,30 @@ class LockContract:
         asked = [text for text in told if text.startswith("Asked apply of plan 1 (started by")]
         assert len(asked) == 1
         assert third.lock_holder() is None
+
+    def test_the_second_of_two_that_want_the_same_waits_for_the_first(self, processes: Processes) -> None:
+        """Both ask an apply to stop: one of them gets the lead, the other waits on, and is given it after that."""
+        running, others = processes(), [processes(), processes()]
+        told: list[str] = []
+
+        def cancelled(admin: Admin) -> None:
+            with admin.lock("cancel of plan 1", waiting=told.append, stopping="apply of plan 1") as lock:
+                lock.check()
+                assert lock.asked_by is None
+                wait_for(lambda: len(told) >= 3 or is_last.is_set(), "the other one to wait for this one")
+                is_last.set()
+
+        is_last = Event()
+        with ThreadPoolExecutor(2) as pool:
+            with running.lock("apply of plan 1") as lock:
+                both = [pool.submit(cancelled, admin) for admin in others]
+                asker_of(lock)
+                wait_for(lambda: len(told) >= 2, "both to ask")
+            for one in both:
+                one.result(HANG)
+        assert sum(text.startswith("Asked apply of plan 1 (started by") for text in told) == 2
+        assert sum(" is on already: waiting for its end" in text for text in told) == 1
+        assert running.lock_holder() is None
 
     def test_who_is_not_meant_is_not_asked_to_stop(self, processes: Processes) -> None:
         first, second = processes(), processes()

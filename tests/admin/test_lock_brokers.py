@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from admin.lock_contract import LockContract, Processes
+from confluent_kafka import Consumer
 from helpers.brokers.cluster import KafkaCluster
 from helpers.waiting import wait_for
 from kafka.protocol.consumer import LeaveGroupRequest
@@ -14,6 +15,7 @@ from reconciler.admin.client.lock import ClusterLock
 from reconciler.admin.client.lock_member import Member
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.model.lock import LOCK_GROUP, LockHeld, LockLost
+from reconciler.model.problem import Refused
 
 pytestmark = pytest.mark.brokers
 
@@ -58,6 +60,27 @@ def wait_until_heard(lock: ClusterLock) -> None:
     """Wait until the holder has asked its coordinator twice more, or need not ask any more."""
     third = lock._beats + 3
     wait_for(lambda: lock._beats >= third or not lock._thread.is_alive(), "its coordinator's answers")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_who_sits_in_the_locks_group_for_something_else_is_named(
+    start: Processes, kafka: KafkaCluster, protocol: str
+) -> None:
+    if protocol == "consumer" and kafka.version < "4":
+        pytest.skip("KIP-848 came with Kafka 4")
+    admin = start()
+    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": LOCK_GROUP, "client.id": "billing"}
+    consumer = Consumer({**settings, "group.protocol": protocol})
+    consumer.subscribe(["^.*"])
+    try:
+        wait_for(lambda: consumer.poll(0.1) is not None or bool(consumer.memberid()), "the consumer to be a member")
+        with pytest.raises(Refused, match=r"Stop its members, then try again \(protocol type consumer") as refused:
+            admin.lock("apply of plan 1")
+        assert refused.value.code == "KR452"
+        assert "client billing on 127.0.0.1, member " in str(refused.value)
+    finally:
+        consumer.close()
+    start().lock("apply of plan 1").release()
 
 
 def test_a_holder_that_was_forgotten_goes_on_if_nobody_came_in_between(start: Processes) -> None:

@@ -56,7 +56,7 @@ def test_quotas_are_counted_in_the_same_line(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(WAITS, "held_back", 75.0)
     with waiting_for("an answer of broker 3"):
         line = waiting_line()
-    assert line == "Waiting 0 s for an answer of broker 3 (quotas of the cluster made requests wait 1 min so far)."
+    assert line == "Waiting 0 s for an answer of broker 3 (quotas of the cluster made requests wait 75 s so far)."
 
 
 def test_a_line_comes_only_after_a_silence_and_is_none_itself(

@@ -5,7 +5,7 @@ import time
 from reconciler.admin.client.lock_member import Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.port import WaitHook
 from reconciler.admin.waits import waiting_for
-from reconciler.model.lock import STOP_SECONDS, NotStopped, StopRequest
+from reconciler.model.lock import STOP_SECONDS, Holder, StopRequest
 
 ASKING_SECONDS = 0.5
 
@@ -14,30 +14,29 @@ def seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None)
     """Return the seat that is left to a member once the leader that it asks to stop has gone, else its own.
 
     The leader has read the request when it gave out this seat. To wait inside the group makes the lead pass over with
-    nobody in between, and at once; a leader that dies is missed after its session, as ever. Raises NotStopped.
+    nobody in between, and at once; a leader that dies is missed after its session, as ever. One that does what this
+    member wants to do, as the first of two cancels, is waited for too. Raises NotStopped, or LockHeld of such a one.
     """
-    asked = seat.holder
-    if asked is None or not _is_asked(member, seat):
+    request = member.request
+    if not isinstance(request, StopRequest):
         return seat
-    if waiting is not None and isinstance(member.request, StopRequest):
-        waiting(member.request.told(asked))
-    deadline = now() + STOP_SECONDS
-    with waiting_for(f"{asked} to stop"):
-        while _is_asked(member, seat):
-            if now() > deadline:
-                raise NotStopped(seat.holder or asked)
-            time.sleep(ASKING_SECONDS)
-            seat = _kept(member, seat)
+    while not seat.is_leader and seat.holder is not None and request.awaits(seat.holder):
+        if waiting is not None:
+            waiting(request.told(seat.holder))
+        with waiting_for(f"the end of {seat.holder}"):
+            seat = _seat_after(member, seat, seat.holder, request)
     return seat
 
 
-def _is_asked(member: Member, seat: Seat) -> bool:
-    """Whether somebody leads whom this member asks to stop, or who is not known just now."""
-    return (
-        member.request is not None
-        and not seat.is_leader
-        and (seat.holder is None or seat.holder.purpose == member.request.of)
-    )
+def _seat_after(member: Member, seat: Seat, holder: Holder, request: StopRequest) -> Seat:
+    """Return the seat once another leads than that holder, and is known; raises where it leads for too long."""
+    deadline = now() + STOP_SECONDS
+    while not seat.is_leader and seat.holder in {None, holder}:
+        if now() > deadline:
+            raise request.refusal(seat.holder or holder)
+        time.sleep(ASKING_SECONDS)
+        seat = _kept(member, seat)
+    return seat
 
 
 def _kept(member: Member, seat: Seat) -> Seat:

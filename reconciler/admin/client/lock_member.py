@@ -15,6 +15,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
+from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeRequest
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
 from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
@@ -256,10 +257,24 @@ class Member:
         if code == INCONSISTENT_PROTOCOL:
             raise Refused(
                 f"The group {LOCK_GROUP} serves something else than the reconciler's lock. "
-                "Stop its members, then try again.",
+                f"Stop its members, then try again{self._others_told()}.",
                 code="KR452",
             )
         raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} answered {name_of(code)}.")
+
+    def _others_told(self) -> str:
+        """Return who sits in a group that is no lock, in words; empty where that cannot be told."""
+        try:
+            (told,) = self.send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP])).groups
+            kind = told.protocol_type
+            if not told.members:  # a KIP-848 group is told of in a request of its own
+                (told,) = self.send(lambda: ConsumerGroupDescribeRequest(group_ids=[LOCK_GROUP])).groups
+                kind = "consumer, KIP-848"
+        except (Unsettled, ReconcilerError):
+            return ""
+        hosts = [(one.client_id, one.client_host.removeprefix("/"), one.member_id) for one in told.members]
+        listed = "; ".join(f"client {client} on {host}, member {name}" for client, host, name in sorted(hosts))
+        return f" (protocol type {kind}): {listed}" if listed else ""
 
 
 def _finding() -> FindCoordinatorRequest:

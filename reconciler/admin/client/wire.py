@@ -50,6 +50,8 @@ FIRST_TRY_SECONDS = 10.0
 RETRY_SECONDS = 15.0
 ONE_BROKER_SECONDS = 2.0
 PAUSE_SECONDS = 0.2
+# How soon it is seen that a quota lets requests through again.
+QUOTA_SECONDS = 0.05
 # A broker that did not answer is asked last for so long: one that is frozen still accepts connections.
 AVOID_SECONDS = 30.0
 # The library fails a request when five are under way to one broker.
@@ -361,6 +363,9 @@ async def _exchange(
         await connection
     except (kafka.errors.KafkaError, OSError) as error:
         raise NotSent(f"broker {node_id}: {said(error)}") from error
+    deadline = time.monotonic() + timeout_ms / 1000
+    while "throttle" in connection.paused and time.monotonic() < deadline:
+        await manager._net.sleep(QUOTA_SECONDS)  # noqa: SLF001 - a quota holds us back: the library would not send it
     if not connection.connected:
         raise NotSent(f"broker {node_id}: connection closed")
     try:
