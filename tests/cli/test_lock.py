@@ -86,6 +86,26 @@ def test_a_cancel_stops_the_apply_that_is_on_and_both_say_so(planned: Path, opti
     assert sorted(path.name for path in planned.parent.iterdir() if "snapshot" in path.name) == [planned.name]
 
 
+def test_the_second_of_two_cancels_waits_for_the_first_and_ends_as_well(planned: Path) -> None:
+    folder = planned.parents[2]
+    before = read_snapshot(planned)
+    applying = HeldRun(folder / "applying", "apply", "plan.json", "--yes", at="reassign.recorded")
+    wait_for(lambda: applying.is_there or applying.is_over, "the apply")
+    applying.kill()
+    applying.ended()
+    first = HeldRun(folder / "first", "cancel", "plan.json", at="withdraw.before")
+    wait_for(lambda: first.is_there or first.is_over, "the first cancel")
+    second = HeldRun(folder / "second", "cancel", "plan.json", at="never")
+    waiting = rf"cancel of plan \w+ \(started by .+ process {first.pid}, at .+\) is on already: waiting for its end"
+    wait_for(lambda: second.is_over or bool(re.search(waiting, second.said())), "the second cancel to wait")
+    first.go_on()
+    for cancelling, word in ((first, "taken back"), (second, "nothing of it was in flight")):
+        code, told = cancelling.ended()
+        assert (code, word in told) == (0, True), told
+    after = read_snapshot(planned)
+    assert (in_flight(after), throttles(after)) == ([], throttles(before))
+
+
 def test_a_cancel_whose_apply_is_killed_while_it_waits_takes_the_moves_back_itself(planned: Path) -> None:
     folder = planned.parents[2]
     before = read_snapshot(planned)

@@ -26,7 +26,7 @@ def test_a_signal_takes_the_moves_back_and_the_throttles_off(
 ) -> None:
     run = LiveRun(tmp_path, mended, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
     with run.delivery() as delivery:
-        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED)):
+        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED), (signal.SIGHUP, TERMINATED)):
             applying = run.start()
             run.wait_in_flight(DESTINATION)
             run.assert_in_flight()
@@ -36,6 +36,20 @@ def test_a_signal_takes_the_moves_back_and_the_throttles_off(
             assert "run apply again to go on" in applying.told
             run.checker.stopped(tmp_path, PLAN, delivery, back=names(run))
             tally.passed(number.name, run, delivery)
+
+
+def test_a_run_whose_output_nobody_reads_any_more_ends_in_order(
+    tmp_path: Path, mended: KafkaCluster, tally: Tally
+) -> None:
+    run = LiveRun(tmp_path, mended, "unread", BEFORE, AFTER, partition_bytes=3 * MB, throttle=SLOWEST)
+    with run.delivery() as delivery:
+        applying = run.start("2>&1 | head -n 1")
+        run.wait_in_flight(DESTINATION)
+        run.assert_in_flight()
+        applying.ended(TERMINATED)
+        assert len(applying.told.splitlines()) == 1
+        run.checker.stopped(tmp_path, PLAN, delivery, back=names(run))
+        tally.passed("closed output", run, delivery)
 
 
 def test_a_second_signal_ends_the_wait_and_what_is_left_is_named_and_paid_later(

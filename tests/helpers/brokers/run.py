@@ -11,6 +11,7 @@ with run.delivery() as delivery:
 """
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -113,12 +114,14 @@ spec: {{placement: {{assignment: {assignment}}}}}
         """Run one command to its end."""
         return reconciler(*arguments, cwd=self.folder, expect=expect)
 
-    def start(self) -> Applying:
-        """Start an apply of the plan."""
+    def start(self, then: str = "") -> Applying:
+        """Start an apply of the plan; `then` is what a shell is to do with it, and it ends as the apply does."""
         self.starts += 1
         out, err = (self.folder / f"apply-{self.starts}.{name}" for name in ("out", "err"))
         environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
         command = [sys.executable, "-m", "reconciler", "apply", PLAN, "--yes"]
+        if then:
+            command = ["/bin/bash", "-c", f"set -o pipefail; {shlex.join(command)} {then}"]
         with out.open("wb") as out_file, err.open("wb") as err_file:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=out_file, stderr=err_file)
         self._last = Applying(process, out, err)

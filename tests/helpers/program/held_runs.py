@@ -68,10 +68,11 @@ class HeldRun:
     def ended(self) -> tuple[int, str]:
         """Wait for its end; return the exit code and what it said."""
         self.process.join(HANG)
-        assert self.process.exitcode is not None, f"it runs still: {self._said()}"
-        return self.process.exitcode, self._said()
+        assert self.process.exitcode is not None, f"it runs still: {self.said()}"
+        return self.process.exitcode, self.said()
 
-    def _said(self) -> str:
+    def said(self) -> str:
+        """What it has said so far."""
         said = self.folder / "said"
         return said.read_text() if said.exists() else ""
 
