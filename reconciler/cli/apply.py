@@ -62,7 +62,7 @@ def command(
     from reconciler.cli.progress import running
     from reconciler.workflow.apply import apply_plan, plan_to_apply
 
-    plan = plan_to_apply(plan_path, seal_of(plan_path, digest, verify, signature))
+    plan = plan_to_apply(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED

@@ -12,6 +12,7 @@ from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
 from reconciler.cli.seal import seal_of, seal_options
 from reconciler.cli.terminal import tell, write
 from reconciler.model.loads import Statistic
+from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
     from reconciler.files.plan_file import Seal
@@ -76,7 +77,7 @@ def command(
     --explain, why one partition moves: what asks for it, why these brokers, why nothing cheaper; from the plan alone.
     """
     asked = asked_for(context)
-    saved = _Saved(plan_path, seal_of(plan_path, digest, verify, signature))
+    saved = _Saved(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
     if explain is not None:
         return _explain(asked, saved, explain, is_alone=out is None and not has_log_dirs and not is_proof_asked)
     if is_proof_asked:
@@ -110,6 +111,7 @@ def command(
 class _Saved:
     """The plan's file, and what says whether it is the one that was reviewed."""
 
+    inputs: Inputs
     path: str
     seal: "Seal"
 
@@ -117,7 +119,7 @@ class _Saved:
         """Return the plan."""
         from reconciler.workflow.show import saved_plan
 
-        return saved_plan(self.path, self.seal)
+        return saved_plan(self.inputs, self.path, self.seal)
 
 
 def _refuse_misuse(asked: Asked, out: str | None, loads: str | None, *, has_log_dirs: bool) -> None:

@@ -76,6 +76,7 @@ def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> Desir
         limits=_limits(written("limits")),
         windows=_windows(spec, name),
         at=Location(name, *document.at),
+        cluster_id_at=Location(name, *spec.value_at["clusterId"]) if "clusterId" in spec else None,
     )
 
 

@@ -8,6 +8,7 @@ is the caller's own, and may be anywhere.
 import os
 from pathlib import Path
 
+from reconciler.model.client_properties import name_shown
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 OUTSIDE = "KR132"
@@ -52,4 +53,5 @@ LINK = "is a link that leads out of the root, and is not read: put what it leads
 
 def secret_outside(key: str, name: str) -> str:
     """Return what is said of a relative `${file:…}` that leads out."""
-    return f"{key} wants the file {name}, which leads out of the root: move it inside, or write its absolute path"
+    way = "move it inside, or write its absolute path"
+    return f"{name_shown(key)} wants the file {name}, which leads out of the root: {way}"

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,8 +15,8 @@ from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outsi
 from reconciler.files.json_text import collector_paused
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
-from reconciler.files.semantics import semantic_problems
-from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, read_yaml
+from reconciler.files.semantics import cluster_problems, semantic_problems
+from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, cluster_pieces, read_yaml
 from reconciler.files.topic_document import (
     TopicClass,
     merged,
@@ -26,7 +26,7 @@ from reconciler.files.topic_document import (
     without_class_of,
 )
 from reconciler.files.well_formed import Steps
-from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
+from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
@@ -62,9 +62,7 @@ def read_declared(root: Path, cluster: str) -> Declared:
     What has not its form is left out, and nothing is told that only follows from that. Raises InvalidInput where there
     is nothing to read.
     """
-    if cluster in {"", ".", ".."} or "/" in cluster or "\0" in cluster:
-        raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
-    folder = root / cluster
+    folder = _folder(root, cluster)
     found = _Found()
     files = sorted(_files(folder, root, found.problems, (), {}))
     if not files and not found.problems:
@@ -79,6 +77,45 @@ def read_declared(root: Path, cluster: str) -> Declared:
         desired = _assembled(found, cluster, folder, root)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
     return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=_by_place)))
+
+
+def load_cluster(root: Path, cluster: str) -> DesiredCluster:
+    """Return what the Cluster document of that folder declares, whatever is wrong with every other document in it.
+
+    It is looked for in cluster.yaml, and in the other files only where there is no such file. Raises InvalidInput with
+    what is wrong with it or, where there is not exactly one that can be told from the rest, with what keeps it hidden.
+    """
+    folder = _folder(root, cluster)
+    own = folder / CLUSTER_FILE
+    files: Iterable[Path] = [own] if os.path.lexists(own) else _files(folder, root, [], (), {})
+    if _not_listed(folder, root, 0) is not None:
+        files = ()
+    pieces = [(_name(path, root), piece) for path in files for piece in cluster_pieces(_content(path, root, []))]
+    if len(pieces) != 1:
+        return _found_among_all(root, cluster)
+    name, piece = pieces[0]
+    found = _Found()
+    _read(piece, name, found)
+    declared = _cluster(found, cluster, folder)
+    found.problems += [*_ways_out(found, folder, root), *cluster_problems(declared)]
+    if found.problems:
+        raise InvalidInput(sorted(found.problems, key=_by_place))
+    return declared
+
+
+def _found_among_all(root: Path, cluster: str) -> DesiredCluster:
+    """Return what only a look at all files finds; where cluster.yaml has problems, no others are told."""
+    try:
+        return load_desired(root, cluster).cluster
+    except InvalidInput as error:
+        own = [one for one in error.problems if one.at is None or one.at.file == f"{cluster}/{CLUSTER_FILE}"]
+        raise InvalidInput(own or error.problems) from None
+
+
+def _folder(root: Path, cluster: str) -> Path:
+    if cluster in {"", ".", ".."} or "/" in cluster or "\0" in cluster:
+        raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
+    return root / cluster
 
 
 def _files(

@@ -13,7 +13,7 @@ LONGEST_NAME = 249
 
 def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -> Iterator[Problem]:
     """Yield everything that cannot be meant; `nameless`: topics whose name is wrong already."""
-    yield from _cluster_problems(desired.cluster)
+    yield from cluster_problems(desired.cluster)
     yield from _colliding_names(desired)
     named = [*desired.topics.values(), *desired.patterns]
     for topic in named:
@@ -26,7 +26,8 @@ def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -
             yield Problem("KR120", f"{topic.name} is to be absent, but protect names delete", topic.where("state"))
 
 
-def _cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+    """Yield what cannot be meant of a Cluster document."""
     if cluster.client is not None and cluster.simulation is not None:
         yield Problem("KR121", "client and simulation exclude each other: keep one", cluster.at)
     if cluster.moves.throttle_bytes_per_second == 0:

@@ -33,6 +33,8 @@ _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 # Soft hyphen, joiners, marks and overrides of direction, line separators, byte order marks, annotations, tags.
 _INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _ASSIGNS = re.compile("[=:]")
+_BEGINNINGS = re.compile(rb"^(?=---(?:[ \t\r\n]|$))", re.MULTILINE)
+_CLUSTER = "Cluster"
 _HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
 Place = tuple[int, int]
 
@@ -107,6 +109,22 @@ def read_yaml(content: bytes, name: str) -> Read:
         # What the YAML reader refuses is a control character, and those are told by then.
         pass
     return Read(reader.documents, reader.problems)
+
+
+def cluster_pieces(content: bytes) -> Iterator[bytes]:
+    """Yield the documents of a file that are of kind Cluster, each with nothing else, and at its own lines.
+
+    No text of a YAML document holds a line that begins another: so no document is broken by what is wrong before it.
+    """
+    before = 0
+    for piece in _BEGINNINGS.split(content):
+        if _CLUSTER.encode() in piece and any(map(_is_cluster, read_yaml(piece, "").documents)):
+            yield b"\n" * before + piece
+        before += len(piece.splitlines())
+
+
+def _is_cluster(document: Any) -> bool:
+    return isinstance(document, YamlMap) and document.get("kind") == _CLUSTER
 
 
 def _words(error: yaml.MarkedYAMLError, character: str) -> str:

@@ -7,6 +7,9 @@ from fractions import Fraction
 
 from reconciler.model.problem import Location
 
+CLUSTER_FILE = "cluster.yaml"
+"""The file that makes a folder of the root a cluster: it holds the Cluster document, and may hold others."""
+
 
 class BrokerState(StrEnum):
     """What a broker may hold: contract, section 2."""
@@ -145,6 +148,7 @@ class TopicPolicy:
 class DesiredCluster:
     """The Cluster document. `client` holds resolved Kafka client properties; `simulation` a file beside it.
 
+    `cluster_id_at`: where `clusterId` stands.
     `is_election_wanted` (`elections: preferred`): who should lead a declared partition, but does not, is elected.
     """
 
@@ -161,6 +165,7 @@ class DesiredCluster:
     limits: Limits = Limits()
     windows: tuple[Window, ...] = ()
     at: Location | None = None
+    cluster_id_at: Location | None = None
 
     def broker(self, broker_id: int) -> DesiredBroker:
         """Return what is written of that broker, or the default: active, capacity 1."""

@@ -5,24 +5,25 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.apply.run import run_plan
-from reconciler.files.plan_file import NO_SEAL, Seal, read_plan
+from reconciler.files.plan_file import NO_SEAL, Seal
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.plan import make_plan
-from reconciler.workflow.runs import keep_plan, run_journal
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.runs import keep_plan, plan_named, run_journal
+from reconciler.workflow.sources import cluster_admin, declared, declared_cluster
 from reconciler.workflow.supposed import refuse_supposed
 
 
-def plan_to_apply(path: str, seal: Seal = NO_SEAL) -> Plan:
+def plan_to_apply(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
     """Return the plan in that file.
 
-    Raises InvalidInput where it was changed or cut short, Refused where it is of a supposed state, or as `seal` says.
+    Raises InvalidInput where it was changed or cut short, NotNamed where another cluster than its own is named, Refused
+    where it is of a supposed state, or as `seal` says.
     """
-    plan = read_plan(path, seal)
+    plan = plan_named(inputs, path, seal)
     refuse_supposed(plan, "is never applied")
     return plan
 
@@ -50,7 +51,7 @@ def apply_plan(
 
     `notify` is told at once what a user should know of before the end.
     """
-    desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
+    desired = None if inputs.is_client_given else declared_cluster(inputs, plan.cluster_name)
     is_simulated = desired is not None and desired.cluster.simulation is not None
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:

@@ -12,14 +12,13 @@ from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Severity, StalePlan
 from reconciler.model.stage import ReassignStage, TopicsStage
-from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
+from reconciler.workflow.inputs import EVERY, Inputs, NotNamed, cluster_name, cluster_names
 from reconciler.workflow.sources import declared, observed_state
 
 if TYPE_CHECKING:
     from reconciler.files.assignment_table import Side
     from reconciler.model.topic_partition import TopicPartition
 
-EVERY = "*"
 SNAPSHOT_NAMES = ("{}.json", "{}.json.gz")
 OTHER_PLAN = "KR265"
 UNREAD = "KR266"

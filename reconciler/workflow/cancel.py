@@ -8,13 +8,12 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.wording import named_some
-from reconciler.files.plan_file import read_plan
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
-from reconciler.workflow.runs import kept_plans, run_journal
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.runs import kept_plans, plan_named, run_journal
+from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 
 def cancel(
@@ -29,10 +28,10 @@ def cancel(
     `notify` is told what keeps it waiting, and what no plan tells. A KeyboardInterrupt once `should_stop` gives a
     reason raises StoppedEarly, which names what is left.
     """
-    named = read_plan(plan_path) if plan_path else None
+    named = plan_named(inputs, plan_path) if plan_path else None
     is_nameless = named is None and inputs.is_client_given and not inputs.cluster
     name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
-    desired = None if inputs.is_client_given or name is None else declared(inputs, name)
+    desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     with cluster_admin(replace(inputs, cluster=name), desired) as admin:
         plan, journal = (named, run_journal(inputs, named)) if named else _found(inputs, name, admin, notify)
         return cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)

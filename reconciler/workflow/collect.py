@@ -12,7 +12,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
 from reconciler.model.sample import ClusterSample
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state, warn_of_run
+from reconciler.workflow.sources import cluster_admin, cluster_meant, warn_of_run
 
 ANOTHER_CLUSTER = "KR440"
 
@@ -53,7 +53,7 @@ def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collec
     """
     refuse_uri(out)
     require_pyarrow()
-    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
+    desired = cluster_meant(inputs)
     with cluster_admin(inputs, desired) as admin:
         warn_of_run(admin)
         start = admin.clock.now()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.examine import examine
 from reconciler.diff.doctor.diagnose import diagnose
-from reconciler.files.plan_file import read_plan
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Whose
 from reconciler.model.plan import Plan
@@ -16,7 +15,8 @@ from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
 from reconciler.workflow.known_runs import Kept, as_known, known_runs, restored_line, take_off
-from reconciler.workflow.sources import client_cautions, cluster_admin, declared
+from reconciler.workflow.runs import plan_named
+from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
 
 NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
 NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
@@ -24,17 +24,22 @@ NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A doctor beside one cluster: looks, and takes off what runs left. `name` is None where it is not declared."""
+    """A doctor beside one cluster: looks, and takes off what runs left. `name` is None where it is not declared.
+
+    `unread`: what of the declared could not be read.
+    """
 
     name: str | None
     admin: Admin
     inputs: Inputs
     desired: Desired | None
     plan: Plan | None
+    unread: tuple[str, ...] = ()
 
     def look(self, progress: ProgressHook | None = None) -> Diagnosis:
         """Return what is found now."""
         vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
+        vitals = replace(vitals, unexamined=(*vitals.unexamined, *self.unread))
         try:
             known = as_known(self._known(), vitals.cluster)
         except (InvalidInput, ClusterUnavailable) as error:
@@ -61,20 +66,18 @@ class Visit:
 @contextmanager
 def visit(inputs: Inputs, plan_path: str | None = None) -> Iterator[Visit]:
     """Yield the doctor of the cluster that is named, or that is reached by what the caller gave."""
-    plan = read_plan(plan_path) if plan_path else None
-    name = plan.cluster_name if plan is not None else _name(inputs)
-    desired = declared(inputs, name) if name is not None else None
+    plan, name = _plan_and_name(inputs, plan_path)
+    desired, unread = declared_as_far(inputs, name) if name is not None else (None, None)
     with cluster_admin(replace(inputs, cluster=name), desired) as admin:
-        yield Visit(name, admin, inputs, desired, plan)
+        yield Visit(name, admin, inputs, desired, plan, (unread,) if unread else ())
 
 
 def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str | None, Diagnosis]:
     """Return what can be told from the snapshot that is named, and the cluster's name where it is declared."""
     from reconciler.files.snapshot import read_snapshot
 
-    plan = read_plan(plan_path) if plan_path else None
-    name = plan.cluster_name if plan is not None else _name(inputs)
-    desired = declared(inputs, name) if name is not None else None
+    plan, name = _plan_and_name(inputs, plan_path)
+    desired = declared_cluster(inputs, name) if name is not None else None
     cluster = read_snapshot(str(inputs.state))
     known = as_known(known_runs(inputs, name, None, plan), cluster)
     settings = {broker.id: broker.settings for broker in cluster.brokers.values() if broker.settings}
@@ -90,6 +93,11 @@ def to_take_off(found: Diagnosis) -> tuple[str, ...]:
         for one in found.throttles
         if one.whose is Whose.LEFTOVER
     )
+
+
+def _plan_and_name(inputs: Inputs, plan_path: str | None) -> tuple[Plan | None, str | None]:
+    plan = plan_named(inputs, plan_path) if plan_path else None
+    return plan, plan.cluster_name if plan is not None else _name(inputs)
 
 
 def _name(inputs: Inputs) -> str | None:

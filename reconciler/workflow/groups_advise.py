@@ -11,7 +11,7 @@ from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.groups_loads import LoadsFolder, loads_of, measured_topic
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state, observed_state
+from reconciler.workflow.sources import cluster_admin, cluster_meant, observed_state
 
 NO_TOPIC, TOO_LITTLE = "KR944", "KR945"
 SEGMENT_BYTES, CLEANUP_POLICY, COMPACT = "segment.bytes", "cleanup.policy", "compact"
@@ -71,8 +71,7 @@ def _readers(groups: Iterable[Group], topic: str) -> dict[str, int]:
 def _observed(inputs: Inputs, progress: ProgressHook | None) -> Cluster:
     if inputs.state:
         return observed_state(inputs, None, progress)
-    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
-    with cluster_admin(inputs, desired) as admin:
+    with cluster_admin(inputs, cluster_meant(inputs)) as admin:
         return admin.observe(has_groups=True, progress=progress)
 
 

@@ -11,13 +11,13 @@ from reconciler.groups.lag import partition_lags
 from reconciler.groups.live import labels
 from reconciler.groups.scenario import Member
 from reconciler.model.cluster import Cluster, Group, Topic
-from reconciler.model.desired import Desired
 from reconciler.model.group_state import GroupState
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, MissingRight, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state
+from reconciler.workflow.runs import plan_named
+from reconciler.workflow.sources import client_cautions, cluster_admin, cluster_meant
 
 NO_SUCH_GROUP = "KR910"
 HIDDEN_TOPICS = "KR911"
@@ -42,22 +42,19 @@ def groups_seen(inputs: Inputs, group_ids: Sequence[str] = (), *, plan_path: str
 
     Raises InvalidInput that names every group which does not exist.
     """
+    plan = plan_named(inputs, plan_path) if plan_path else None
     observed, warnings = _observed(inputs, group_ids)
     _refuse_unknown(group_ids, observed)
-    after = _coordinators_after(plan_path, observed) if plan_path else {}
+    after = _coordinators_after(plan, observed) if plan is not None else {}
     wanted = set(group_ids)
     states = (_state(group, observed, after) for group in observed.groups if not wanted or group.group_id in wanted)
-    of_client = () if inputs.state else client_cautions(inputs, _desired(inputs))
+    of_client = () if inputs.state else client_cautions(inputs, cluster_meant(inputs))
     return GroupsSeen(tuple(states), tuple(warnings), of_client)
 
 
 def groups_admin(inputs: Inputs) -> AbstractContextManager[Admin]:
     """Return the cluster to talk to; no cluster.yaml is needed with a client given."""
-    return cluster_admin(inputs, _desired(inputs))
-
-
-def _desired(inputs: Inputs) -> Desired | None:
-    return None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
+    return cluster_admin(inputs, cluster_meant(inputs))
 
 
 def visible_topics(admin: Admin, names: Collection[str]) -> tuple[dict[str, Topic], tuple[str, ...]]:
@@ -142,10 +139,7 @@ def _refuse_unknown(group_ids: Sequence[str], observed: Cluster) -> None:
         raise no_such_groups(missing, known)
 
 
-def _coordinators_after(plan_path: str, observed: Cluster) -> Mapping[str, int | None]:
-    from reconciler.files.plan_file import read_plan
-
-    plan = read_plan(plan_path)
+def _coordinators_after(plan: Plan, observed: Cluster) -> Mapping[str, int | None]:
     _refuse_other_cluster(plan, observed)
     return {change.group_id: change.to_broker for change in coordinator_changes(plan.stages, observed)}
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from reconciler.admin.port import Admin
 from reconciler.model.cluster import Cluster, Group
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state, observed_state
+from reconciler.workflow.sources import cluster_admin, cluster_meant, observed_state
 
 
 def observed_groups(inputs: Inputs, group_ids: Collection[str] = (), topics: Collection[str] = ()) -> Cluster:
@@ -15,8 +15,7 @@ def observed_groups(inputs: Inputs, group_ids: Collection[str] = (), topics: Col
     """
     if inputs.state:
         return observed_state(inputs, None)
-    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
-    with cluster_admin(inputs, desired) as admin:
+    with cluster_admin(inputs, cluster_meant(inputs)) as admin:
         groups = tuple(admin.groups(group_ids or None).values())
         return _around(admin, groups, topics)
 

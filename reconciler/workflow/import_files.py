@@ -6,7 +6,7 @@ from pathlib import Path
 from reconciler.diff.found.classes import with_classes
 from reconciler.files.foreign.read import read_foreign
 from reconciler.files.foreign.topics import ForeignTopic
-from reconciler.model.desired import Balance
+from reconciler.model.desired import CLUSTER_FILE, Balance
 from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 from reconciler.workflow.import_layout import cluster_text, desired_texts
@@ -17,7 +17,7 @@ from reconciler.workflow.import_target import (
     schemas_beside,
     write_new,
 )
-from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, checked_name
+from reconciler.workflow.inputs import Inputs, NotNamed, checked_name
 
 NOTHING, OTHER_CLUSTER = "KR016", "KR017"
 

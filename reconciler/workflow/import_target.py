@@ -9,10 +9,10 @@ from reconciler.files.inside import LINK, WRITTEN_THROUGH, inside, required_insi
 from reconciler.files.load import SUFFIXES, load_desired
 from reconciler.files.raw import write_atomically
 from reconciler.files.strict_yaml import read_yaml
-from reconciler.model.desired import Desired
+from reconciler.model.desired import CLUSTER_FILE, Desired
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.init import EXISTS, NOT_WRITTEN
-from reconciler.workflow.inputs import CLUSTER_FILE, Inputs
+from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import BOOTSTRAP
 
 _SCHEMAS_FROM_CLUSTER = "../../schemas"

@@ -23,7 +23,7 @@ from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.files.load import load_desired
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Even, Off
+from reconciler.model.desired import CLUSTER_FILE, Balance, BrokerState, Desired, DesiredCluster, Even, Off
 from reconciler.model.imported import Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
@@ -36,7 +36,7 @@ from reconciler.workflow.import_target import (
     schemas_beside,
     write_new,
 )
-from reconciler.workflow.inputs import CLUSTER_FILE, Inputs, NotNamed, checked_name, cluster_name
+from reconciler.workflow.inputs import Inputs, NotNamed, checked_name, cluster_name
 from reconciler.workflow.sources import observed_state
 
 NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"

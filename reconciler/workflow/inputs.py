@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reconciler.model.desired import CLUSTER_FILE
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 
 DEFAULT_ROOT = "desired-state"
-CLUSTER_FILE = "cluster.yaml"
+EVERY = "*"
+"""The name that means all clusters of the root."""
 _NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 
 
@@ -32,7 +34,7 @@ class Inputs:
 
 
 class NotNamed(ReconcilerError):
-    """Which cluster, or how to reach it, was not said."""
+    """Which cluster, or how to reach it, was not said, or two things were."""
 
     code = "KR004"
 

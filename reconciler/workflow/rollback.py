@@ -1,5 +1,6 @@
 """`cancel --rollback`: what is in flight is taken back, then finished stages are undone, as a plan of its own."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
-from reconciler.files.plan_file import read_plan, with_id
+from reconciler.files.plan_file import with_id
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Window
 from reconciler.model.lock import purpose_of_run
@@ -28,9 +29,11 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, run_journal
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, plan_named, run_journal
+from reconciler.workflow.sources import cluster_admin, declared_as_far
 from reconciler.workflow.supposed import refuse_supposed
+
+logger = logging.getLogger(__name__)
 
 
 class NoRun(ReconcilerError):
@@ -51,7 +54,7 @@ class Hooks:
 
 def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
     """Return the plan that is named, else that of the run last heard of on the cluster; raises NoRun."""
-    plan = read_plan(plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
+    plan = plan_named(inputs, plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
     if plan is None:
         raise NoRun(
             f"no run of {cluster_name(inputs)} is known here, and none has left its record in the cluster: name the "
@@ -224,7 +227,13 @@ class _Rollback:
 
 
 def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
-    return None if inputs.is_client_given else declared(inputs, undone.cluster_name)
+    """Return the limits that are declared; without their topics' rules, and with a warning, where these are broken."""
+    if inputs.is_client_given:
+        return None
+    desired, unread = declared_as_far(inputs, undone.cluster_name)
+    if unread:
+        logger.warning("the way back is planned without %s", unread)
+    return desired
 
 
 def _windows(desired: Desired | None) -> tuple[Window, ...]:

@@ -2,20 +2,26 @@
 
 from pathlib import Path
 
-from reconciler.files.plan_file import NO_SEAL, Seal, plan_text, read_plan
+from reconciler.files.plan_file import NO_SEAL, Seal, plan_text
 from reconciler.files.raw import write_atomically
 from reconciler.model.explanation import Explanation
 from reconciler.model.plan import Plan
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_kafka_json
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.runs import plan_named
 from reconciler.workflow.supposed import refuse_supposed
 
 NOT_WRITTEN = "KR216"
 
 
-def saved_plan(path: str, seal: Seal = NO_SEAL) -> Plan:
-    """Return the plan in that file; raises InvalidInput where it was changed or cut short, Refused as `seal` says."""
-    return read_plan(path, seal)
+def saved_plan(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
+    """Return the plan in that file.
+
+    Raises InvalidInput where it was changed or cut short, NotNamed where another cluster is named, Refused as `seal`
+    says.
+    """
+    return plan_named(inputs, path, seal)
 
 
 def plan_json(plan: Plan) -> str:

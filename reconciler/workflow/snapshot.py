@@ -4,13 +4,12 @@ from reconciler.admin.port import ProgressHook
 from reconciler.files.snapshot import snapshot_text, write_snapshot
 from reconciler.model.cluster import Cluster
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, desired_state, warn_of_run
+from reconciler.workflow.sources import cluster_admin, cluster_meant, warn_of_run
 
 
 def take_snapshot(inputs: Inputs, *, progress: ProgressHook | None = None) -> Cluster:
     """Return what the cluster shows now, consumer groups included; no cluster.yaml is needed with a client given."""
-    desired = None if inputs.is_client_given and not inputs.cluster else desired_state(inputs)
-    with cluster_admin(inputs, desired) as admin:
+    with cluster_admin(inputs, cluster_meant(inputs)) as admin:
         warn_of_run(admin)
         return admin.observe(has_groups=True, progress=progress)
 

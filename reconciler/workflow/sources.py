@@ -11,12 +11,16 @@ from reconciler.admin.port import Admin, ProgressHook
 from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
-from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem
+from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
 
 logger = logging.getLogger(__name__)
 
 BOOTSTRAP = "bootstrap.servers"
+_INSTEAD = Problem(
+    "KR133",
+    "This verb needs the Cluster document alone, or none: --bootstrap-server HOST:PORT or --client FILE serve instead",
+)
 
 
 def desired_state(inputs: Inputs) -> Desired:
@@ -31,6 +35,51 @@ def declared(inputs: Inputs, name: str) -> Desired | None:
     if name not in cluster_names(inputs.root):
         return None
     return desired_state(replace(inputs, cluster=name))
+
+
+def declared_cluster(inputs: Inputs, name: str) -> Desired | None:
+    """Return what the Cluster document of that cluster declares; files of topics may be in any state, and are not read.
+
+    For what stops, looks or cleans up. None where the root does not know the cluster and, with a warning, where its
+    document is broken, but the caller brings a client; else InvalidInput says what is wrong, and what serves instead.
+    """
+    from reconciler.files.load import load_cluster
+
+    root = Path(inputs.root)
+    if not (root / name).is_dir():
+        return None
+    try:
+        return Desired(load_cluster(root, name))
+    except InvalidInput as error:
+        if not inputs.is_client_given:
+            raise InvalidInput((*error.problems, _INSTEAD)) from None
+        logger.warning("nothing that is declared of the cluster is used: %s", _first_of(error, inputs.root))
+        return None
+
+
+def cluster_meant(inputs: Inputs) -> Desired | None:
+    """Return the same of the cluster that is named, or of the only one; None where the caller brings one unnamed."""
+    return None if inputs.is_client_given and not inputs.cluster else declared_cluster(inputs, cluster_name(inputs))
+
+
+def declared_as_far(inputs: Inputs, name: str) -> tuple[Desired | None, str | None]:
+    """Return all that is declared or, where files of topics are broken, the Cluster document alone, and what is wrong.
+
+    What is wrong with that document counts as in `declared_cluster`.
+    """
+    desired = declared_cluster(inputs, name)
+    try:
+        return (desired if desired is None else desired_state(replace(inputs, cluster=name))), None
+    except InvalidInput as error:
+        return desired, f"the topics that are declared: {_first_of(error, inputs.root)}; run validate"
+
+
+def _first_of(error: InvalidInput, root: str) -> str:
+    from reconciler.render.as_text import input_problem
+
+    first, *more = error.problems
+    others = f" and {len(more)} more" if more else ""
+    return f"{input_problem(first, root=root)}{others}"
 
 
 def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHook | None = None) -> Cluster:
@@ -121,6 +170,9 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
         given = resolve_client(desired.cluster.client, folder, inputs.environ, Path(inputs.root))
     if inputs.bootstrap_server:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
+    if not given and desired is None and inputs.cluster:
+        missing = Path(inputs.root) / inputs.cluster
+        raise NotNamed(f"there is no folder {missing}: check -C and --cluster, or give --bootstrap-server or --client")
     if not given:
         raise NotNamed("no cluster to talk to: name one with --cluster, --client FILE or --bootstrap-server HOST:PORT")
     return given

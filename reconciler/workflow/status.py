@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.status import Watcher
-from reconciler.files.plan_file import read_plan
 from reconciler.model.plan import Plan
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.known_runs import pay_debts
-from reconciler.workflow.runs import latest_plan, run_journal
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.runs import latest_plan, plan_named, run_journal
+from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +53,11 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
 
     Raises StalePlan where the plan named is for another cluster; one that was only found here is then passed over.
     """
-    plan = read_plan(plan_path) if plan_path else None
+    plan = plan_named(inputs, plan_path) if plan_path else None
     is_nameless = plan is None and inputs.is_client_given and not inputs.cluster
     name = None if is_nameless else plan.cluster_name if plan else cluster_name(inputs)
     plan = plan or (latest_plan(inputs, name) if name is not None else None)
-    desired = None if inputs.is_client_given or name is None else declared(inputs, name)
+    desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     here = replace(inputs, cluster=name)
     is_file = desired is not None and desired.cluster.simulation is not None
     with ExitStack() as opened:

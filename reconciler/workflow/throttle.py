@@ -7,12 +7,12 @@ from datetime import timedelta
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.kept_run import kept_run
-from reconciler.files.plan_file import read_plan
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import cluster_admin, declared
+from reconciler.workflow.runs import plan_named
+from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 TAKEN_UP = timedelta(seconds=30)
 PAUSE_SECONDS = 0.5
@@ -40,8 +40,8 @@ def throttle(
 
     Raises NotRunning where no run of the plan is on.
     """
-    plan = read_plan(plan_path)
-    desired = None if inputs.is_client_given else declared(inputs, plan.cluster_name)
+    plan = plan_named(inputs, plan_path)
+    desired = None if inputs.is_client_given else declared_cluster(inputs, plan.cluster_name)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         check_plan_is_for(plan, admin.cluster_id())
         _running(plan, admin.lock_holder())

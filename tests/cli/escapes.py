@@ -13,6 +13,8 @@ TOPICS = ("orders", "web")
 SIMULATED = "simulation: state.json"
 ALL = ("validate", "sarif", "plan", "diff", "apply", "status", "snapshot", "doctor")
 OF_CLUSTER = tuple(verb for verb in ALL if verb not in {"validate", "sarif"})
+OF_FILES = ("validate", "sarif", "plan", "diff")
+"""The verbs that read the files of topics."""
 OF_POLICIES = ("validate", "sarif", "plan")
 OUT = "KR132"
 
@@ -174,17 +176,17 @@ def _files() -> Iterator[Escape]:
         ("a link of a folder two down", [("more/still/topics", "{out}/topics")]),
         ("a link of a folder with a name like a file's", [("more.yaml", "{out}/topics")]),
         ("a link up", [("more", "../..")]),
-        ("the Cluster document", [("cluster.yaml", "{out}/cluster.yaml")]),
         ("a device", [("x.yaml", "/dev/zero")]),
         ("the environment", [("x.yaml", "/proc/self/environ")]),
         ("a data folder that leads out", [("..data", "{out}"), ("x.yaml", "..data/secret.yaml")]),
         ("a name that is hard to read", [("x\x1b[31m\n::error::\udcff.yaml", broken)]),
     ):
-        yield Escape(f"YAML: {name}", link(*links))
+        yield Escape(f"YAML: {name}", link(*links), OF_FILES)
+    yield Escape("YAML: the Cluster document", link(("cluster.yaml", "{out}/cluster.yaml")))
     yield Escape("YAML: the cluster's folder", link(("prod", "{out}"), below="."))
     yield Escape("YAML: the cluster's folder, a chain", link(("prod", "p"), ("p", "{out}"), below="."))
     beyond = link(("other/x.yaml", broken), ("prod/more", "../other"), below=".")
-    yield Escape("YAML: a link out behind a link inside", beyond)
+    yield Escape("YAML: a link out behind a link inside", beyond, OF_FILES)
 
 
 def _policies() -> Iterator[Escape]:

@@ -78,6 +78,15 @@ def test_the_error_says_where_and_what_next(reconciler: Program, root: Path) -> 
     )
 
 
+def test_a_way_out_is_told_without_a_name_that_may_be_a_password(reconciler: Program, root: Path) -> None:
+    text = f'client: {{{CANARY}: "${{file:../../outside/secret}}", bootstrap.servers: "h:1"}}'
+    spec(text)(root)
+    for verb in ("validate", "snapshot"):
+        ended = reconciler(*VERBS[verb])
+        told = "… wants the file ../../outside/secret, which leads out of the root"
+        assert (ended.code, told in ended.out + ended.err, CANARY in ended.out + ended.err) == (1, True, False), ended
+
+
 def _ways_inside() -> dict[str, Callable[[Path], object]]:
     def moved(root: Path) -> None:
         """A folder mounted from a ConfigMap: files are links to a link to the folder of this version."""

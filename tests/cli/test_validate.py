@@ -201,3 +201,52 @@ def test_annotations_come_from_a_process_of_its_own_too(folder: Path) -> None:
     assert ended.code == 1
     assert len(json.loads(ended.out)["problems"]) == 1
     assert ended.err.startswith("::error file=")
+
+
+def with_id(root: Path, name: str, cluster_id: str = "MkU3OEVBNTcwNTJENDM2Qk", more: str = "") -> None:
+    (root / name).mkdir(parents=True)
+    text = CLUSTER.replace("prod", name).replace("spec: {", f"spec:\n  {{clusterId: {cluster_id}, {more}")
+    (root / name / "cluster.yaml").write_text(text, "utf-8")
+
+
+SHARED = "desired-state/{}/cluster.yaml:5:15: desired-state/{}/cluster.yaml:5 has this clusterId too: a cluster is declared in one folder, keep one of the two (KR134)"  # noqa: E501
+
+
+@pytest.mark.parametrize("options", [(), ("--cluster", "*")])
+def test_one_cluster_in_two_folders_is_an_error_that_names_both(
+    reconciler: Program, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    root = tmp_path / "desired-state"
+    for name, cluster_id in (("a", "one"), ("b", "two"), ("c", "two"), ("d", "two")):
+        with_id(root, name, cluster_id)
+    ended = reconciler("validate", *options)
+    assert (ended.code, ended.err) == (1, "4 clusters, 0 topics: 2 problems.\n")
+    assert ended.out.splitlines() == [SHARED.format("c", "b"), SHARED.format("d", "b")]
+    (result, *_) = results(reconciler("validate", *options, "-o", "sarif").out)
+    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]["startLine"]) == ("KR134", 5)
+
+
+@pytest.mark.parametrize(("name", "other"), [("a", "b"), ("b", "a")])
+def test_a_cluster_that_is_validated_alone_is_compared_with_its_neighbours(
+    reconciler: Program, tmp_path: Path, name: str, other: str
+) -> None:
+    root = tmp_path / "desired-state"
+    for each in ("a", "b"):
+        with_id(root, each)
+    (root / other / "topics.yaml").write_text("kind: Topik\n", "utf-8")
+    assert reconciler("validate", "--cluster", name).out.splitlines() == [SHARED.format(name, other)]
+    (root / other / "cluster.yaml").write_text("kind: [", "utf-8")
+    assert reconciler("validate", "--cluster", name).code == 0
+
+
+def test_a_link_to_a_folder_is_no_second_cluster_of_its_id(reconciler: Program, tmp_path: Path) -> None:
+    with_id(tmp_path / "desired-state", "a")
+    (tmp_path / "desired-state" / "b").symlink_to("a")
+    ended = reconciler("validate")
+    assert (ended.code, "KR111" in ended.out, "KR134" in ended.out) == (1, True, False)
+    assert reconciler("validate", "--cluster", "a").code == 0
+
+
+def test_all_clusters_of_a_root_without_any_is_wrong_usage(reconciler: Program) -> None:
+    ended = reconciler("validate", "--cluster", "*")
+    assert (ended.code, "(KR004)" in ended.err) == (64, True)

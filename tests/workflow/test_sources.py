@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,9 +7,10 @@ import pytest
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.desired import Desired, DesiredCluster
+from reconciler.model.problem import InvalidInput
 from reconciler.workflow.demo import demo_cluster
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
-from reconciler.workflow.sources import cluster_admin, observed_state
+from reconciler.workflow.sources import cluster_admin, cluster_meant, declared_cluster, observed_state
 
 
 class Connected(Exception):
@@ -93,3 +95,40 @@ def test_the_only_cluster_needs_no_name(tmp_path: Path) -> None:
     assert cluster_names(root) == ("a", "b")
     with pytest.raises(NotNamed, match="a, b"):
         cluster_name(Inputs(root=root))
+
+
+BROKEN = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {clint: {bootstrap.servers: 'k:1'}}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "reached"),
+    [(Inputs(bootstrap_server="mine:9092"), "mine:9092"), (Inputs(client="c.properties"), "yours:9092")],
+)
+def test_with_a_client_given_a_broken_cluster_document_is_told_and_passed_over(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    given: Inputs,
+    reached: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("desired-state/prod").mkdir(parents=True)
+    Path("desired-state/prod/cluster.yaml").write_text(BROKEN)
+    Path("c.properties").write_text("bootstrap.servers=yours:9092\n")
+    inputs = replace(given, cluster="prod")
+    assert _properties(inputs, cluster_meant(inputs)) == {"bootstrap.servers": reached}
+    (told,) = caplog.messages
+    assert told.startswith(
+        "nothing that is declared of the cluster is used: desired-state/prod/cluster.yaml:4:8: unknown key"
+    )
+    with pytest.raises(InvalidInput) as caught:
+        declared_cluster(Inputs(), "prod")
+    assert [problem.code for problem in caught.value.problems] == ["KR103", "KR133"]
+
+
+def test_with_a_client_given_no_folder_is_needed(tmp_path: Path) -> None:
+    inputs = Inputs(root=str(tmp_path), cluster="prod", bootstrap_server="mine:9092")
+    assert _properties(inputs, cluster_meant(inputs)) == {"bootstrap.servers": "mine:9092"}
+    missing = Inputs(root=str(tmp_path), cluster="prod")
+    with pytest.raises(NotNamed, match=r"there is no folder .*/prod"), cluster_admin(missing, cluster_meant(missing)):
+        pass
