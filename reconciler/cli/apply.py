@@ -141,9 +141,12 @@ def _tell_result(applied: "Applied", asked: Asked, seconds: float) -> None:
 
 
 def _tell_what_is_left(plan: Plan, asked: Asked) -> None:
+    from reconciler.admin.waits import waiting_for
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.workflow.apply import plan_again
 
-    again = plan_again(asked.inputs, plan)
+    with heartbeat(), waiting_for("a new plan, to see what is left"):
+        again = plan_again(asked.inputs, plan)
     if again is not None:
         tell(f"Planning again: {_told(again)}")
 

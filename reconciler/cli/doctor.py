@@ -1,5 +1,6 @@
 """`reconciler doctor`."""
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -52,10 +53,11 @@ def command(context: click.Context, plan_path: str | None, fix: str | None, *, y
 
         name, found = look_at_snapshot(asked.inputs, plan_path)
         return _told(found, name, asked)
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.cli.progress import reading
     from reconciler.workflow.doctor import visit
 
-    with visit(asked.inputs, plan_path) as beside:
+    with heartbeat() if fix else nullcontext(), visit(asked.inputs, plan_path) as beside:
         with reading() as progress:
             found = beside.look(progress)
         if fix is None:
@@ -72,12 +74,10 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
 
 
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: bool) -> int:
-    from reconciler.cli.heartbeat import heartbeat
     from reconciler.workflow.doctor import to_take_off
 
     if found.holder is not None:
-        with heartbeat():
-            found = beside.look_once_unlocked(tell)
+        found = beside.look_once_unlocked(tell)
     lines = to_take_off(found)
     if not lines:
         tell("No throttles of runs known here are left on the cluster.")
@@ -86,7 +86,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: b
     if not (is_confirmed or _is_confirmed(len(lines))):
         tell("Nothing has been changed.")
         return Exit.STOPPED
-    with stopping() as stop, heartbeat():  # it is the way back already: a first signal only tells so
+    with stopping() as stop:  # it is the way back already: a first signal only tells so
         ended = beside.take_off()
         stopped = stop.exit
     owed = [debt for result in ended for debt in result.debts]

@@ -18,7 +18,7 @@ SINCE = "4.3"
 FILLED, LEFT, MEANWHILE = "cordon-filled", "cordon-left", "cordon-meanwhile"
 DYNAMIC, STATIC = 3, 4
 SIZE = 3_000_000
-ENDS = ("success", "cancel", "SIGINT", "SIGTERM", "killed, then cancel", "killed, then doctor")
+ENDS = ("success", "cancel", "SIGINT", "SIGTERM", "SIGHUP", "killed, then cancel", "killed, then doctor")
 EVEN = "balance: {replicas: even}"
 
 
@@ -118,9 +118,7 @@ def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFol
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    "end", ["success", "cancel", "SIGINT", "SIGTERM", "killed, then cancel", "killed, then doctor"]
-)
+@pytest.mark.parametrize("end", ENDS)
 def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end: str) -> None:
     plan = draining(folder)
     if end.startswith("killed"):

@@ -364,8 +364,10 @@ async def _exchange(
     except (kafka.errors.KafkaError, OSError) as error:
         raise NotSent(f"broker {node_id}: {said(error)}") from error
     deadline = time.monotonic() + timeout_ms / 1000
+    # While a quota holds us back the library sends nothing; it looks once whether that is over, and may be too early.
     while "throttle" in connection.paused and time.monotonic() < deadline:
-        await manager._net.sleep(QUOTA_SECONDS)  # noqa: SLF001 - a quota holds us back: the library would not send it
+        await manager._net.sleep(QUOTA_SECONDS)  # noqa: SLF001
+        connection._maybe_unthrottle()  # noqa: SLF001
     if not connection.connected:
         raise NotSent(f"broker {node_id}: connection closed")
     try:
