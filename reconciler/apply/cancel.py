@@ -1,26 +1,31 @@
 """Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from itertools import takewhile
 
 from reconciler.admin.port import Admin
-from reconciler.apply.checks import check_plan_is_for, is_stage_done
+from reconciler.apply.checks import check_plan_is_for, stages_done
 from reconciler.apply.course import Itinerary, Place, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.gate import Stop
-from reconciler.apply.journal import DispensableJournal, Journal
+from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal
+from reconciler.apply.known import has_ended_well, is_open
 from reconciler.apply.leave import abandoned
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.session import Session, with_result
+from reconciler.apply.tally import moves_under_way, overwritten_moves
 from reconciler.apply.throttling import adopt_leftovers, owed_by, take_all_off
-from reconciler.apply.withdraw import Withdrawal, moves_under_way, overwritten_moves, withdraw
-from reconciler.apply.wording import named_some
+from reconciler.apply.withdraw import Withdrawal, withdraw
 from reconciler.model.lock import LockLost, purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import MissingRight, ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState, StoppedEarly
+from reconciler.model.tally import ARRIVED, Standing
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.wording import named_some
+
+CANCEL_AGAIN = "run cancel again"
 
 
 def _never() -> str | None:
@@ -38,29 +43,37 @@ def cancel_run(
     *,
     notify: Callable[[str], None] = _to_nobody,
     should_stop: Stop = _never,
+    stopped: Collection[TopicPartition] | None = None,
+    again: str = CANCEL_AGAIN,
 ) -> RunResult:
     """Cancel what is in flight of a plan and return what was done; moves that have ended stay as they are.
 
     A run of the plan that is on, wherever it was started, is asked to stop and waited for: it takes its moves back
-    itself. Raises LockHeld where something else is on, NotStopped where the run does not end. Raises RunFailed, with
-    the result, for partitions whose original replicas are not all alive and in sync: these are left in flight. What
+    itself, and what it had in flight before is told as taken back where it is back. `stopped`: that, where the caller
+    has stopped it. A run that has ended, or was never begun, is told of as such, and nothing is changed.
+
+    Raises LockHeld where something else is on, NotStopped where the run does not end. Raises RunFailed, with the
+    result, for partitions whose original replicas are not all alive and in sync: these are left in flight. What
     somebody else reassigns is left alone and named. Cancelling again changes nothing.
 
     It is itself the way back, so nothing but the cluster keeps it from its end: not a journal that cannot be written,
     which is told, and not `should_stop`. A KeyboardInterrupt once that gives a reason ends it at once; StoppedEarly
     names what is left.
     """
-    session = Session(admin, journal, itinerary(plan), notify)
+    session = Session(admin, journal, itinerary(plan, again), notify)
     session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
+    in_flight = _in_flight_of_a_run(session) if stopped is None else stopped
     with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)) as session.lock:
         crash_point("lock.taken")
         journal.read_again()  # the run that was waited for may have written to it
-        cancel = _Cancel(session)
+        session.withdrawn.update(in_flight or ())
+        cancel = _Cancel(session, has_stopped=in_flight is not None)
         try:
             return cancel.ended()
         except LockLost as error:
             session.debts = owed_by(session.throttles)
+            session.messages.append(again)
             raise with_result(error, session.result(RunState.FAILED)) from error
         except KeyboardInterrupt as error:
             if should_stop() is None:
@@ -68,24 +81,39 @@ def cancel_run(
             raise cancel.abandoned() from error
 
 
+def _in_flight_of_a_run(session: Session) -> frozenset[TopicPartition] | None:
+    """Return what a run of the plan that is on has in flight, None where none is on."""
+    try:
+        holder = session.admin.lock_holder()
+    except MissingRight:
+        return None
+    if holder is None or holder.purpose != purpose_of_run(session.itinerary.plan.id):
+        return None
+    session.look(session.itinerary.topics)
+    return frozenset(session.tally.of(Standing.IN_FLIGHT))
+
+
 @dataclass(slots=True)
 class _Cancel:
-    """One cancel under way; `moves` are those that it is just taking back."""
+    """One cancel under way; `moves` are those that it is just taking back; a run `has_stopped` because of it."""
 
     session: Session
     moves: tuple[Move, ...] = ()
+    has_stopped: bool = False
 
     def ended(self) -> RunResult:
         """Take back what is in flight, and every throttle."""
         session, plan = self.session, self.session.itinerary.plan
         names = {change.topic for change in plan.topic_changes}
         observed = session.look(session.itinerary.topics, with_configs_of=names)
-        done = takewhile(lambda stage: is_stage_done(session.itinerary, stage, observed), plan.stages)
-        session.stages_done = sum(1 for _ in done)
+        session.stages_done = stages_done(session.itinerary, observed)
         adopt_leftovers(session, observed)
         session.messages.extend(_foreign(session.itinerary, observed))
-        session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         self.moves = _to_take_back(session.itinerary, observed)
+        idle = self._idle()
+        if idle and session.throttles.is_empty and not is_open(session.journal.events):
+            return self._without_a_change(idle)
+        session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         try:
             outcome = withdraw(session, self.moves)
         except LockLost:
@@ -96,29 +124,63 @@ class _Cancel:
         self.moves = ()
         take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
-        session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, debts=[str(d) for d in session.debts])
+        session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, **session.ending())
         crash_point("end.recorded")
         if outcome.left:
             result = session.result(RunState.FAILED, list(outcome.left))
-            raise with_result(RunFailed(_left_text(outcome), code="KR714"), result)
-        session.messages.extend(_told(outcome))
-        return session.result(RunState.CANCELLED)
+            raise with_result(RunFailed(_left_text(session.itinerary, outcome), code="KR714"), result)
+        if idle and not session.writes:
+            return self._without_a_change(idle)
+        if idle:
+            session.messages.append("throttles that it had left are put back")
+        return session.result(RunState.DONE if self._has_ended else RunState.CANCELLED)
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the run reached its end; leaders, or configs, may have changed since."""
+        session = self.session
+        is_told = has_ended_well(session.journal.events) and session.tally.has_arrived
+        return is_told or session.stages_done == len(session.itinerary.plan.stages)
+
+    def _idle(self) -> str:
+        """Return why there is nothing to cancel, in words; nothing where there is."""
+        session, plan = self.session, self.session.itinerary.plan
+        known = session.tally
+        if self._has_ended:
+            moves = f", {known}" if known.moves else ""
+            return f"Nothing to cancel: the run of plan {plan.id} has ended{moves}."
+        if self.has_stopped or self.moves:
+            return ""
+        if session.stages_done or known.of(*ARRIVED):
+            return f"Nothing to cancel: nothing of plan {plan.id} is in flight; {known}."
+        return f"Nothing to cancel: nothing of plan {plan.id} is on the cluster."
+
+    def _without_a_change(self, why: str) -> RunResult:
+        """Return the end of a cancel that found nothing to do."""
+        self.session.messages.insert(0, why)
+        return self.session.result(RunState.DONE if self._has_ended else RunState.CANCELLED, is_idle=True)
 
     def abandoned(self) -> StoppedEarly:
         """Return the end of a cancel that was not let to its own."""
         keys = [move.topic_partition for move in self.moves]
         if keys:
             moves = f"moves may still be in flight, or out of their order: {named_some(map(str, keys))}"
-            self.session.messages.append(f"{moves}; run cancel again to take them back")
+            self.session.messages.append(f"{moves}; {self.session.itinerary.again} to take them back")
         return abandoned(self.session, keys)
 
 
-def stop_run(plan: Plan, admin: Admin, *, notify: Callable[[str], None] | None = None) -> None:
-    """Have a run of that plan end in order, where one is on; raises as `cancel_run` does."""
+def stop_run(
+    plan: Plan, admin: Admin, *, notify: Callable[[str], None] | None = None
+) -> frozenset[TopicPartition] | None:
+    """Have a run of that plan end in order, where one is on; raises as `cancel_run` does.
+
+    Returns what it had in flight, None where none was on: `cancel_run` is told with it what that run took back.
+    """
     check_plan_is_for(plan, admin.cluster_id())
-    running, holder = purpose_of_run(plan.id), admin.lock_holder()
-    if holder is not None and holder.purpose == running:
-        admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=running).release()
+    in_flight = _in_flight_of_a_run(Session(admin, MemoryJournal(), itinerary(plan)))
+    if in_flight is not None:
+        admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)).release()
+    return in_flight
 
 
 def foreign_moves(plan: Plan, admin: Admin) -> list[str]:
@@ -139,25 +201,13 @@ def _to_take_back(course: Itinerary, observed: Observed) -> tuple[Move, ...]:
     return (*moves_under_way(course, observed), *overwritten_moves(course, observed))
 
 
-def _left_text(outcome: Withdrawal) -> str:
+def _left_text(course: Itinerary, outcome: Withdrawal) -> str:
     told = "\n".join(f"{key}: {why}" for key, why in sorted(outcome.left.items()))
+    way_on = "run cancel --rollback" if course.plan.source.rolls_back is not None else "run apply"
     return (
         f"{len(outcome.left)} moves could not be cancelled, and go on without a throttle:\n{told}\n"
-        "Run apply to go on with the plan, or see to these brokers and cancel again."
+        f"See to these brokers and {course.again}; to let them go on, with the throttle, {way_on}."
     )
-
-
-def _told(outcome: Withdrawal) -> Iterator[str]:
-    moves = len(outcome.back)
-    yield (
-        "nothing of it was in flight"
-        if not moves
-        else "1 move taken back"
-        if moves == 1
-        else f"{moves} moves taken back"
-    )
-    if outcome.finished:
-        yield f"{len(outcome.finished)} had ended by then"
 
 
 def _foreign(course: Itinerary, observed: Observed) -> list[str]:

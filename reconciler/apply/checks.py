@@ -110,6 +110,13 @@ def is_stage_done(itinerary: Itinerary, stage: Stage, observed: Observed) -> boo
             assert_never(stage)
 
 
+def stages_done(itinerary: Itinerary, observed: Observed) -> int:
+    """Return how many stages are done before the first that is not."""
+    stages = itinerary.plan.stages
+    undone = (index for index, stage in enumerate(stages) if not is_stage_done(itinerary, stage, observed))
+    return next(undone, len(stages))
+
+
 def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observed: Observed) -> bool:
     """Whether a partition is at a move's target in order and in sync, or further on."""
     position = itinerary.position(move.topic_partition, observed)
@@ -161,9 +168,8 @@ def _check_foreign(keys: Iterable[TopicPartition], itinerary: Itinerary, observe
         position = itinerary.position(key, observed)
         if position.place is Place.FOREIGN:
             text = f"{key} is being reassigned to {list(position.found)}, which this plan did not ask for"
-            raise Refused(
-                f"{text}; wait for it, or have whoever started it cancel it, then run apply again", code="KR421"
-            )
+            text = f"{text}; wait for it, or have whoever started it cancel it, then {itinerary.again}"
+            raise Refused(text, code="KR421")
 
 
 def _check_min_isr(itinerary: Itinerary, stage: ReassignStage, observed: Observed, default: int) -> None:

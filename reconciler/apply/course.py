@@ -14,6 +14,7 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
+APPLY_AGAIN = "run apply again"
 
 
 class Place(StrEnum):
@@ -106,11 +107,15 @@ def _target_in_flight(partition: Partition, reassignment: Reassignment | None) -
 
 @dataclass(frozen=True, slots=True)
 class Itinerary:
-    """A plan with the course of each partition that it moves, and who led it at the start; made once for a run."""
+    """A plan with the course of each partition that it moves, and who led it at the start; made once for a run.
+
+    `again`: how whoever started the run goes on with it, in words.
+    """
 
     plan: Plan
     courses: Mapping[TopicPartition, Course] = field(default_factory=dict)
     first_leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    again: str = APPLY_AGAIN
 
     def position(self, topic_partition: TopicPartition, observed: Observed) -> Position:
         """Return where that partition stands on its course."""
@@ -159,15 +164,15 @@ class Itinerary:
                 return frozenset(election.topic_partition.topic for election in stage.elections)
 
 
-def itinerary(plan: Plan) -> Itinerary:
-    """Return the plan with the courses of its partitions."""
+def itinerary(plan: Plan, again: str = APPLY_AGAIN) -> Itinerary:
+    """Return the plan with the courses of its partitions, for a run that is gone on with as `again` says."""
     moves: dict[TopicPartition, list[tuple[int, Move]]] = {}
     for stage in plan.stages:
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
                 moves.setdefault(move.topic_partition, []).append((stage.number, move))
     leaders = {restore.topic_partition: restore.leader for restore in plan.rollback.assignments}
-    return Itinerary(plan, {key: _course(moves[key]) for key in sorted(moves)}, leaders)
+    return Itinerary(plan, {key: _course(moves[key]) for key in sorted(moves)}, leaders, again)
 
 
 def leaders_before(course: Itinerary, stage_number: int) -> Mapping[TopicPartition, int | None]:

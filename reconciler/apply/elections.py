@@ -29,10 +29,10 @@ def next_election(
             continue
         if not _is_electable(election, observed):
             if now - record.started_at >= SETTLE:
-                return FailRun(_election_problem(election, observed))
+                return FailRun(_election_problem(itinerary, election, observed))
             continue
         if record.count(key) >= ELECTION_ATTEMPTS:
-            return FailRun(_election_problem(election, observed))
+            return FailRun(_election_problem(itinerary, election, observed))
         ready.append(election)
     if not ready:
         return poll(record)
@@ -60,7 +60,7 @@ def _is_election_due(itinerary: Itinerary, stage: ElectStage, election: Election
     return itinerary.position(key, observed).index <= itinerary.passed_before(stage.number, key)
 
 
-def _election_problem(election: Election, observed: Observed) -> Problem:
+def _election_problem(itinerary: Itinerary, election: Election, observed: Observed) -> Problem:
     key, leader = election.topic_partition, election.leader
     partition = observed.partition(key)
     if partition is None:
@@ -71,4 +71,4 @@ def _election_problem(election: Election, observed: Observed) -> Problem:
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
     why = "it leads nothing until it is in sync" if leader not in partition.isr else "the controller did not elect it"
     text = f"broker {leader} does not lead {key} after {ELECTION_ATTEMPTS} elections (leader {partition.leader})"
-    return Problem("KR706", f"{text}: {why}; see to that broker, then run apply again")
+    return Problem("KR706", f"{text}: {why}; see to that broker, then {itinerary.again}")

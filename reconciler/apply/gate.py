@@ -60,7 +60,7 @@ class Gate:
                 f"before the end of stage {self.session.stage} of {stages}" if self.session.stage else "before it began"
             )
             text = f"stopped {where}: {reason}"
-            raise StoppedEarly(f"{text}; run apply again to go on", code="KR713")
+            raise StoppedEarly(f"{text}; {self.session.itinerary.again} to go on", code="KR713")
 
     def _asked(self) -> str | None:
         """Return whose cancel waits for this run to end, None for nobody's; the user is told at once."""
@@ -88,13 +88,13 @@ class Gate:
         return False
 
     def _stop_if_late(self, index: int, *, is_first: bool) -> None:
-        now = self.session.now()
+        now, again = self.session.now(), self.session.itinerary.again
         before = f"stopped before stage {index + 1} of {len(self.session.itinerary.plan.stages)}"
         if self.deadline is not None and now >= self.deadline:
-            raise StoppedEarly(f"{before}: the time given is over; run apply again to go on", code="KR711")
+            raise StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
         if not is_first and not is_open(self.windows, now):
             text = f"{before}: the window is over ({described(self.windows)})"
-            raise StoppedEarly(f"{text}; run apply again inside one", code="KR712")
+            raise StoppedEarly(f"{text}; {again} inside one", code="KR712")
 
 
 def _patience(error: ReconcilerError) -> timedelta:

@@ -3,25 +3,23 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from reconciler.apply.checks import is_move_done
-from reconciler.apply.course import Itinerary
 from reconciler.apply.moves import MoveState
 from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import Session, with_result
+from reconciler.apply.tally import moves_under_way
 from reconciler.apply.throttling import owed_by, take_all_off
-from reconciler.apply.withdraw import moves_under_way, withdraw
-from reconciler.apply.wording import named_some
+from reconciler.apply.withdraw import withdraw
 from reconciler.model.lock import LockLost
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.wording import named_some
 
 
 def leave(session: Session, record: RunRecord | None, error: BaseException) -> RunResult:
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
-    left = _unfinished(session, record)
     if isinstance(error, LockLost):
         return _as_it_is(session, record, error)
     has_moves = record is not None and _take_back(session)
@@ -31,14 +29,14 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
         session.messages.append(f"throttles of this run are still on: {trouble}")
         session.debts = owed_by(session.throttles)
     if session.is_journal_broken:
-        session.messages.append("then apply the same plan again: it goes on where the cluster stands")
+        session.messages.append(f"then {session.itinerary.again}: it goes on where the cluster stands")
     is_stopped = isinstance(error, StoppedEarly)
     outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
     with suppress(OSError, ReconcilerError):
         # Whatever else was raised may quote what a library was given: the journal is kept, and read by others.
         why = str(error) if isinstance(error, ReconcilerError) else type(error).__name__
-        session.tell("run", outcome, why=why, debts=[str(debt) for debt in session.debts])
-    return session.result(RunState.STOPPED if is_stopped else RunState.FAILED, left)
+        session.tell("run", outcome, why=why, **session.ending())
+    return session.result(RunState.STOPPED if is_stopped else RunState.FAILED)
 
 
 def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
@@ -57,20 +55,13 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
         take_all_off(session)
         if not session.debts:
             session.messages.append("throttles that an earlier run of this plan had left were put back")
-    return foretold(session, observed, refusal)
+    return foretold(session, refusal)
 
 
-def foretold(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
+def foretold(session: Session, refusal: ReconcilerError) -> ReconcilerError:
     """Return why a run does not begin, with what is left to do; nothing is changed."""
     state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
-    return with_result(refusal, session.result(state, undone_moves(session.itinerary, observed)))
-
-
-def undone_moves(itinerary: Itinerary, observed: Observed) -> Sequence[TopicPartition]:
-    """Return the partitions with moves that are not done, sorted."""
-    stages = [stage for stage in itinerary.plan.stages if isinstance(stage, ReassignStage)]
-    moves = [(stage, move) for stage in stages for move in stage.moves]
-    return sorted({m.topic_partition for stage, m in moves if not is_move_done(itinerary, stage, m, observed)})
+    return with_result(refusal, session.result(state))
 
 
 def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
@@ -78,11 +69,11 @@ def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
-        session.messages.append(f"{moves}; run apply to go on with them, or cancel to take them back")
-    return abandoned(session, _unfinished(session, record))
+        session.messages.append(f"{moves}; {session.itinerary.again} to go on with them, or cancel to take them back")
+    return abandoned(session)
 
 
-def abandoned(session: Session, left: Sequence[TopicPartition]) -> StoppedEarly:
+def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
     """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
     session.debts = owed_by(session.throttles)
     session.is_journal_broken = True
@@ -98,9 +89,10 @@ def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> Ru
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
+    session.messages.append(f"{session.itinerary.again}, which goes on where the cluster stands, or cancel")
     with suppress(OSError, ReconcilerError):
-        session.tell("run", Outcome.FAILED, why=str(error), debts=[str(debt) for debt in session.debts])
-    return session.result(RunState.FAILED, _unfinished(session, record))
+        session.tell("run", Outcome.FAILED, why=str(error), **session.ending())
+    return session.result(RunState.FAILED)
 
 
 def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
@@ -123,17 +115,6 @@ def _take_back(session: Session) -> bool:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True
     for key, why in sorted(outcome.left.items()):
-        session.messages.append(f"{key} goes on, and without a throttle: {why}; run apply or cancel to see to it")
+        way_on = f"{session.itinerary.again}, or cancel, to see to it"
+        session.messages.append(f"{key} goes on, and without a throttle: {why}; {way_on}")
     return bool(outcome.left)
-
-
-def _unfinished(session: Session, record: RunRecord | None) -> Sequence[TopicPartition]:
-    """Return the partitions with moves left to do."""
-    index = record.stage_index if record else session.stages_done
-    left: set[TopicPartition] = set()
-    for position, stage in enumerate(session.itinerary.plan.stages[index:], start=index):
-        for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            is_here = record is not None and position == record.stage_index
-            if not (is_here and record and record.state(move.topic_partition) is MoveState.DONE):
-                left.add(move.topic_partition)
-    return sorted(left)

@@ -22,7 +22,7 @@ def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
         answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
         final = refused(answers, ignoring=TRANSIENT | {CORDONED})
         if final:
-            raise refusal(f"the log dirs that the plan names on broker {broker}", final)
+            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.itinerary.again)
 
 
 def log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from reconciler.admin.port import Admin, Reassignment
 from reconciler.model.cluster import Broker, LogDir, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
 
+V = TypeVar("V")
 _NO_IDS: Mapping[str, str] = {}
 
 
@@ -25,6 +27,15 @@ class Observed:
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     replaced: Mapping[str, str] = field(default_factory=dict)
+
+    def then(self, newer: "Observed", topics: Collection[str]) -> "Observed":
+        """Return what is known after a newer look, which saw these topics only."""
+        return Observed(
+            topics=_with(self.topics, newer.topics, topics),
+            reassignments=newer.reassignments,
+            brokers=newer.brokers,
+            replaced=_with(self.replaced, newer.replaced, topics),
+        )
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where it does not exist."""
@@ -49,6 +60,10 @@ class Observed:
     def dead_of(self, broker_ids: Collection[int]) -> tuple[int, ...]:
         """Return those of the brokers that are not alive, sorted."""
         return tuple(sorted(broker for broker in set(broker_ids) if not self.is_alive(broker)))
+
+
+def _with(known: Mapping[str, V], newer: Mapping[str, V], topics: Collection[str]) -> dict[str, V]:
+    return {**{name: value for name, value in known.items() if name not in topics}, **newer}
 
 
 def look(

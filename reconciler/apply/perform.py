@@ -115,7 +115,7 @@ def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> R
         return replace(record, throttled_brokers=known, has_lists_on=bool(session.throttles.lists))
     if record.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
-        raise RunFailed(f"{text}; look at the controller's log, then run apply again", code="KR704")
+        raise RunFailed(f"{text}; look at the controller's log, then {session.itinerary.again}", code="KR704")
     session.pause(record.count("throttle"))
     return replace(record, has_lists_on=bool(session.throttles.lists))
 
@@ -178,7 +178,7 @@ def _elect(session: Session, record: RunRecord, step: ElectLeaders) -> RunRecord
     session.tell("elect", Outcome.DONE, partitions=[str(key) for key in keys], refused=_errors(answers))
     final = refused(answers)
     if final:
-        raise refusal("the election of preferred leaders", final)
+        raise refusal("the election of preferred leaders", final, session.itinerary.again)
     return record
 
 
@@ -191,7 +191,7 @@ def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> 
     session.tell("topics", Outcome.DONE, changes=told, refused=_errors(answers))
     final = refused(answers, ignoring=ALREADY | TRANSIENT)
     if final:
-        raise refusal("to change topics", final, next_step="plan again: this plan would ask for the same")
+        raise refusal("to change topics", final, "plan again: this plan would ask for the same")
     now = session.now()
     for name, change in names.items():
         item = change_key(change)

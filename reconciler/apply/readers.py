@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from reconciler.apply.observed import Observed
 from reconciler.apply.session import Session
 from reconciler.apply.topic_changes import ChangeState, standing
-from reconciler.apply.wording import named_some
 from reconciler.model.change import DeleteTopic
 from reconciler.model.problem import STILL_READ, Refused
 from reconciler.model.stage import Stage, TopicsStage
+from reconciler.model.wording import named_some
 
 
 def check_readers(session: Session, stages: Iterable[Stage], observed: Observed) -> None:

@@ -13,12 +13,12 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.session import ALREADY, TRANSIENT, Session, told_answer
 from reconciler.apply.topic_changes import ChangeState, remaining, standing
 from reconciler.apply.topic_steps import config_changes, what
-from reconciler.apply.wording import named_some
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DELETE_TOPICS
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, WouldBeRefused
 from reconciler.model.stage import ReassignStage
+from reconciler.model.wording import named_some
 
 MOST, MOST_NAMED = 10, 3
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}

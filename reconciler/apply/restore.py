@@ -7,8 +7,8 @@ from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.course import itinerary
 from reconciler.apply.journal import Journal
 from reconciler.apply.session import Session
+from reconciler.apply.tally import moves_under_way
 from reconciler.apply.throttling import adopt_leftovers, take_all_off
-from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult, RunState

@@ -13,16 +13,16 @@ from reconciler.apply.checks import (
     check_plan_is_for,
     check_requirements,
     check_still_valid,
-    is_stage_done,
+    stages_done,
 )
-from reconciler.apply.course import Itinerary, itinerary
+from reconciler.apply.course import APPLY_AGAIN, itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
 from reconciler.apply.disks import Disks
 from reconciler.apply.dry import steps_to_do
 from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.leave import abandon, foretold, leave, refuse, undone_moves
+from reconciler.apply.leave import abandon, foretold, leave, refuse
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Meter
@@ -33,16 +33,16 @@ from reconciler.apply.refusals import check_not_refused
 from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
+from reconciler.apply.tally import moves_under_way
 from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons, take_all_off
 from reconciler.apply.waiting import awaited
-from reconciler.apply.withdraw import moves_under_way
-from reconciler.apply.wording import named_some
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan, WouldBeRefused
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
+from reconciler.model.wording import named_some
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
@@ -70,6 +70,7 @@ def run_plan(
     is_dry_run: bool = False,
     notify: Callable[[str], None] = _to_nobody,
     has_log_dirs: bool = False,
+    again: str = APPLY_AGAIN,
 ) -> RunResult:
     """Run a plan, or go on with it, and return what was done; only a finished plan returns.
 
@@ -77,14 +78,14 @@ def run_plan(
 
     `should_stop` ends the run at once, in order, and so does a cancel of the plan, wherever it was started: moves in
     flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
-    and StoppedEarly names what is left. After `deadline`, and outside `windows`, no further stage begins. With
-    `has_log_dirs` new replicas are made in the log dirs that the plan foretells; else Kafka chooses. `notify` is told
-    at once what a waiting operator should know. Raises StalePlan, Refused (LockHeld, where another run is on) or
-    WouldBeRefused before anything is changed, one of the first two before a later stage, RunFailed or StoppedEarly with
-    the result after; throttles are back in either case. A run that loses the cluster's lock ends at once, with
-    LockLost, and puts nothing back: somebody else may be at work.
+    and StoppedEarly names what is left; all texts say `again` for how to go on. After `deadline`, and outside
+    `windows`, no further stage begins. With `has_log_dirs` new replicas are made in the log dirs that the plan
+    foretells; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises StalePlan,
+    Refused (LockHeld, where another run is on) or WouldBeRefused before anything is changed, one of the first two
+    before a later stage, RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that
+    loses the cluster's lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
     """
-    session = Session(admin, journal, itinerary(plan), notify, has_log_dirs)
+    session = Session(admin, journal, itinerary(plan, again), notify, has_log_dirs)
     gate = Gate(session, deadline, should_stop, windows)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
@@ -104,9 +105,9 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
-        raise foretold(session, observed, error) from error
+        raise foretold(session, error) from error
     session.messages.extend(steps_to_do(session.itinerary, observed))
-    return session.result(RunState.CHECKED, undone_moves(session.itinerary, observed))
+    return session.result(RunState.CHECKED)
 
 
 def still_fits(plan: Plan, admin: Admin) -> bool:
@@ -143,7 +144,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     stages = session.itinerary.plan.stages
     _check_no_other_run(session, observed)
     check_still_valid(session.itinerary, stages, observed)
-    first = session.stages_done = _first_undone(session.itinerary, observed)
+    first = session.stages_done = stages_done(session.itinerary, observed)
     if first < len(stages):
         check_rights(session.itinerary.plan, session.admin)
         check_requirements(session.itinerary, observed)
@@ -165,12 +166,6 @@ def _check_no_other_run(session: Session, observed: Observed) -> None:
         "apply of any plan cleans up after it.",
         code="KR457",
     )
-
-
-def _first_undone(course: Itinerary, observed: Observed) -> int:
-    stages = course.plan.stages
-    undone = (index for index, stage in enumerate(stages) if not is_stage_done(course, stage, observed))
-    return next(undone, len(stages))
 
 
 @dataclass(slots=True)
@@ -233,7 +228,7 @@ class _Run:
             self.session.look(self.session.itinerary.topics)  # tells of partitions that were added meanwhile
         crash_point("end.before")
         take_all_off(self.session)
-        self.session.tell("run", Outcome.DONE, writes=self.session.writes, debts=[str(d) for d in self.session.debts])
+        self.session.tell("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
         crash_point("end.recorded")
         return self.session.result(RunState.DONE)
 
@@ -337,5 +332,5 @@ class _Run:
             self.wait.say(f"the cluster to answer again ({error})")
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
-            raise RunFailed(f"{text}\nRun apply again when it answers.", code="KR705") from error
+            raise RunFailed(f"{text}\nWhen it answers, {self.session.itinerary.again}.", code="KR705") from error
         self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)

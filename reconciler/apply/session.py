@@ -13,14 +13,15 @@ from reconciler.apply.course import Itinerary, leaders_before, throttled_to
 from reconciler.apply.journal import Journal
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
+from reconciler.apply.tally import tally
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates
-from reconciler.apply.wording import named_some
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
-from reconciler.model.run import Outcome, RunEvent, RunFailed, RunResult, RunState, StoppedEarly
+from reconciler.model.run import Outcome, RunEnded, RunEvent, RunFailed, RunResult, RunState
 from reconciler.model.stage import ReassignStage
+from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -71,7 +72,8 @@ class Session:
     the plan empties are cordoned, as far as they can be. `kept`: the record that stands in the cluster, and may be
     written over; `other_run`: one that may not, of a run of another plan with moves in flight; `is_unkept`:
     none can be written there. `rate`: what the run was asked to throttle to meanwhile; `other_rates`: what runs have
-    set beside the plan's own.
+    set beside the plan's own. `seen`: all that was looked at, each topic as it was last; `withdrawn`: the
+    partitions whose moves were taken back.
     """
 
     admin: Admin
@@ -98,6 +100,8 @@ class Session:
     stage: int = 0
     is_journal_broken: bool = False
     stages_done: int = 0
+    seen: Observed | None = None
+    withdrawn: set[TopicPartition] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     debts: list[Problem] = field(default_factory=list)
     started_at: datetime = field(init=False)
@@ -133,6 +137,7 @@ class Session:
         """Observe these topics of the plan, every reassignment and the brokers."""
         ids = self.itinerary.plan.topic_ids
         observed = look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
+        self.seen = observed if self.seen is None else self.seen.then(observed, topics)
         for name, count in sorted((name, len(topic.partitions)) for name, topic in observed.topics.items()):
             self._count(name, count)
         return observed
@@ -231,8 +236,21 @@ class Session:
                 self.pause(attempt, error)
         return request()
 
-    def result(self, state: RunState, left: Sequence[TopicPartition] = ()) -> RunResult:
-        """Return what the run came to."""
+    def ending(self) -> dict[str, object]:
+        """Return what an event that tells of the end says: debts, and how many moves stand how."""
+        return {"debts": [str(debt) for debt in self.debts], "moves": self.tally.counts}
+
+    @property
+    def tally(self) -> Tally:
+        """Where every move of the plan stands, as far as it was looked at."""
+        return tally(self.itinerary, self.seen or Observed(), self.withdrawn)
+
+    def result(
+        self, state: RunState, left: Sequence[TopicPartition] | None = None, *, is_idle: bool = False
+    ) -> RunResult:
+        """Return what the run came to; `left`: if not every move that is not done."""
+        known = self.tally if self.seen is not None else None
+        undone = known.undone if known is not None and state not in {RunState.DONE, RunState.CANCELLED} else ()
         return RunResult(
             state=state,
             stages_done=self.stages_done,
@@ -241,7 +259,10 @@ class Session:
             seconds=(self.now() - self.started_at).total_seconds(),
             messages=tuple(self.messages),
             debts=tuple(self.debts),
-            left=tuple(sorted(left)),
+            left=undone if left is None else tuple(sorted(left)),
+            tally=known,
+            is_idle=is_idle,
+            undoes=self.itinerary.plan.source.rolls_back,
         )
 
 
@@ -250,7 +271,7 @@ def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT
     return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
 
 
-def refusal(what: str, answers: Mapping[T, Answer], *, next_step: str = "run apply again") -> RunFailed:
+def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> RunFailed:
     """Return the error for requests that Kafka refused for good."""
     told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
     more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
@@ -264,21 +285,13 @@ def told_answer(answer: Answer) -> str:
 
 def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     """Return the error with what the run came to, and its text with what the run leaves behind."""
-    tail = [*result.messages, *(str(debt) for debt in result.debts), *_told_left(error, result)]
-    text = "\n".join([str(error), *tail])
-    if isinstance(error, (RunFailed, StoppedEarly)):
-        return type(error)(text, code=error.code, result=result)
-    error.args = (text,)
-    return error
-
-
-def _told_left(error: ReconcilerError, result: RunResult) -> list[str]:
-    """Return what a run that stopped on purpose leaves to do, in words."""
-    if not isinstance(error, StoppedEarly):
-        return []
-    stages = result.stages - result.stages_done
-    moves = f", moves of {len(result.left)} partitions: {named_some(map(str, result.left))}" if result.left else ""
-    return [f"left to do: {stages} of {result.stages} stages{moves}"]
+    tail = [*result.messages, *(str(debt) for debt in result.debts)]
+    if not isinstance(error, RunEnded):
+        error.args = ("\n".join([str(error), *tail]),)
+        return error
+    moves = f"; {result.tally}" if result.tally is not None and result.tally.moves else ""
+    stands = f"{result.stages_done} of {result.stages} stages done{moves}"
+    return type(error)("\n".join([str(error), *tail, stands]), code=error.code, result=result)
 
 
 def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:

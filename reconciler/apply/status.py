@@ -6,20 +6,23 @@ from datetime import datetime
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, Reassignment
-from reconciler.apply.checks import is_stage_done
-from reconciler.apply.course import Itinerary, itinerary
-from reconciler.apply.known import is_open
+from reconciler.apply.checks import stages_done
+from reconciler.apply.course import itinerary
+from reconciler.apply.known import is_open, known_run
 from reconciler.apply.observed import Observed
 from reconciler.apply.progress import copied_bytes
+from reconciler.apply.progress_log import INTERVAL
+from reconciler.apply.tally import moves_under_way, tally
 from reconciler.apply.throttles import throttle_keys
-from reconciler.apply.withdraw import moves_under_way
 from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
-from reconciler.model.run import RunEvent
+from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.stage import ReassignStage
 from reconciler.model.starting import start_order
 from reconciler.model.status import MoveStatus, Status
+from reconciler.model.tally import ARRIVED, Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K", int, str)
@@ -100,22 +103,23 @@ def _status(
     course = itinerary(plan) if plan is not None else None
     moves = moves_under_way(course, observed) if course is not None else ()
     sizes = admin.replica_bytes([move.topic_partition for move in moves]) if moves else {}
-    undone = _undone(course, observed)
+    done = stages_done(course, observed) if course is not None else 0
+    known = tally(course, observed) if course is not None else None
     now = admin.clock.now()
-    statuses = tuple(MoveStatus(move, copied_bytes(move, sizes)) for move in moves)
-    rate = _rate(previous, statuses, now)
-    left = sum(status.move.bytes - status.copied_bytes for status in statuses)
+    statuses = _with_rates(previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
+    rate = _rate(statuses) if previous is not None else _told_rate(journal_events, now)
+    left = sum(status.remaining_bytes for status in statuses)
     ours = {move.topic_partition for move in moves}
     blocking = blocking_partitions(cluster, seen.min_isr)
     return Status(
         time=now,
         plan_id=plan.id if plan else None,
-        stage=undone[0] if undone else None,
+        stage=plan.stages[done].number if plan and done < len(plan.stages) else None,
         stages=len(plan.stages) if plan else 0,
-        stages_done=len(plan.stages) - len(undone) if plan else 0,
+        stages_done=done,
         moves=statuses,
         bytes_per_second=rate,
-        eta_seconds=max(0, left) / rate if rate else None,
+        eta_seconds=left / rate if rate else None,
         broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
         topic_throttles=_set_now({name: topic.configs for name, topic in cluster.topics.items()}),
         foreign={key: one.target_replicas for key, one in sorted(observed.reassignments.items()) if key not in ours},
@@ -126,7 +130,26 @@ def _status(
         is_open=is_open(journal_events),
         holder=seen.holder,
         is_lock_told=seen.is_lock_told,
+        tally=known,
+        has_leftovers=_has_leftovers(plan, cluster, journal_events),
+        undoes=plan.source.rolls_back if plan else None,
+        is_rolled_back=_is_rolled_back(plan, known, journal_events),
     )
+
+
+def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent]) -> bool:
+    if plan is None:
+        return False
+    brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
+    topics = {topic.name: topic.configs for topic in cluster.topics.values()}
+    return bool(known_run(plan, events, brokers, topics).throttles)
+
+
+def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[RunEvent]) -> bool:
+    """Whether moves were done, as the journal tells, and are not any more."""
+    moving = {stage.number for stage in plan.stages if isinstance(stage, ReassignStage)} if plan else set()
+    were_done = any(one.step == "stage" and one.outcome is Outcome.DONE and one.stage in moving for one in events)
+    return were_done and known is not None and not known.of(*ARRIVED, Standing.IN_FLIGHT)
 
 
 def _holder(admin: Admin) -> tuple[str | None, bool]:
@@ -138,19 +161,31 @@ def _holder(admin: Admin) -> tuple[str | None, bool]:
     return (str(holder) if holder is not None else None), True
 
 
-def _undone(course: Itinerary | None, observed: Observed) -> list[int]:
-    stages = course.plan.stages if course else ()
-    return [stage.number for stage in stages if course and not is_stage_done(course, stage, observed)]
-
-
-def _rate(previous: Status | None, statuses: Sequence[MoveStatus], now: datetime) -> float | None:
-    """Return the bytes per second since the status before, over the moves in flight in both."""
+def _with_rates(previous: Status | None, statuses: Sequence[MoveStatus], now: datetime) -> tuple[MoveStatus, ...]:
+    """Return the moves with their bytes per second since the status before, for those in flight in both."""
     if previous is None or now <= previous.time:
-        return None
+        return tuple(statuses)
+    seconds = (now - previous.time).total_seconds()
     before = {status.move.topic_partition: status.copied_bytes for status in previous.moves}
-    both = [status for status in statuses if status.move.topic_partition in before]
-    copied = sum(status.copied_bytes - before[status.move.topic_partition] for status in both)
-    return max(0.0, copied / (now - previous.time).total_seconds()) if both else None
+
+    def rate(status: MoveStatus) -> float | None:
+        known = before.get(status.move.topic_partition)
+        return None if known is None else max(0.0, (status.copied_bytes - known) / seconds)
+
+    return tuple(replace(status, bytes_per_second=rate(status)) for status in statuses)
+
+
+def _rate(statuses: Sequence[MoveStatus]) -> float | None:
+    """Return the bytes per second of all moves whose rate is known."""
+    rates = [status.bytes_per_second for status in statuses if status.bytes_per_second is not None]
+    return sum(rates) if rates else None
+
+
+def _told_rate(events: Sequence[RunEvent], now: datetime) -> float | None:
+    """Return the bytes per second that the journal told of last, None where that is long ago."""
+    told = [one for one in events if one.step == "progress" and now - one.time <= 2 * INTERVAL]
+    found = told[-1].detail.get("bytesPerSecond") if told else None
+    return float(found) if isinstance(found, int) else None
 
 
 def _set_now(configs: Mapping[K, Mapping[str, str]]) -> Mapping[K, Mapping[str, str]]:

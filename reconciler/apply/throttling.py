@@ -207,7 +207,7 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
             session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
     final = refused(answers)
     if final:
-        raise refusal("the throttle of brokers", final)
+        raise refusal("the throttle of brokers", final, session.itinerary.again)
     return all(answer.is_ok for answer in answers.values())
 
 
@@ -219,7 +219,7 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
             session.confirmed_items[topic, key] = items | to_append[topic, key]
     final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
     if final:
-        raise refusal("the throttle lists of topics", final)
+        raise refusal("the throttle lists of topics", final, session.itinerary.again)
     return all(answer.is_ok for answer in answers.values())
 
 

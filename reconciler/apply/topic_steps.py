@@ -47,7 +47,7 @@ def _topic_trouble(change: TopicChange, observed: Observed, itinerary: Itinerary
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
     if record.count(_request_key(change, observed)) >= ATTEMPTS:
         text = f"topic {change.topic}: {what(change)} was asked for {ATTEMPTS} times and does not show"
-        return Problem("KR707", f"{text}; look at the controller's log, then run apply again")
+        return Problem("KR707", f"{text}; look at the controller's log, then {itinerary.again}")
     return None
 
 

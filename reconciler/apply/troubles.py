@@ -10,10 +10,10 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.record import RunRecord
 from reconciler.apply.steps import FailRun, LeaveAlone, Step, Warn, WithdrawMoves
 from reconciler.apply.waiting import ATTEMPTS
-from reconciler.apply.wording import named_some
 from reconciler.model.move import Move
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
+from reconciler.model.wording import named_some
 
 DEAD = timedelta(seconds=30)
 """How long a destination may be dead before its moves are taken back; a restart takes 10 to 20 s."""
@@ -30,8 +30,8 @@ def trouble(
     moves = record.watched(stage)
     return (
         _conflict(itinerary, moves, observed, record)
-        or _dead_destination(moves, record, now)
-        or _bad_disk(moves, record, now)
+        or _dead_destination(itinerary, moves, record, now)
+        or _bad_disk(itinerary, moves, record, now)
         or _dead_companion(moves, record, now)
         or _crawl(stage, moves, record, now)
     )
@@ -45,7 +45,7 @@ def _conflict(itinerary: Itinerary, moves: Sequence[Move], observed: Observed, r
             return LeaveAlone(key, Problem("KR701", _conflict_text(itinerary, move, observed)))
         if history.state is MoveState.TO_DO and history.attempts >= ATTEMPTS:
             text = f"{key} was submitted {history.attempts} times and is still on {list(move.from_replicas)}"
-            return LeaveAlone(key, Problem("KR704", f"{text}; look at the controller's log, then run apply again"))
+            return LeaveAlone(key, Problem("KR704", f"{text}; look at the controller's log, then {itinerary.again}"))
     return None
 
 
@@ -60,11 +60,11 @@ def _conflict_text(itinerary: Itinerary, move: Move, observed: Observed) -> str:
         return f"{key} is being reassigned to {list(position.found)}, expected {expected}; {tail}"
     if position.place is Place.UNKNOWN:
         return f"{key} is on {list(position.found)}, expected {expected}; {tail}"
-    found = list(position.found)
-    return f"{key} is back on {found}: somebody else cancelled its move to {list(move.to_replicas)}; run apply to go on"
+    found, again = list(position.found), itinerary.again
+    return f"{key} is back on {found}: somebody else cancelled its move to {list(move.to_replicas)}; {again} to go on"
 
 
-def _dead_destination(moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
     """Return what to do about moves to a broker that is dead for good: withdraw those in flight, skip the others."""
     for broker in sorted(record.fenced_since):
         if not record.is_dead_for(broker, DEAD, now):
@@ -72,10 +72,10 @@ def _dead_destination(moves: Sequence[Move], record: RunRecord, now: datetime) -
         blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
         in_flight = tuple(move for move in blocked if broker in move.added and _is(record, move, MoveState.IN_FLIGHT))
         if in_flight:
-            return WithdrawMoves(in_flight, tuple(_dead_problem(broker, move) for move in in_flight))
+            return WithdrawMoves(in_flight, tuple(_dead_problem(itinerary, broker, move) for move in in_flight))
         for move in blocked:
             if _is(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
-                return LeaveAlone(move.topic_partition, _dead_problem(broker, move))
+                return LeaveAlone(move.topic_partition, _dead_problem(itinerary, broker, move))
     return None
 
 
@@ -83,12 +83,13 @@ def _is(record: RunRecord, move: Move, *states: MoveState) -> bool:
     return record.state(move.topic_partition) in states
 
 
-def _dead_problem(broker: int, move: Move) -> Problem:
+def _dead_problem(itinerary: Itinerary, broker: int, move: Move) -> Problem:
     text = f"broker {broker}, which {move.topic_partition} needs in {list(move.to_replicas)}, is not alive"
-    return Problem("KR703", f"{text}; start it and run apply again, or declare it draining or absent and plan again")
+    hint = f"start it and {itinerary.again}, or declare it draining or absent and plan again"
+    return Problem("KR703", f"{text}; {hint}")
 
 
-def _bad_disk(moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _bad_disk(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
     """Return what to do about moves into a log dir that takes nothing in: withdraw those in flight, skip the others."""
     for broker, bad in sorted(record.bad_disks.items()):
         if now - bad.since < FAILED:
@@ -96,10 +97,10 @@ def _bad_disk(moves: Sequence[Move], record: RunRecord, now: datetime) -> Step |
         blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
         in_flight = tuple(move for move in blocked if _is(record, move, MoveState.IN_FLIGHT))
         if in_flight:
-            return WithdrawMoves(in_flight, tuple(_disk_problem(broker, bad, move) for move in in_flight))
+            return WithdrawMoves(in_flight, tuple(_disk_problem(itinerary, broker, bad, move) for move in in_flight))
         for move in blocked:
             if _is(record, move, MoveState.TO_DO) and not bad.is_offline:
-                return LeaveAlone(move.topic_partition, _disk_problem(broker, bad, move))
+                return LeaveAlone(move.topic_partition, _disk_problem(itinerary, broker, bad, move))
     return None
 
 
@@ -113,9 +114,9 @@ def _is_stuck(move: Move, broker: int, bad: BadDisk, moves: Sequence[Move], reco
     return bad.usable_bytes is not None and lag > bad.usable_bytes
 
 
-def _disk_problem(broker: int, bad: BadDisk, move: Move) -> Problem:
+def _disk_problem(itinerary: Itinerary, broker: int, bad: BadDisk, move: Move) -> Problem:
     text = f"{bad.told(broker)}, so {move.topic_partition} cannot be copied to it"
-    hint = "make room on that disk or replace it, restart the broker if the dir is offline, and run apply again"
+    hint = f"make room on that disk or replace it, restart the broker if the dir is offline, and {itinerary.again}"
     return Problem("KR716", f"{text}; {hint}; or declare broker {broker} cordoned or draining and plan again")
 
 
@@ -154,5 +155,5 @@ def stalled(
         return None
     names = named_some([str(move.topic_partition) for move in unfinished])
     text = f"stage {stage.number} made no progress for {seconds} s: {names}"
-    hint = "see that their brokers, disks and throttle (moves.throttle) let data through, then run apply again"
+    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {itinerary.again}"
     return FailRun(Problem("KR702", f"{text}; {hint}"))

@@ -2,8 +2,8 @@
 
 from reconciler.apply.record import RunRecord
 from reconciler.apply.steps import Wait
-from reconciler.apply.wording import named_some
 from reconciler.model.stage import ReassignStage, Stage
+from reconciler.model.wording import named_some
 
 ATTEMPTS = 5
 """How often one thing is asked for before the run gives it up."""

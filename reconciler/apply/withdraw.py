@@ -14,13 +14,14 @@ from reconciler.apply.course import Itinerary, Place, cancelled
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
 from reconciler.apply.session import TRIES, Session, told_answer
+from reconciler.apply.tally import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
-from reconciler.apply.wording import named_some
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.wording import named_some
 
 SHOWN = timedelta(seconds=120)
 LED = timedelta(seconds=30)
@@ -43,39 +44,6 @@ class Withdrawal:
     left: dict[TopicPartition, str] = field(default_factory=dict)
 
 
-def moves_under_way(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
-    """Return the plan's moves that are in flight, or were cancelled without their order being restored."""
-    found = []
-    for key, course in itinerary.courses.items():
-        position = itinerary.position(key, observed)
-        if position.place is Place.MOVING:
-            found.append(course.moves[position.index - 1])
-        if position.place is Place.CANCELLED:
-            found.append(course.moves[position.index])
-    return tuple(found)
-
-
-def overwritten_moves(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
-    """Return the plan's moves that somebody replaced in flight and then cancelled: more replicas are left than before.
-
-    Kafka's own cancel takes away what the second target was adding, and nothing of the first.
-    """
-    found = []
-    for key, course in itinerary.courses.items():
-        if itinerary.position(key, observed).place is Place.UNKNOWN:
-            found += [move for move in course.moves if _is_overwritten(move, observed)][-1:]
-    return tuple(found)
-
-
-def _is_overwritten(move: Move, observed: Observed) -> bool:
-    """Whether a partition at rest has all replicas from before a move, and some of those that it was to add."""
-    partition = observed.partition(move.topic_partition)
-    if partition is None or partition.is_reassigning:
-        return False
-    more = set(partition.replicas) - set(move.from_replicas)
-    return bool(more) and more <= set(move.added) and set(move.from_replicas) <= set(partition.replicas)
-
-
 def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     """Take these moves back to their ordered `from`, elect the leaders that were, and return what became of each."""
     outcome = Withdrawal()
@@ -93,6 +61,7 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     overwritten = {move.topic_partition for move in overwritten_moves(session.itinerary, observed)}
     with waiting_for(f"moves to be back where they came from: {_named(able)}"):
         _restore_order(session, [*loose, *stopped], overwritten, outcome)
+    session.withdrawn.update(outcome.back)
     returned = [move for move in able if move.topic_partition in outcome.back]
     with waiting_for(f"the leaders from before to lead again: {_named(returned)}"):
         _restore_leaders(session, returned)

@@ -12,7 +12,8 @@ from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, refus
 from reconciler.cli.stopping import stopping
 from reconciler.cli.terminal import Teller, is_interactive, tell, write
 from reconciler.model.plan import Plan
-from reconciler.model.run import RunEnded, RunProgress
+from reconciler.model.run import RunEnded, RunProgress, RunState
+from reconciler.model.tally import ARRIVED
 
 EXAMPLES = """\b
 Examples:
@@ -84,8 +85,12 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
             return stop.exit
         code = stop.exit or Exit.DONE  # an output that is closed later keeps nothing from its end
     write(as_json.result(ended) if asked.is_json else as_text.result(ended), asked.color)
-    if ended.stages_done:
-        tell("What had ended stays: apply goes on from there, cancel --rollback undoes it.")
+    if ended.undoes is not None:
+        tell(f"cancel --rollback goes on with this rollback, an apply of plan {ended.undoes} undoes it.")
+    elif ended.state is RunState.DONE:
+        tell("cancel --rollback undoes it.")
+    elif ended.stages_done or (ended.tally is not None and ended.tally.of(*ARRIVED)):
+        tell("What is done stays: apply goes on from there, cancel --rollback undoes it.")
     return code
 
 

@@ -33,6 +33,7 @@ def command(context: click.Context, plan_path: str | None, *, watch: bool) -> in
     """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop.
 
     Changes nothing but what an ended run owes: a throttle that it could not take off because its broker was down.
+    Of many moves in flight it shows the slowest, of throttles how many; with -v all of them, as -o json does.
     With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
     line of its own.
     """
@@ -55,9 +56,11 @@ def command(context: click.Context, plan_path: str | None, *, watch: bool) -> in
 
 
 def _shown(seen: "Seen", asked: Asked) -> str:
-    from reconciler.render import as_json, as_text
+    from reconciler.render import as_json, as_status
 
-    return (as_json.status if asked.is_json else as_text.status)(seen.status, seen.cluster_name)
+    if asked.is_json:
+        return as_json.status(seen.status, seen.cluster_name)
+    return as_status.status(seen.status, seen.cluster_name, has_all=asked.verbosity > 0)
 
 
 def _looks(run: "Watched") -> Iterator["Seen"]:
@@ -68,8 +71,6 @@ def _looks(run: "Watched") -> Iterator["Seen"]:
         _tell_paid(seen, told)
         yield seen
         if seen.status.has_ended:
-            if seen.status.stage is not None:
-                tell("No run is going on: apply goes on with what is left, cancel takes back what is in flight.")
             return
         seen = _next(run, told)
 

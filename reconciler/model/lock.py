@@ -147,7 +147,4 @@ class LockLost(ReconcilerError):
         self.why = why
         self.holder = holder
         now = f"; now it is held by {holder}" if holder else ""
-        super().__init__(
-            f"The cluster's lock was lost: {why}{now}. Nothing was written since. "
-            "Run apply again, which goes on where the cluster stands, or cancel."
-        )
+        super().__init__(f"The cluster's lock was lost: {why}{now}. Nothing was written since.")

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.model.problem import Problem, ReconcilerError
+from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -60,7 +61,12 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run, or a cancel, left: what it wrote, what is still owed (`debts`: throttles it could not remove)."""
+    """What a run, or a cancel, left: what it wrote, what is still owed (`debts`: throttles it could not remove).
+
+    `left`: partitions whose moves are left to do, or that a cancel could not take back. `tally`: where every move
+    stands, None where nobody looked. `is_idle`: a cancel that found nothing to do, as its messages say. `undoes`: the
+    plan that this one rolls back.
+    """
 
     state: RunState
     stages_done: int
@@ -70,6 +76,15 @@ class RunResult:
     messages: tuple[str, ...] = ()
     debts: tuple[Problem, ...] = ()
     left: tuple[TopicPartition, ...] = ()
+    tally: Tally | None = None
+    is_idle: bool = False
+    undoes: str | None = None
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What a person is told of a cancel before something else: where the moves stand, and its messages."""
+        moves = (str(self.tally),) if self.tally is not None and self.tally.moves else ()
+        return () if self.is_idle else (*moves, *self.messages)
 
 
 class RunEnded(ReconcilerError):

@@ -1,22 +1,47 @@
 """Where a run stands at one moment, beside the cluster that it runs on."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.run import RunEvent
 from reconciler.model.starting import Start
+from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class MoveStatus:
-    """A move in flight and how much of it is copied."""
+    """A move in flight, how much of it is copied, and how fast it went since the look before (None: not known)."""
 
     move: Move
     copied_bytes: int
+    bytes_per_second: float | None = None
+
+    @property
+    def remaining_bytes(self) -> int:
+        """Bytes that are still to copy."""
+        return max(0, self.move.bytes - self.copied_bytes)
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Time left at that rate, None where it is not known."""
+        return self.remaining_bytes / self.bytes_per_second if self.bytes_per_second else None
+
+
+class Phase(StrEnum):
+    """What has become of a run. DEAD: nobody runs it, its end is not told, and it has left moves or throttles."""
+
+    NOT_BEGUN = "notBegun"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DEAD = "dead"
+    DONE = "done"
+    ROLLED_BACK = "rolledBack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +52,9 @@ class Status:
     not safe to stop, the partitions that would go under min ISR without it. `foreign`: targets of the reassignments
     that are not the plan's. `start`: dead brokers, in the order in which to start them. `last_event`: the journal's
     last line. `is_open`: the journal tells of a start without an end. `holder`: who holds the cluster's lock, in words;
-    `is_lock_told`: whether this user may see that.
+    `is_lock_told`: whether this user may see that. `tally`: where each move of the plan stands. `has_leftovers`:
+    throttles, or cordons, that look like the plan's are on. `undoes`: the plan that this one rolls back;
+    `is_rolled_back`: the journal tells of moves that were done, and none of the plan is any more.
     """
 
     time: datetime
@@ -48,6 +75,41 @@ class Status:
     is_open: bool = False
     holder: str | None = None
     is_lock_told: bool = False
+    tally: Tally | None = None
+    has_leftovers: bool = False
+    undoes: str | None = None
+    is_rolled_back: bool = False
+
+    @property
+    def phase(self) -> Phase | None:
+        """What has become of the run, None without a plan."""
+        if self.plan_id is None:
+            return None
+        if self.is_running:
+            return Phase.RUNNING
+        if (self.moves or self.has_leftovers) and self.has_begun and not self._is_end_told:
+            return Phase.DEAD
+        if self.stage is None:
+            return Phase.DONE if self.undoes is None else Phase.ROLLED_BACK
+        if self.is_rolled_back:
+            return Phase.ROLLED_BACK
+        return Phase.STOPPED if self.has_begun else Phase.NOT_BEGUN
+
+    @property
+    def is_running(self) -> bool:
+        """Whether somebody holds the lock for that plan; where the lock is not told, whether its run seems to go on."""
+        if self.holder is None and not self.is_lock_told:
+            return self.stage is not None and (bool(self.moves) or self.is_open)
+        return self.holder is not None and f" of plan {self.plan_id} " in self.holder
+
+    @property
+    def _is_end_told(self) -> bool:
+        return self.last_event is not None and not self.is_open
+
+    @property
+    def slowest(self) -> tuple[MoveStatus, ...]:
+        """The moves in flight, those that will take longest first: by time left, else by bytes left."""
+        return tuple(sorted(self.moves, key=_slowest_first))
 
     @property
     def has_ended(self) -> bool:
@@ -55,7 +117,7 @@ class Status:
 
         Where the lock is not told, its journal must tell of the run's end.
         """
-        is_over = self.is_lock_told or (self.last_event is not None and not self.is_open)
+        is_over = self.is_lock_told or self._is_end_told
         return self.stage is None or (is_over and self.holder is None and not self.moves)
 
     @property
@@ -73,3 +135,10 @@ class Status:
     def total_bytes(self) -> int:
         """Bytes that the moves in flight copy in all."""
         return sum(status.move.bytes for status in self.moves)
+
+
+def _slowest_first(status: MoveStatus) -> tuple[float, int, TopicPartition]:
+    """Order by time left; what stands still comes first, and where no rate is known, bytes decide."""
+    is_still = status.bytes_per_second == 0 and status.remaining_bytes > 0
+    seconds = math.inf if is_still else status.eta_seconds or 0.0
+    return -seconds, -status.remaining_bytes, status.move.topic_partition

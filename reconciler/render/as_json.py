@@ -19,6 +19,7 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult
 from reconciler.model.starting import Start
 from reconciler.model.status import Status
+from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import MASK, config_value
 
@@ -116,8 +117,21 @@ def _result(ended: RunResult) -> dict[str, object]:
         "seconds": round(ended.seconds, 3),
         "messages": list(ended.messages),
         "debts": [problem_object(debt) for debt in ended.debts],
-        "left": [{"topic": left.topic, "partition": left.partition} for left in ended.left],
+        "left": [_key(left) for left in ended.left],
+        "moves": None if ended.tally is None else {**ended.tally.counts, "byStage": _by_stage(ended.tally)},
     }
+
+
+def _by_stage(known: Tally) -> list[dict[str, object]]:
+    """Return for each stage the partitions that stand so, by where they stand."""
+    return [
+        {"stage": number, **{each.value: [_key(key) for key in moves if moves[key] is each] for each in Standing}}
+        for number, moves in known.stages.items()
+    ]
+
+
+def _key(key: TopicPartition) -> dict[str, object]:
+    return {"topic": key.topic, "partition": key.partition}
 
 
 def status(seen: Status, cluster_name: str) -> str:
@@ -136,6 +150,9 @@ def _status(seen: Status, cluster_name: str) -> dict[str, object]:
         "cluster": cluster_name,
         "time": seen.time.isoformat(),
         "planId": seen.plan_id,
+        "state": seen.phase,
+        "undoes": seen.undoes,
+        "moveCounts": None if seen.tally is None else seen.tally.counts,
         "stage": seen.stage,
         "stages": seen.stages,
         "stagesDone": seen.stages_done,
@@ -147,6 +164,8 @@ def _status(seen: Status, cluster_name: str) -> dict[str, object]:
                 "to": list(each.move.to_replicas),
                 "copiedBytes": each.copied_bytes,
                 "bytes": each.move.bytes,
+                "bytesPerSecond": each.bytes_per_second,
+                "etaSeconds": each.eta_seconds,
             }
             for each in seen.moves
         ],
@@ -177,7 +196,7 @@ def starts(order: Sequence[Start]) -> list[dict[str, object]]:
     """Return dead brokers in the order in which to start them, as JSON has it."""
 
     def keys(some: Sequence[TopicPartition]) -> list[dict[str, object]]:
-        return [{"topic": key.topic, "partition": key.partition} for key in some]
+        return [_key(key) for key in some]
 
     return [
         {

@@ -1,18 +1,16 @@
 """Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.change import Changes, Difference, TopicChange, destruction
-from reconciler.model.cluster import CORDONED_LOG_DIRS
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
-from reconciler.model.status import MoveStatus, Status
 from reconciler.render.effects import told as effects_told
 from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
@@ -28,18 +26,17 @@ from reconciler.render.facts import (
     reason,
     replica_list,
     stage_title,
-    start_lines,
     throttle,
     undoes,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
-from reconciler.render.units import counted, duration, rate, size
+from reconciler.render.units import counted, duration, size
 from reconciler.render.units import rate as shown_rate
 
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
-_MOST_NAMED = 10
+MOST_NAMED = 10
 _STATES = {
     RunState.CHECKED: "Checked",
     RunState.DONE: "Done",
@@ -54,7 +51,7 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     head = _head(reviewed)
     if reviewed.is_empty:
         return "\n".join([*head, _nothing_to_do(reviewed, NO_CHANGES), *findings(reviewed, root=root)]) + "\n"
-    lines = head + _table([_cells(row, root) for row in plan_rows(reviewed)])
+    lines = head + table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
     lines += [totals(reviewed), *([f"Digest {reviewed.digest}"] if reviewed.digest else [])]
     lines += [*effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
@@ -140,8 +137,9 @@ def totals(reviewed: Plan) -> str:
 
 def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = "") -> str:
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
-    table = [_cells(row, root) for row in difference_rows(found, fields)]
-    lines = _table(table) or ([] if found.problems else [NO_CHANGES])
+    lines = table([_cells(row, root) for row in difference_rows(found, fields)]) or (
+        [] if found.problems else [NO_CHANGES]
+    )
     return "\n".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "\n"
 
 
@@ -177,17 +175,19 @@ def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
     spent = _spent(ended.seconds)
     if simulated_in is not None:
         spent = f"{_spent(simulated_in)} (simulated {spent})"
-    lines = [f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}."]
+    moves = f", {visible(str(ended.tally))}" if ended.tally is not None and ended.tally.moves else ""
+    head = f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}{moves}."
+    lines = [] if ended.is_idle else [head]
     lines += [visible(message) for message in ended.messages]
     if ended.left:
-        lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {_some(map(str, ended.left))}")
+        lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {some(map(str, ended.left))}")
     lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.debts]
     return "\n".join(lines) + "\n"
 
 
 def rolled_back(ended: RolledBack, *, seconds: float = 0.0) -> str:
     """Return what a rollback did: what was taken back, then how each of its plans ended, and what it leaves."""
-    lines = [] if ended.cancelled is None else [visible(message) for message in ended.cancelled.messages]
+    lines = [] if ended.cancelled is None else [f"Cancelled first: {visible(text)}" for text in ended.cancelled.told]
     texts = ["\n".join(lines) + "\n"] if lines else []
     for reviewed, run in ended.runs:
         texts.append(f"Plan {visible(reviewed.id)} {visible(undoes(reviewed))}.\n")
@@ -199,59 +199,15 @@ def rolled_back(ended: RolledBack, *, seconds: float = 0.0) -> str:
     return "".join(texts)
 
 
-def status(seen: Status, cluster_name: str) -> str:
-    """Return where a run stands, what is throttled, what somebody else moves, and which brokers are safe to stop."""
-    lines = [_run_line(seen, cluster_name)]
-    lines += _table([_moving_cells(each) for each in seen.moves])
-    lines += [_throttle_line(f"broker {owner}", keys) for owner, keys in seen.broker_throttles.items()]
-    lines += [_throttle_line(f"topic {visible(owner)}", keys) for owner, keys in seen.topic_throttles.items()]
-    lines += [f"locked by {visible(seen.holder)}"] if seen.holder else []
-    lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
-    lines += start_lines(seen.start)
-    lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
-    lines += [
-        f"not safe to stop: {broker_id} ({_some(map(str, keys))})" for broker_id, keys in sorted(seen.blocking.items())
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def _spent(seconds: float) -> str:
     return duration(seconds) if seconds >= 1 else "under 1 s"
-
-
-def _run_line(seen: Status, cluster_name: str) -> str:
-    if seen.plan_id is None:
-        return f"{visible(cluster_name)}: no run is known here."
-    run = f"{visible(cluster_name)}: run {seen.plan_id}"
-    if seen.stage is None:
-        return f"{run}, done: {counted(seen.stages, 'stage')}."
-    if not seen.has_begun:
-        unknown = "no run of it is known here, and nothing of it is done or in flight"
-        return f"{visible(cluster_name)}: plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
-    parts = [f"{run}, stage {seen.stage}/{seen.stages}: {counted(len(seen.moves), 'move')} in flight"]
-    if seen.total_bytes:
-        parts.append(f"{size(seen.copied_bytes)} of {size(seen.total_bytes)} copied")
-    parts += [rate(seen.bytes_per_second)] if seen.bytes_per_second else []
-    parts += [f"about {duration(seen.eta_seconds)} left"] if seen.eta_seconds else []
-    return f"{', '.join(parts)}."
-
-
-def _moving_cells(moving: MoveStatus) -> tuple[str, ...]:
-    move = moving.move
-    lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
-    return "~", str(move.topic_partition), lists, "", f"{size(moving.copied_bytes)} of {size(move.bytes)}"
-
-
-def _throttle_line(owner: str, keys: Mapping[str, str]) -> str:
-    what = "cordon" if [*keys] == [CORDONED_LOG_DIRS] else "throttle"
-    return f"{what} on {owner}: {', '.join(f'{key}={visible(value)}' for key, value in sorted(keys.items()))}"
 
 
 def _cells(row: Row, root: str) -> tuple[str, ...]:
     return row.sign, row.subject, row.what, place(row.at, root), row.effect
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Lay out `sign subject what place effect`; a row without a subject starts in the subject's column."""
     shown = [tuple(map(visible, row)) for row in rows]
     subjects = _width(row[1] for row in shown)
@@ -271,7 +227,7 @@ def _width(texts: Iterable[str]) -> int:
 def _stages(reviewed: Plan, root: str) -> Iterator[str]:
     for stage in reviewed.stages:
         yield f"Stage {stage.number}: {stage_title(stage)}"
-        yield from _table(list(_actions(reviewed, stage, root)))
+        yield from table(list(_actions(reviewed, stage, root)))
 
 
 def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...]]:
@@ -296,10 +252,11 @@ def _balance(reviewed: Plan) -> list[str]:
     return [f"{kept[0].upper()}{kept[1:]}; {'; '.join(ranges)}."] if ranges else []
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
+    """Return the first names, free of control characters."""
     listed = list(names)
-    shown = ", ".join(visible(name) for name in listed[:_MOST_NAMED])
-    return f"{shown}, …" if len(listed) > _MOST_NAMED else shown
+    shown = ", ".join(visible(name) for name in listed[:MOST_NAMED])
+    return f"{shown}, …" if len(listed) > MOST_NAMED else shown
 
 
 def throttled(plan_id: str, holder: str, rate: int, *, is_taken_up: bool) -> str:

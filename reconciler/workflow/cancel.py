@@ -7,9 +7,9 @@ from reconciler.admin.port import Admin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.kept_run import KeptRun, kept_run
-from reconciler.apply.wording import named_some
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult
+from reconciler.model.wording import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
 from reconciler.workflow.runs import kept_plans, plan_named, run_journal

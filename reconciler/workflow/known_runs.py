@@ -12,13 +12,13 @@ from reconciler.apply.observed import replaced_topics
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.session import recorded_throttles
 from reconciler.apply.throttles import ThrottleRecord
-from reconciler.apply.wording import named_some
 from reconciler.files.plan_file import read_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import KnownRun
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, Refused
 from reconciler.model.run import RunResult
+from reconciler.model.wording import named_some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import kept_runs, run_journal
 

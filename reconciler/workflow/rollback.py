@@ -34,6 +34,7 @@ from reconciler.workflow.sources import cluster_admin, declared_as_far
 from reconciler.workflow.supposed import refuse_supposed
 
 logger = logging.getLogger(__name__)
+AGAIN = "run cancel --rollback again"
 
 
 class NoRun(ReconcilerError):
@@ -121,7 +122,7 @@ def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) ->
         if is_running or moves_in_flight(undone, admin):
             check_windows(_windows(desired), admin.clock.now())
         else:
-            run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True)
+            run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True, again=AGAIN)
     except (Refused, StalePlan, MissingRight, WouldBeRefused) as error:
         return error
     return None
@@ -158,7 +159,7 @@ class _Rollback:
 
     def ended(self) -> RolledBack:
         """Have a run that is on end, go on with what was begun, cancel, undo the rest, and return what was done."""
-        stop_run(self.undone, self.admin, notify=self.hooks.notify)
+        stopped = stop_run(self.undone, self.admin, notify=self.hooks.notify)
         begun = _begun(self.inputs, self.undone, self.admin)
         if begun is not None and not self._has_run(begun):
             return RolledBack(self.undone, is_declined=True, is_simulated=self._is_simulated)
@@ -166,11 +167,17 @@ class _Rollback:
             self._refind_lost_rollback()
         journal = run_journal(self.inputs, self.undone)
         cancelled = cancel_run(
-            self.undone, self.admin, journal, notify=self.hooks.notify, should_stop=self.hooks.should_stop
+            self.undone,
+            self.admin,
+            journal,
+            notify=self.hooks.notify,
+            should_stop=self.hooks.should_stop,
+            stopped=stopped,
+            again=AGAIN,
         )
         self._stop_if_asked()
         made = _made(self.undone, self.admin, self.desired)
-        is_declined = not made.plan.is_empty and not self._has_run(made.plan, cancelled.messages)
+        is_declined = not made.plan.is_empty and not self._has_run(made.plan, cancelled.told)
         ended = RolledBack(self.undone, cancelled, self.runs, is_declined, self._is_simulated)
         if made.left and not is_declined:
             raise RunFailed(_left_text(self.undone, made.left), code="KR717", result=_last_result(ended))
@@ -184,7 +191,7 @@ class _Rollback:
         reason = self.hooks.should_stop()
         if reason is not None:
             text = f"stopped before the rollback of plan {self.undone.id} began: {reason}; what was in flight is back"
-            raise StoppedEarly(f"{text}. Run cancel --rollback again to go on", code="KR718")
+            raise StoppedEarly(f"{text}. To go on, {AGAIN}", code="KR718")
 
     def _refind_lost_rollback(self) -> None:
         """Clear up after a rollback that may have been started elsewhere, and of which only the plan undone is known.
@@ -199,7 +206,7 @@ class _Rollback:
         if foreign:
             told = "\n".join(foreign)
             text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
-            raise RunFailed(f"{text}; then run cancel --rollback again. Nothing has been changed.", code="KR719")
+            raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
         traces = every_throttle_back(self.undone, self.desired or policy_of(self.undone))
         restore_throttles(traces, self.admin, MemoryJournal(), notify=self.hooks.notify)
 
@@ -217,6 +224,7 @@ class _Rollback:
                 should_stop=self.hooks.should_stop,
                 windows=_windows(self.desired),
                 notify=self.hooks.notify,
+                again=AGAIN,
             )
         except ReconcilerError as error:
             before = [f"before it, cancel: {text}" for text in told]
@@ -289,4 +297,5 @@ def _last_result(ended: RolledBack) -> RunResult | None:
 
 
 def _way_on(undone: Plan, plan: Plan) -> str:
-    return f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it."
+    text = f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it"
+    return f"{text}; an apply of plan {undone.id} would undo it."

@@ -16,7 +16,8 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
-from reconciler.apply.withdraw import moves_under_way, withdraw
+from reconciler.apply.tally import moves_under_way
+from reconciler.apply.withdraw import withdraw
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, StalePlan
@@ -176,7 +177,7 @@ def test_a_move_that_somebody_replaced_and_then_cancelled_goes_back_to_its_order
     admin.reassign({key: None})
     assert admin.cluster.topics["a"].partitions[0].replicas == (1, 4, 2, 3, 5)
     result = cancel_run(plan, admin, journal)
-    assert result.messages == ("2 moves taken back",)
+    assert str(result.tally) == "2 moves: 2 taken back (a-0, b-0)"
     assert assignments(admin.cluster) == assignments(before)
     assert in_flight(admin.cluster) == []
     assert admin.cluster.topics["a"].partitions[0].leader == 3
@@ -198,9 +199,13 @@ def test_a_cancel_tells_how_many_stages_had_ended_and_what_it_took_back() -> Non
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
     result = cancel_run(plan, admin, journal)
-    assert (result.stages_done, result.messages) == (2, ("2 moves taken back",))
+    assert (result.stages_done, result.messages) == (2, ())
+    assert str(result.tally) == "3 moves: 1 done, 2 taken back (orders-0, payments-0)"
     again = cancel_run(plan, admin, MemoryJournal())
-    assert (again.stages_done, again.messages) == (2, ("nothing of it was in flight",))
+    told = (
+        f"Nothing to cancel: nothing of plan {plan.id} is in flight; 3 moves: 1 done, 2 to do (orders-0, payments-0)."
+    )
+    assert (again.stages_done, again.messages, again.is_idle) == (2, (told,), True)
 
 
 def test_a_cancel_takes_back_a_factor_up_and_one_down() -> None:

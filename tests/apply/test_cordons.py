@@ -24,7 +24,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import RunFailed, StoppedEarly
 from reconciler.model.vitals import Rights
-from reconciler.render import as_text, facts
+from reconciler.render import as_status, facts
 from reconciler.workflow.plan import plan_of
 
 CORDON = "cordoned.log.dirs"
@@ -297,4 +297,5 @@ def test_the_plan_and_the_status_tell_of_it() -> None:
     assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
     plan = draining(admin.cluster, None)
     killed(plan, admin, "stage.done")
-    assert "cordon on broker 1: cordoned.log.dirs=*" in as_text.status(run_status(plan, admin), "c")
+    assert "cordoned: broker 1\n" in as_status.status(run_status(plan, admin), "c")
+    assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(run_status(plan, admin), "c", has_all=True)

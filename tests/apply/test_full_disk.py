@@ -132,7 +132,7 @@ def stopped_and_gone_on(folder: Path, at: int, code: int, *, is_for_good: bool) 
     with full(disk), pytest.raises(RunFailed, match="the run journal cannot be written") as error:
         run_plan(plan, admin, RunJournal(path, plan.id))
     assert error.value.code == "KR721"
-    assert "then apply the same plan again" in str(error.value)
+    assert "then run apply again: it goes on" in str(error.value)
     assert disk.has_failed, where
     assert watched.forward == [], where
     assert in_flight(admin.cluster) == [], where

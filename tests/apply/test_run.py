@@ -319,7 +319,7 @@ def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on() -> None:
     assert stopped.value.code == "KR711"
     assert result is not None
     assert (result.state, result.stages_done, result.left) == (RunState.STOPPED, 1, (TopicPartition("payments", 0),))
-    assert "left to do: 1 of 2 stages, moves of 1 partitions: payments-0" in str(stopped.value)
+    assert "1 of 2 stages done; 3 moves: 2 done, 1 to do (payments-0)" in str(stopped.value)
     assert throttles(admin.cluster) == throttles(before)
     assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
 
@@ -332,7 +332,7 @@ def test_a_run_that_goes_on_counts_the_stages_done_before_it() -> None:
     admin.writes = 0
     error = refused(plan, admin, StoppedEarly, deadline=admin.clock.now())
     assert "stopped before stage 2 of 2: the time given is over" in str(error)
-    assert "left to do: 1 of 2 stages, moves of 1 partitions: payments-0" in str(error)
+    assert "1 of 2 stages done; 3 moves: 2 done, 1 to do (payments-0)" in str(error)
     told = run_plan(plan, admin, MemoryJournal(), is_dry_run=True)
     assert (told.state, told.stages_done, told.left) == (RunState.CHECKED, 1, (TopicPartition("payments", 0),))
 

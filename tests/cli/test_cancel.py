@@ -63,13 +63,20 @@ def lists(path: Path) -> list[tuple[int, ...]]:
 BEFORE, AFTER = [(1, 2, 3), (2, 3, 1)], [(1, 2, 4), (5, 6, 1)]
 
 
-def test_cancel_of_a_finished_run_says_that_what_had_ended_stays(reconciler: Program, applied: Path) -> None:
+def test_cancel_of_a_finished_run_says_that_it_has_ended_and_changes_nothing(
+    reconciler: Program, applied: Path
+) -> None:
+    (journal,) = Path("runs/small").glob("*.jsonl")
+    before = applied.read_bytes(), journal.read_bytes()
     ended = reconciler("cancel")
     assert ended.code == 0
-    assert all_of(ended.out, ["Cancelled in ", "nothing of it was in flight"]) == []
-    assert ended.err == "What had ended stays: apply goes on from there, cancel --rollback undoes it.\n"
+    told = f"Nothing to cancel: the run of plan {read_plan('plan.json').id} has ended, all 3 moves done.\n"
+    assert (ended.out, ended.err) == (told, "cancel --rollback undoes it.\n")
     assert lists(applied) == AFTER
     assert reconciler("cancel").out == ended.out
+    value = json.loads(reconciler("cancel", "-o", "json").out)
+    assert (value["state"], value["writes"], value["moves"]["done"], value["left"]) == ("done", 0, 3, [])
+    assert (applied.read_bytes(), journal.read_bytes()) == before
     assert "done: " in reconciler("status").out
 
 
@@ -77,8 +84,10 @@ def test_cancel_of_a_plan_that_never_ran_changes_nothing(reconciler: Program, sm
     before = small.read_bytes()
     ended = reconciler("cancel", "plan.json", "--yes")
     assert (ended.code, ended.err) == (0, "")
-    assert "nothing of it was in flight" in ended.out
+    told = f"Nothing to cancel: nothing of plan {read_plan('plan.json').id} is on the cluster.\n"
+    assert ended.out == told
     assert small.read_bytes() == before
+    assert not list(Path("runs").rglob("*.jsonl"))
 
 
 def test_a_rollback_is_saved_shown_in_every_form_and_run_by_apply(reconciler: Program, applied: Path) -> None:
@@ -127,7 +136,7 @@ def test_a_rollback_runs_with_yes_and_a_second_one_has_nothing_to_do(reconciler:
     undone = read_plan("plan.json").id
     ended = reconciler("cancel", "--rollback", "--yes")
     assert ended.code == 0
-    assert all_of(ended.out, ["nothing of it was in flight", f"undoes plan {undone}.", "Done in ", "(simulated "]) == []
+    assert all_of(ended.out, [f"undoes plan {undone}.", "Done in ", "(simulated ", "all 3 moves done."]) == []
     assert lists(applied) == BEFORE
     snapshot = applied.read_bytes()
     again = reconciler("cancel", "--rollback", "--yes", "-o", "json")
@@ -227,7 +236,16 @@ def test_a_signal_ends_a_rollback_in_order_and_the_next_one_goes_on(
     assert ended == 143, told
     assert "stage 2/" in told
     assert "Traceback" not in told
-    assert "cancel --rollback goes on with it" in told
+    undone = read_plan("plan.json").id
+    assert "; run cancel --rollback again to go on" in told
+    assert f"cancel --rollback goes on with it; an apply of plan {undone} would undo it." in told
+    assert "run apply" not in told
+    status = run_program("status", cwd=tmp_path).out
+    assert (
+        all_of(status, [f"the rollback of plan {undone}, stopped: ", "next: cancel --rollback goes on with it"]) == []
+    )
+    plain = run_program("cancel", cwd=tmp_path)
+    assert "apply goes on" not in plain.err
     assert "throttled" not in applied.read_text("utf-8")
     again = run_program("cancel", "--rollback", "--yes", cwd=tmp_path)
     assert again.code == 0
@@ -251,7 +269,7 @@ def test_a_signal_does_not_stop_a_cancel_on_its_way_back(
     assert "throttled" in small.read_text("utf-8")
     with planted(_at(point, lambda: os.kill(os.getpid(), number))):
         ended = reconciler("cancel", "plan.json")
-    assert (ended.code, "2 moves taken back" in ended.out) == (code, True)
+    assert (ended.code, "2 taken back (orders-0, orders-1)" in ended.out) == (code, True)
     assert "throttled" not in small.read_text("utf-8")
     assert lists(small) == BEFORE
 
@@ -299,7 +317,10 @@ def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_foretold(
     assert all_of(foretold.err, ["Dry run: nothing has been changed.", "outside the windows", "(KR423)"]) == []
     ended = reconciler("cancel", "--rollback", "--yes")
     assert ended.code == 3
-    parts = ["outside the windows (mon 01:00-02:00 UTC); run it inside one (KR423)", "before it, cancel: 2 moves taken"]
+    parts = [
+        "outside the windows (mon 01:00-02:00 UTC); run it inside one (KR423)",
+        "before it, cancel: 3 moves: 2 taken back",
+    ]
     assert all_of(ended.err, [*parts, "cancel --rollback goes on with it"]) == []
     assert "run apply" not in ended.err
     assert "throttled" not in small.read_text("utf-8")

@@ -1,5 +1,6 @@
 """One run per cluster, on real brokers: who comes second, and what ends, or does not end, who came first."""
 
+import json
 import re
 import shutil
 import signal
@@ -126,24 +127,36 @@ def test_a_holder_that_stood_still_writes_nothing_more(
     assert "keeps" in applying.told
     assert observer.throttles(("frozen",), cluster.alive) == throttles
     run.assert_in_flight()
-    assert "moves taken back" in run.reconciler("cancel", PLAN).out
+    assert "2 taken back (frozen-0, frozen-1)" in run.reconciler("cancel", PLAN).out
     assert reassignments(cluster.bootstrap) == {}
     cluster.wait_for(lambda: not observer.throttles(("frozen",), cluster.alive), "the throttles to be gone")
 
 
 def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin) -> None:
-    run = LiveRun(tmp_path, cluster, "cancelled", *SWAP, SIZE, SLOW)
+    before, after = {**SWAP[0], 2: (1, 2)}, {**SWAP[1], 2: (2, 1)}  # a change of order arrives at once
+    run = LiveRun(tmp_path, cluster, "cancelled", before, after, SIZE, SLOW)
     applying = run.start()
     run.wait_in_flight(3)
     run.assert_in_flight()
-    cancelled = run.reconciler("cancel")
+    flying = set(reassignments(cluster.bootstrap))
+    cancelled = run.reconciler("cancel", "-o", "json")
     applying.ended(5)
     assert re.search(r"Asked apply of plan \w+ .+ to stop: waiting until it has put everything back", cancelled.err)
-    assert "nothing of it was in flight" in cancelled.out, "the run has taken its moves back itself"
     assert re.search(r"`reconciler cancel` of .+ \(process \d+\) asked for it; run apply again", applying.told)
     assert reassignments(cluster.bootstrap) == {}
     observer = Observer(cluster.bootstrap)
-    assert {number: state.replicas for number, state in observer.topic("cancelled").items()} == run.before
+    now = {number: state.replicas for number, state in observer.topic("cancelled").items()}
+    assert flying == {"cancelled-0", "cancelled-1"}
+    assert now == {**before, 2: (2, 1)}
+    told = json.loads(cancelled.out)
+    stands = {
+        kind: {key["partition"] for stage in told["moves"]["byStage"] for key in stage[kind]}
+        for kind in ("done", "inFlight", "takenBack", "left", "foreign")
+    }
+    assert stands == {"done": {2}, "takenBack": {0, 1}, "inFlight": set(), "left": set(), "foreign": set()}
+    assert (told["state"], told["writes"]) == ("cancelled", 0), "the run itself has taken its moves back"
+    again = run.reconciler("cancel").out
+    assert re.search(r"Nothing to cancel: nothing of plan \w+ is in flight; 3 moves: 1 done .*2 to do", again)
     cluster.wait_for(lambda: not observer.throttles(("cancelled",), cluster.alive), "no throttle")
     assert admin.lock_holder() is None
 

@@ -208,9 +208,9 @@ FAULTS = [
     ),
     Fault(
         "a stop does not name what is left",
-        "leave.leave",
-        "left = _unfinished(session, record)",
-        "left = ()",
+        "session.Session.result",
+        "known.undone if known is not None and",
+        "() if known is not None and",
         "seed 9",
     ),
     Fault(

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 from helpers.plans.sample_plan import sample_plan
 
@@ -6,6 +7,7 @@ from reconciler.model.change import BrokenRule, Changes, DeleteTopic
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.run import RunResult, RunState
+from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_json
 
@@ -55,6 +57,12 @@ def test_a_result_has_its_units_in_the_keys() -> None:
     ended = RunResult(RunState.DONE, 3, 3, 7, 1.23456, left=(TopicPartition("t", 0),))
     value = json.loads(as_json.result(ended))
     assert (value["state"], value["seconds"], value["left"]) == ("done", 1.235, [{"partition": 0, "topic": "t"}])
+    assert value["moves"] is None
+    stands = Tally({2: {TopicPartition("t", 0): Standing.DONE, TopicPartition("t", 1): Standing.TAKEN_BACK}})
+    moves = json.loads(as_json.result(replace(ended, tally=stands)))["moves"]
+    assert (moves["done"], moves["takenBack"], moves["left"]) == (1, 1, 0)
+    (stage,) = moves["byStage"]
+    assert (stage["stage"], stage["takenBack"], stage["foreign"]) == (2, [{"topic": "t", "partition": 1}], [])
 
 
 def test_json_is_sorted_and_ends_in_one_newline() -> None:

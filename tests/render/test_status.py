@@ -5,55 +5,73 @@ from datetime import UTC, datetime
 from reconciler.model.move import Move, Reason
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.starting import Start
-from reconciler.model.status import MoveStatus, Status
+from reconciler.model.status import MoveStatus, Phase, Status
+from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render import as_json, as_text
+from reconciler.render import as_json, as_status
 
 GIB = 1024**3
 NOW = datetime(2026, 11, 21, 14, 2, 11, tzinfo=UTC)
 MOVE = Move(TopicPartition("t", 0), (1, 2), (1, 3), 4 * GIB, Reason.BALANCE)
+SOMEONE = "apply of plan {} (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)"
+
+
+def tally_of(standings: list[Standing], stage: int = 7) -> Tally:
+    """Return a tally of one stage, with a partition for each of these."""
+    return Tally({stage: {TopicPartition("t", number): one for number, one in enumerate(standings)}})
+
+
 UNDER_WAY = Status(
     time=NOW,
     plan_id="51d0c2aa",
     stage=7,
     stages=13,
     stages_done=6,
-    moves=(MoveStatus(MOVE, GIB),),
+    moves=(MoveStatus(MOVE, GIB, 50.0 * 1024**2),),
     bytes_per_second=50.0 * 1024**2,
     eta_seconds=61.0,
-    broker_throttles={1: {"leader.replication.throttled.rate": "1"}},
+    broker_throttles={1: {"leader.replication.throttled.rate": "10485760"}},
     topic_throttles={"t": {"leader.replication.throttled.replicas": "0:1\x1b"}},
     foreign={TopicPartition("u", 1): (4, 5)},
     safe_to_stop=(3,),
     blocking={1: (TopicPartition("t", 0),)},
     last_event=RunEvent(NOW, 7, "reassign", Outcome.STARTED),
+    is_open=True,
+    holder=SOMEONE.format("51d0c2aa"),
+    is_lock_told=True,
+    tally=tally_of(6 * [Standing.DONE] + [Standing.IN_FLIGHT, Standing.LEFT]),
 )
 
 
 def test_a_run_under_way_tells_all_that_it_does() -> None:
-    assert as_text.status(UNDER_WAY, "prod") == (
-        "prod: run 51d0c2aa, stage 7/13: 1 move in flight, 1.0 GiB of 4.0 GiB copied, 50MiB/s, about 1 min left.\n"
-        "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB\n"
-        "throttle on broker 1: leader.replication.throttled.rate=1\n"
-        "throttle on topic t: leader.replication.throttled.replicas=0:1\\u001b\n"
+    assert as_status.status(UNDER_WAY, "prod") == (
+        "prod: run 51d0c2aa, running: stage 7 of 13, 8 moves: 6 done, 1 in flight, 1 to do.\n"
+        "in flight: 1.0 GiB of 4.0 GiB copied, 50MiB/s, about 1 min left\n"
+        "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB, 50MiB/s, about 1 min left\n"
+        "throttled: 1 broker at 10MiB/s, 1 topic; -v lists them\n"
+        "locked by apply of plan 51d0c2aa (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)\n"
         "not ours: u-1 is being reassigned to [4, 5]\n"
         "safe to stop, one at a time: 3\n"
         "not safe to stop: 1 (t-0)\n"
     )
+    lines = as_status.status(UNDER_WAY, "prod", has_all=True).splitlines()
+    assert "throttle on broker 1: leader.replication.throttled.rate=10485760" in lines
+    assert "throttle on topic t: leader.replication.throttled.replicas=0:1\\u001b" in lines
+    assert not [line for line in lines if line.startswith("throttled: ")]
 
 
 def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
     idle = Status(NOW, None, None, 0, 0, safe_to_stop=(1, 2))
-    assert as_text.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
+    assert as_status.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
     done = Status(NOW, "51d0c2aa", None, 13, 13)
-    assert as_text.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
+    assert as_status.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
 
 
 def test_whom_to_start_stands_before_who_may_stop() -> None:
     keys = (TopicPartition("t", 0), TopicPartition("t", 1))
     order = (Start(2, leads=keys[:1], can_lead=keys[:1]), Start(1, can_lead=keys, opens=keys))
     down = Status(NOW, None, None, 0, 0, start=order)
-    assert as_text.status(down, "prod") == (
+    assert as_status.status(down, "prod") == (
         "prod: no run is known here.\n"
         "start in this order:\n"
         "  broker 2: 1 partition without a leader can be led again\n"
@@ -65,25 +83,29 @@ def test_whom_to_start_stands_before_who_may_stop() -> None:
     assert [one["broker"] for one in told] == [2, 1]
     assert told[0]["leads"] == [{"topic": "t", "partition": 0}]
     many = replace(down, start=tuple(Start(broker, opens=keys) for broker in range(12)))
-    assert as_text.status(many, "prod").count("\n  broker ") == 10
-    assert "  and 2 brokers more: -o json has all\n" in as_text.status(many, "prod")
+    assert as_status.status(many, "prod").count("\n  broker ") == 10
+    assert "  and 2 brokers more: -o json has all\n" in as_status.status(many, "prod")
 
 
 def test_a_plan_of_which_nothing_is_known_to_have_begun_is_no_run() -> None:
     plan = Status(NOW, "51d0c2aa", 1, 13, 0)
-    assert as_text.status(plan, "prod").startswith(
+    assert as_status.status(plan, "prod").startswith(
         "prod: plan 51d0c2aa, 13 stages: no run of it is known here, and nothing of it is done or in flight.\n"
     )
-    someone = "apply of plan {} (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)"
     shown = (
         replace(plan, last_event=RunEvent(NOW, 0, "run", Outcome.STARTED)),
         replace(plan, stages_done=1),
         replace(plan, moves=UNDER_WAY.moves),
-        replace(plan, holder=someone.format("51d0c2aa")),
+        replace(plan, holder=SOMEONE.format("51d0c2aa")),
     )
-    assert all("run 51d0c2aa, stage 1/13: " in as_text.status(one, "prod") for one in shown)
-    assert "plan 51d0c2aa, 13 stages: no run" in as_text.status(
-        replace(plan, holder=someone.format("5ca1ab1e")), "prod"
+    assert [as_status.status(one, "prod").partition(":")[2].partition(".")[0] for one in shown] == [
+        " run 51d0c2aa, stopped: stage 1 of 13",
+        " run 51d0c2aa, stopped: stage 1 of 13",
+        " run 51d0c2aa, running: stage 1 of 13",
+        " run 51d0c2aa, running: stage 1 of 13",
+    ]
+    assert "plan 51d0c2aa, 13 stages: no run" in as_status.status(
+        replace(plan, holder=SOMEONE.format("5ca1ab1e")), "prod"
     )
 
 
@@ -91,7 +113,54 @@ def test_json_has_units_in_its_keys() -> None:
     value = json.loads(as_json.status(UNDER_WAY, "prod"))
     assert (value["planId"], value["bytesPerSecond"], value["etaSeconds"]) == ("51d0c2aa", 50.0 * 1024**2, 61.0)
     assert value["moves"] == [
-        {"topic": "t", "partition": 0, "from": [1, 2], "to": [1, 3], "copiedBytes": GIB, "bytes": 4 * GIB}
+        {
+            "topic": "t",
+            "partition": 0,
+            "from": [1, 2],
+            "to": [1, 3],
+            "copiedBytes": GIB,
+            "bytes": 4 * GIB,
+            "bytesPerSecond": 50.0 * 1024**2,
+            "etaSeconds": 61.44,
+        }
     ]
+    assert (value["state"], value["moveCounts"]["done"], value["moveCounts"]["foreign"]) == ("running", 6, 0)
     assert value["lastEvent"]["step"] == "reassign"
     assert json.loads(as_json.status(Status(NOW, None, None, 0, 0), "prod"))["lastEvent"] is None
+
+
+def test_each_state_has_its_name_and_what_comes_next() -> None:
+    stopped = replace(UNDER_WAY, moves=(), holder=None, is_open=False, broker_throttles={}, topic_throttles={})
+    dead = replace(UNDER_WAY, holder=None)
+    finished = replace(stopped, stage=None, tally=tally_of([Standing.DONE] * 8))
+    back = replace(stopped, stage=1, is_rolled_back=True)
+    told = {one.phase: as_status.status(one, "prod").splitlines() for one in (stopped, dead, finished, back)}
+    assert told[Phase.STOPPED][-1] == "next: apply goes on with it, cancel --rollback undoes what is done"
+    assert told[Phase.DEAD][-1] == "next: apply goes on with it, cancel takes back what is in flight"
+    assert told[Phase.DONE][0] == "prod: run 51d0c2aa, done: 13 stages, all 8 moves done."
+    assert told[Phase.ROLLED_BACK][0] == (
+        "prod: run 51d0c2aa, rolled back: of its moves nothing is on the cluster any more."
+    )
+    undoing = replace(stopped, undoes="5ca1ab1e")
+    assert as_status.status(undoing, "prod").splitlines()[-1] == (
+        "next: cancel --rollback goes on with it, an apply of plan 5ca1ab1e undoes it"
+    )
+    assert as_status.status(replace(finished, undoes="5ca1ab1e"), "prod").splitlines()[0] == (
+        "prod: run 51d0c2aa, the rollback of plan 5ca1ab1e, done: 13 stages, all 8 moves done. "
+        "Plan 5ca1ab1e is rolled back."
+    )
+
+
+def test_of_many_moves_the_slowest_are_shown_and_of_throttles_how_many() -> None:
+    moves = tuple(
+        MoveStatus(replace(MOVE, topic_partition=TopicPartition("t", number)), GIB, float(number) * 1024**2)
+        for number in range(8)
+    )
+    rates = {broker: {"follower.replication.throttled.rate": str((1 + broker // 3) * 1024**2)} for broker in range(4)}
+    seen = replace(UNDER_WAY, moves=moves, broker_throttles=rates)
+    lines = as_status.status(seen, "prod").splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("  ~ ")] == ["t-0", "t-1", "t-2", "t-3", "t-4"]
+    assert "no bytes since the last look" in lines[2]
+    assert lines[1].endswith("; the slowest of 8, -v lists all")
+    assert "throttled: 3 brokers at 1MiB/s, 1 broker at 2MiB/s, 1 topic; -v lists them" in lines
+    assert as_status.status(seen, "prod", has_all=True).count("  ~ ") == 8

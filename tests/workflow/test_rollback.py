@@ -121,7 +121,7 @@ def test_what_is_in_flight_is_taken_back_and_what_had_ended_is_undone(admin: Sim
     ended = undo(plan)
     assert differences(before, admin.cluster) == []
     assert ended.cancelled is not None
-    assert ended.cancelled.messages == ("2 moves taken back",)
+    assert "2 taken back (" in str(ended.cancelled.tally)
     assert ended.cancelled.stages_done == 3
     ((made, result),) = ended.runs
     assert made.source.rolls_back == plan.id
@@ -301,7 +301,7 @@ def boundaries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     bomb = Bomb()
     with planted(bomb):
         undo(plan)
-    rmtree("runs")
+    rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
     assert set(bomb.passed) <= set(CRASH_POINTS)
     return bomb.passed
 
@@ -314,13 +314,13 @@ def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_els
     with planted(Bomb(at)), pytest.raises(Killed):
         undo(plan)
     if is_elsewhere:
-        rmtree("runs")
+        rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
     undo_until_it_ends(admin, plan)
     assert differences(before, admin.cluster) == [], f"killed at {at}, elsewhere: {is_elsewhere}"
     writes = admin.writes
     undo(plan)
     assert admin.writes == writes, f"killed at {at}, elsewhere: {is_elsewhere}"
-    rmtree("runs")
+    rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
 
 
 @pytest.mark.long

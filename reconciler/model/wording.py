@@ -1,4 +1,4 @@
-"""Words that several parts of a run use."""
+"""Words that several parts use."""
 
 from collections.abc import Iterable
 

@@ -1,0 +1,101 @@
+"""Where the moves of a plan stand, as counts, lists and one sentence: all that speak of a run print from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.wording import named_some
+
+_FEW = 5
+"""So many moves that are to do are named; what else is not done always is, the first of them."""
+
+
+class Standing(StrEnum):
+    """Where one move stands.
+
+    UNSYNCED: it has arrived, and a replica fell out of sync. IN_FLIGHT: a cancel would take it back. FOREIGN: its
+    partition is where neither the plan nor its undoing puts it. LEFT: it is to do.
+    """
+
+    DONE = "done"
+    UNSYNCED = "unsynced"
+    IN_FLIGHT = "inFlight"
+    TAKEN_BACK = "takenBack"
+    LEFT = "left"
+    FOREIGN = "foreign"
+
+
+ARRIVED = frozenset({Standing.DONE, Standing.UNSYNCED})
+_WORDS = {
+    Standing.DONE: "done",
+    Standing.UNSYNCED: "arrived but not in sync",
+    Standing.IN_FLIGHT: "in flight",
+    Standing.TAKEN_BACK: "taken back",
+    Standing.LEFT: "to do",
+    Standing.FOREIGN: "changed by somebody else",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Where every move of a plan stands: by the number of its stage, and its partition."""
+
+    stages: Mapping[int, Mapping[TopicPartition, Standing]]
+
+    def of(self, *standings: Standing) -> tuple[TopicPartition, ...]:
+        """Return the partitions with moves that stand so, sorted."""
+        found = {key for moves in self.stages.values() for key, one in moves.items() if one in standings}
+        return tuple(sorted(found))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many moves stand how: every word of `Standing` is there."""
+        found = [one for moves in self.stages.values() for one in moves.values()]
+        return {standing.value: found.count(standing) for standing in Standing}
+
+    @property
+    def moves(self) -> int:
+        """How many moves the plan has."""
+        return sum(map(len, self.stages.values()))
+
+    @property
+    def undone(self) -> tuple[TopicPartition, ...]:
+        """The partitions with moves that are not done, sorted."""
+        return self.of(*set(Standing) - {Standing.DONE})
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether every move has arrived, in sync or not."""
+        return all(one in ARRIVED for moves in self.stages.values() for one in moves.values())
+
+    def __str__(self) -> str:
+        """Return the sentence: `8 moves: 1 done (orders-2), 3 taken back (…), 4 to do`."""
+        return self._sentence(has_names=True)
+
+    @property
+    def summary(self) -> str:
+        """The sentence without names."""
+        return self._sentence(has_names=False)
+
+    def _sentence(self, *, has_names: bool) -> str:
+        moves, counts = self.moves, self.counts
+        if counts[Standing.DONE] == moves:
+            return {0: "no moves", 1: "its 1 move done"}.get(moves, f"all {moves} moves done")
+        there = [one for one in Standing if counts[one]]
+        parts = [f"{counts[one]} {_WORDS[one]}{self._named(one) if has_names else ''}" for one in there]
+        return f"{moves} move{'s' if moves > 1 else ''}: {', '.join(parts)}"
+
+    def _named(self, standing: Standing) -> str:
+        """Return the names in brackets: of what is done, those of a stage that is not, so that no partition is lost."""
+        if standing is not Standing.DONE:
+            keys = self.of(standing)
+            return f" ({_some(keys)})" if standing is not Standing.LEFT or len(keys) <= _FEW else ""
+        open_stages = {number: moves for number, moves in self.stages.items() if set(moves.values()) - {Standing.DONE}}
+        keys = Tally(open_stages).of(Standing.DONE)
+        some = "" if len(keys) == self.counts[Standing.DONE] else f"of stage {', '.join(map(str, open_stages))}: "
+        return f" ({some}{_some(keys)})" if keys else ""
+
+
+def _some(keys: tuple[TopicPartition, ...]) -> str:
+    return named_some(map(str, keys), _FEW)
