@@ -246,7 +246,8 @@ class Admin(Protocol):
     ) -> Mapping[str, Answer]:
         """Change dynamic topic configs incrementally, all of a topic's keys at once.
 
-        Items appended to throttle lists are in force on every live broker on return, or after 5 s.
+        A missing right is the answer of its topics alone, and raises nothing. Items appended to throttle lists are in
+        force on every live broker on return, or after 5 s.
         """
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:

@@ -1,9 +1,11 @@
 """Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reconciler.admin.port import Admin
+from reconciler.apply.attempts import Trouble
 from reconciler.apply.checks import check_plan_is_for, stages_done
 from reconciler.apply.course import Itinerary, Place, itinerary
 from reconciler.apply.crash import crash_point
@@ -12,14 +14,16 @@ from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal
 from reconciler.apply.known import has_ended_well, is_open
 from reconciler.apply.leave import abandoned
 from reconciler.apply.observed import Observed, look
+from reconciler.apply.owed import owed_by
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.tally import moves_under_way, overwritten_moves
-from reconciler.apply.throttling import adopt_leftovers, owed_by, take_all_off
-from reconciler.apply.withdraw import Withdrawal, withdraw
+from reconciler.apply.throttling import adopt_leftovers
+from reconciler.apply.unthrottling import take_all_off
+from reconciler.apply.withdraw import Withdrawal, seen_as_far_as_visible, unseen_moves, withdraw
 from reconciler.model.lock import LockLost, purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight, ReconcilerError
+from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.tally import ARRIVED, Standing
 from reconciler.model.topic_partition import TopicPartition
@@ -104,23 +108,17 @@ class _Cancel:
     def ended(self) -> RunResult:
         """Take back what is in flight, and every throttle."""
         session, plan = self.session, self.session.itinerary.plan
-        names = {change.topic for change in plan.topic_changes}
-        observed = session.look(session.itinerary.topics, with_configs_of=names)
+        observed, hidden = self._observed()
         session.stages_done = stages_done(session.itinerary, observed)
-        adopt_leftovers(session, observed)
+        adopt_leftovers(session, observed, is_reading_needed=False)
         session.messages.extend(_foreign(session.itinerary, observed))
         self.moves = _to_take_back(session.itinerary, observed)
         idle = self._idle()
         if idle and session.throttles.is_empty and not is_open(session.journal.events):
             return self._without_a_change(idle)
         session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
-        try:
-            outcome = withdraw(session, self.moves)
-        except LockLost:
-            raise
-        except ReconcilerError as error:
-            take_all_off(session, has_moves=True)
-            raise with_result(error, session.result(RunState.FAILED)) from error
+        outcome = withdraw(session, self.moves)
+        outcome.left |= unseen_moves(session.itinerary, observed, hidden)
         self.moves = ()
         take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
@@ -159,6 +157,20 @@ class _Cancel:
         """Return the end of a cancel that found nothing to do."""
         self.session.messages.insert(0, why)
         return self.session.result(RunState.DONE if self._has_ended else RunState.CANCELLED, is_idle=True)
+
+    def _observed(self) -> tuple[Observed, Mapping[str, Trouble]]:
+        """Return what may be seen of the plan's topics, and why the others may not; MissingRight names what is left."""
+        session = self.session
+        names = {change.topic for change in session.itinerary.plan.topic_changes}
+        with suppress(MissingRight):
+            return session.look(session.itinerary.topics, with_configs_of=names), {}
+        try:
+            return seen_as_far_as_visible(session, session.itinerary.topics)
+        except MissingRight as error:
+            # Whether moves need the throttles cannot be seen, so they stay.
+            adopt_leftovers(session, Observed(), is_reading_needed=False)
+            session.debts = owed_by(session.throttles)
+            raise with_result(error, session.result(RunState.FAILED)) from error
 
     def abandoned(self) -> StoppedEarly:
         """Return the end of a cancel that was not let to its own."""
@@ -205,8 +217,8 @@ def _left_text(course: Itinerary, outcome: Withdrawal) -> str:
     told = "\n".join(f"{key}: {why}" for key, why in sorted(outcome.left.items()))
     way_on = "run cancel --rollback" if course.plan.source.rolls_back is not None else "run apply"
     return (
-        f"{len(outcome.left)} moves could not be cancelled, and go on without a throttle:\n{told}\n"
-        f"See to these brokers and {course.again}; to let them go on, with the throttle, {way_on}."
+        f"{len(outcome.left)} moves could not be taken back; what is in flight goes on without a throttle:\n{told}\n"
+        f"See to that and {course.again}; to let them go on, with the throttle, {way_on}."
     )
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from reconciler.apply.attempts import Trouble, tried
 from reconciler.apply.moves import MoveState
 from reconciler.apply.observed import Observed
+from reconciler.apply.owed import owed_by
 from reconciler.apply.record import RunRecord
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.tally import moves_under_way
-from reconciler.apply.throttling import owed_by, take_all_off
-from reconciler.apply.withdraw import withdraw
+from reconciler.apply.unthrottling import take_all_off
+from reconciler.apply.withdraw import seen_as_far_as_visible, told_left, unseen_moves, withdraw
 from reconciler.model.lock import LockLost
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunResult, RunState, StoppedEarly
@@ -22,7 +24,7 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
     if isinstance(error, LockLost):
         return _as_it_is(session, record, error)
-    has_moves = record is not None and _take_back(session)
+    has_moves = record is not None and _take_back(session, record)
     try:
         take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
@@ -103,18 +105,25 @@ def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
     return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
 
 
-def _take_back(session: Session) -> bool:
+def _take_back(session: Session, record: RunRecord) -> bool:
     """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun.
 
     Returns whether some may go on.
     """
+    found = tried(lambda: seen_as_far_as_visible(session, session.itinerary.topics))
+    perhaps = _perhaps_in_flight(session, record)
+    if isinstance(found, Trouble):
+        named = f" ({named_some(perhaps)})" if perhaps else ""
+        session.messages.append(f"moves of stage {session.stage} may still be in flight{named}: {found.why}")
+        return True
+    observed, hidden = found
     try:
-        observed = session.patiently(lambda: session.look(session.itinerary.topics))
         outcome = withdraw(session, moves_under_way(session.itinerary, observed))
-    except (ReconcilerError, OSError) as trouble:
+    except LockLost as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True
+    outcome.left |= unseen_moves(session.itinerary, observed, hidden)
     for key, why in sorted(outcome.left.items()):
         way_on = f"{session.itinerary.again}, or cancel, to see to it"
-        session.messages.append(f"{key} goes on, and without a throttle: {why}; {way_on}")
+        session.messages.append(f"{key}: {told_left(why)}; {way_on}")
     return bool(outcome.left)

@@ -28,11 +28,12 @@ from reconciler.apply.steps import (
     Warn,
     WithdrawMoves,
 )
-from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_off
+from reconciler.apply.throttling import put_cordons, put_throttles
 from reconciler.apply.topic_steps import change_key, config_changes, what
+from reconciler.apply.unthrottling import take_lists_off
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.change import TopicChange
-from reconciler.model.problem import Problem
+from reconciler.model.problem import ClusterUnavailable, Problem
 from reconciler.model.run import Outcome, RunFailed
 
 K = TypeVar("K")
@@ -161,6 +162,10 @@ def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRe
     more = f" (and {len(step.moves) - 1} more moves to it)" if len(step.moves) > 1 else ""
     session.notify(f"{step.problems[0]}{more}: taken back, the rest goes on")
     outcome = withdraw(session, step.moves)
+    if outcome.unwritten is not None:
+        raise outcome.unwritten
+    if outcome.unanswered:
+        raise ClusterUnavailable(outcome.unanswered)  # the next turn looks, and goes on with what is left
     for move, problem in zip(step.moves, step.problems, strict=True):
         key = move.topic_partition
         if key in outcome.finished:

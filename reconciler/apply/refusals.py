@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reconciler.admin.port import Admin, Answer, ConfigChange
 from reconciler.apply.course import Itinerary
 from reconciler.apply.observed import Observed
-from reconciler.apply.session import ALREADY, TRANSIENT, Session, told_answer
+from reconciler.apply.session import ALREADY, NO_RIGHT, TRANSIENT, Session, told_answer
 from reconciler.apply.topic_changes import ChangeState, remaining, standing
 from reconciler.apply.topic_steps import config_changes, what
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -22,7 +22,6 @@ from reconciler.model.wording import named_some
 
 MOST, MOST_NAMED = 10, 3
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
-_NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 _NOT_YET = "INVALID_REPLICA_ASSIGNMENT"
 
 
@@ -71,7 +70,7 @@ def said_to(plan: Plan, changes: Sequence[TopicChange], admin: Admin) -> Said:
     unasked: dict[str, list[TopicChange]] = {}
     lacking: list[TopicChange] = []
     for change, answer in _answers(changes, admin):
-        if answer.error in _NO_RIGHT:
+        if answer.error in NO_RIGHT:
             lacking.append(change)
         elif answer.error in TRANSIENT:
             unasked.setdefault(f"it answered {told_answer(answer)}", []).append(change)

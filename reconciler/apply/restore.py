@@ -8,10 +8,12 @@ from reconciler.apply.course import itinerary
 from reconciler.apply.journal import Journal
 from reconciler.apply.session import Session
 from reconciler.apply.tally import moves_under_way
-from reconciler.apply.throttling import adopt_leftovers, take_all_off
-from reconciler.model.move import Move
+from reconciler.apply.throttling import adopt_leftovers
+from reconciler.apply.unthrottling import take_all_off
+from reconciler.apply.withdraw import seen_as_far_as_visible, unseen_moves
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult, RunState
+from reconciler.model.topic_partition import TopicPartition
 
 
 def restore_throttles(
@@ -31,12 +33,13 @@ def restore_throttles(
                 take_all_off(session)
     if under_way:
         session.messages.append(f"{len(under_way)} moves of the plan are in flight: their throttles stay on")
-        return session.result(RunState.STOPPED, [move.topic_partition for move in under_way])
+        return session.result(RunState.STOPPED, under_way)
     return session.result(RunState.DONE)
 
 
-def _left(session: Session) -> tuple[Move, ...]:
-    """Take the throttles that are left into the session, and return the moves that are in flight."""
-    observed = session.look(session.itinerary.topics)
-    adopt_leftovers(session, observed)
-    return moves_under_way(session.itinerary, observed)
+def _left(session: Session) -> tuple[TopicPartition, ...]:
+    """Take the throttles that are left into the session, and return the partitions that are on their way."""
+    observed, hidden = seen_as_far_as_visible(session, session.itinerary.topics)
+    adopt_leftovers(session, observed, is_reading_needed=False)
+    seen = (move.topic_partition for move in moves_under_way(session.itinerary, observed))
+    return (*seen, *unseen_moves(session.itinerary, observed, hidden))

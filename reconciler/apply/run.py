@@ -34,7 +34,8 @@ from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.tally import moves_under_way
-from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons, take_all_off
+from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons
+from reconciler.apply.unthrottling import take_all_off
 from reconciler.apply.waiting import awaited
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run

@@ -45,6 +45,9 @@ TRANSIENT = frozenset(
 )
 """Answers after which the same request may succeed later; every other one is final."""
 
+NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+"""Answers that name a missing right."""
+
 ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
 """Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
 
@@ -271,8 +274,10 @@ def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT
     return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
 
 
-def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> RunFailed:
-    """Return the error for requests that Kafka refused for good."""
+def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> ReconcilerError:
+    """Return the error for requests that Kafka refused for good: MissingRight, where each was for want of a right."""
+    if all(answer.error in NO_RIGHT for answer in answers.values()):
+        return MissingRight("\n".join(dict.fromkeys(one.message or str(one.error) for one in answers.values())))
     told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
     more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
     return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then {next_step}.", code="KR704")

@@ -1,8 +1,6 @@
-"""Puts throttles on a cluster and takes exactly them off again, by the record of what was there before."""
+"""Puts throttles on a cluster, and records what was there before; `unthrottling` takes exactly them off again."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.crash import crash_point
@@ -11,8 +9,6 @@ from reconciler.apply.known import has_ended_well, with_leftovers
 from reconciler.apply.observed import Observed, replaced_topics
 from reconciler.apply.seen import seen_detail
 from reconciler.apply.session import (
-    TRANSIENT,
-    TRIES,
     Session,
     lists_once_extended,
     rates_once_asked,
@@ -28,32 +24,28 @@ from reconciler.apply.throttles import (
     Items,
     ThrottleRecord,
     appended,
-    list_restored,
     lists_before,
     lists_to_extend,
-    parts,
-    rate_restored,
     rates_to_set,
     throttled_brokers,
     throttled_lists,
     wanted_lists,
     wanted_rates,
 )
-from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
-from reconciler.model.lock import LockLost
-from reconciler.model.problem import ClusterUnavailable, Problem, Severity
+from reconciler.model.cluster import CORDONED_LOG_DIRS
+from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
 
 TOPICS_A_REQUEST = 500
-TOPICS, BROKERS = "topics", "brokers"
-_HINT = "the next reconciler apply, cancel or status of this cluster, or doctor --fix throttles, puts it back"
 _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 """An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 
 
-def adopt_leftovers(session: Session, observed: Observed) -> None:
+def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: bool = True) -> None:
     """Take into the session's record what an earlier run of this plan left on the cluster.
+
+    Where `is_reading_needed` is false, what cannot be read raises nothing: what is recorded goes by itself.
 
     The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
     else the plan may have been applied elsewhere since.
@@ -67,8 +59,14 @@ def adopt_leftovers(session: Session, observed: Observed) -> None:
     elif not has_ended_well(events) or session.itinerary.is_under_way(observed):
         brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
-        broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-        topic_configs = _topic_configs(session, topics) if topics else {}
+        try:
+            broker_configs = session.admin.broker_configs(brokers) if brokers else {}
+            topic_configs = _topic_configs(session, topics) if topics else {}
+        except (MissingRight, ClusterUnavailable) as error:
+            if is_reading_needed:
+                raise
+            session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
+            broker_configs, topic_configs = {}, {}
         is_begun = session.itinerary.is_begun(observed)
         session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
     session.first_rates = dict(session.throttles.rates)
@@ -225,157 +223,14 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
 
 def _alter_topics(session: Session, changes: Mapping[str, tuple[ConfigChange, ...]], point: str) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
-    topics = sorted(changes)
-    for start in range(0, len(topics), TOPICS_A_REQUEST):
-        batch = {topic: changes[topic] for topic in topics[start : start + TOPICS_A_REQUEST]}
+    for batch in topic_batches(changes):
         answers.update(session.write(lambda b=batch: session.admin.alter_topic_configs(b)))  # type: ignore[misc]
         crash_point(point)
     return answers
 
 
-@dataclass(frozen=True, slots=True)
-class Owed:
-    """A throttle that could not be taken off; `is_passing`: another try may succeed."""
-
-    problem: Problem
-    is_passing: bool
-
-
-def take_all_off(session: Session, *, has_moves: bool = False) -> None:
-    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised.
-
-    `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
-    """
-    owed: list[Owed] = []
-    for attempt in range(TRIES):
-        owed = [*_tried(session, take_lists_off, TOPICS), *_tried(session, take_rates_off, BROKERS)]
-        if not any(one.is_passing for one in owed):
-            break
-        session.pause(attempt)
-    session.debts = [one.problem for one in owed]
-    _settle(session, has_moves=has_moves)
-
-
-def _settle(session: Session, *, has_moves: bool) -> None:
-    """Bring the cluster's record to what is still owed: gone where that is nothing. Without an answer it stays."""
-    with suppress(ClusterUnavailable, LockLost):
-        if session.throttles.is_empty and not has_moves:
-            session.forget()
-        elif session.kept is not None:
-            session.keep(is_over=True)
-
-
-def _tried(session: Session, take_off: Callable[[Session], list[Owed]], what: str) -> list[Owed]:
-    try:
-        return take_off(session)
-    except ClusterUnavailable as error:
-        record = session.throttles
-        if what == TOPICS:
-            return [_topic_owed(topic, str(error), is_passing=True) for topic in record.topics]
-        return [_broker_owed(b, record.keys_of(b), str(error), is_passing=True) for b in record.brokers]
-
-
-def take_lists_off(session: Session) -> list[Owed]:
-    """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
-    if not session.throttles.lists:
-        return []
-    configs = session.admin.topic_configs(session.throttles.topics)
-    ids = {**(session.kept.topic_ids if session.kept else {}), **session.itinerary.plan.topic_ids}
-    replaced = replaced_topics(session.admin.topics(session.throttles.topics), ids)
-    session.confirmed_items.clear()
-    changes: dict[str, list[ConfigChange]] = {}
-    ours = throttled_lists(session.itinerary.plan)
-    for (topic, key), entry in sorted(session.throttles.lists.items()):
-        value = configs.get(topic, {}).get(key)
-        if topic in replaced:
-            # What was meant for the topic before may have been put on this one; nothing else of it is touched.
-            entry = Entry(None, entry.items & frozenset(parts(value)))  # noqa: PLW2901 - the same entry, as far as it is there
-            if not entry.items:
-                continue
-        change = list_restored(key, entry, value, ours.get((topic, key), entry.items))
-        if change is not None and topic in configs:
-            changes.setdefault(topic, []).append(change)
-    answers = _alter_topics(session, {topic: tuple(keys) for topic, keys in changes.items()}, "unthrottle.topic")
-    failed = {topic: answer for topic, answer in answers.items() if _is_still_there(answer)}
-    _forget(session, ThrottleRecord(lists={k: e for k, e in session.throttles.lists.items() if k[0] not in failed}))
-    return [_topic_owed(t, told_answer(a), is_passing=a.error in TRANSIENT) for t, a in sorted(failed.items())]
-
-
-def _is_still_there(answer: Answer) -> bool:
-    return not answer.is_ok and answer.error != "UNKNOWN_TOPIC_OR_PARTITION"
-
-
-def take_rates_off(session: Session) -> list[Owed]:
-    """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
-    if not session.throttles.rates:
-        return []
-    configs = session.admin.broker_configs(session.throttles.brokers)
-    owed: list[Owed] = []
-    restored: dict[tuple[int, str], str | None] = {}
-    for broker in session.throttles.brokers:
-        keys = {key: before for (b, key), before in session.throttles.rates.items() if b == broker}
-        trouble = _restore_rates(session, broker, keys, configs.get(broker))
-        if trouble is not None:
-            owed.append(trouble)
-        else:
-            restored.update({(broker, key): before for key, before in keys.items()})
-    _forget(session, ThrottleRecord(rates=restored))
-    return owed
-
-
-def _restore_rates(
-    session: Session, broker: int, keys: Mapping[str, str | None], config: Mapping[str, str] | None
-) -> Owed | None:
-    """Bring one broker's rates back; return what is owed if that failed."""
-    if config is None:
-        return _broker_owed(broker, keys, "it is not alive", is_passing=False)
-    ours = session.our_rates
-    changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
-    needed = tuple(change for change in changes if change is not None)
-    if not needed:
-        return None
-    for key in keys:
-        session.confirmed_rates.pop((broker, key), None)
-    try:
-        answer = session.write(lambda: session.admin.alter_broker_configs(broker, needed))
-    except ClusterUnavailable as error:
-        return _broker_owed(broker, keys, str(error), is_passing=True)
-    crash_point("unthrottle.broker")
-    if answer.is_ok:
-        return None
-    return _broker_owed(broker, keys, told_answer(answer), is_passing=answer.error in TRANSIENT)
-
-
-def _forget(session: Session, gone: ThrottleRecord) -> None:
-    if gone.is_empty:
-        return
-    crash_point("unthrottle.sent")
-    session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
-    session.throttles = session.throttles.without_lists(gone.lists).without_rates(gone.rates)
-
-
-def owed_by(record: ThrottleRecord) -> list[Problem]:
-    """Return a debt for each topic and broker of that record, with the keys that are still set."""
-    topics = [(topic, sorted(key for name, key in record.lists if name == topic)) for topic in record.topics]
-    brokers = [(broker, record.keys_of(broker)) for broker in record.brokers]
-    owed = [
-        *(_topic_owed(topic, _not_back(keys), is_passing=False) for topic, keys in topics),
-        *(_broker_owed(broker, keys, _not_back(keys), is_passing=False) for broker, keys in brokers),
-    ]
-    return [one.problem for one in owed]
-
-
-def _not_back(keys: Sequence[str]) -> str:
-    return f"not put back: {', '.join(keys)}"
-
-
-def _topic_owed(topic: str, why: str, *, is_passing: bool) -> Owed:
-    text = f"topic {topic} keeps throttled replicas of this run: {why}; {_HINT}"
-    return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)
-
-
-def _broker_owed(broker: int, keys: Collection[str], why: str, *, is_passing: bool) -> Owed:
-    kept = ["the replication throttle"] if not set(keys).isdisjoint(BROKER_THROTTLES) else []
-    kept += ["the cordon of its log dirs"] if CORDONED_LOG_DIRS in keys else []
-    text = f"broker {broker} keeps {' and '.join(kept)} of this run: {why}; {_HINT}"
-    return Owed(Problem("KR720", text, severity=Severity.WARNING), is_passing)
+def topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[dict[str, tuple[ConfigChange, ...]]]:
+    """Return the changes in parts as large as one request."""
+    topics = sorted(changes)
+    for start in range(0, len(topics), TOPICS_A_REQUEST):
+        yield {topic: tuple(changes[topic]) for topic in topics[start : start + TOPICS_A_REQUEST]}

@@ -3,13 +3,15 @@
 Kafka's own cancel loses the order of the list; a list submitted over the move in flight would not complete.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
+from reconciler.apply.attempts import Trouble, as_far_as_visible, tried
 from reconciler.apply.course import Itinerary, Place, cancelled
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
@@ -17,7 +19,7 @@ from reconciler.apply.session import TRIES, Session, told_answer
 from reconciler.apply.tally import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
@@ -26,10 +28,12 @@ from reconciler.model.wording import named_some
 SHOWN = timedelta(seconds=120)
 LED = timedelta(seconds=30)
 POLL_SECONDS = 0.5
+CANCELLED = "it was cancelled"
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
 GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
+T = TypeVar("T")
 Reassign = Callable[[Mapping[TopicPartition, Sequence[int] | None]], Mapping[TopicPartition, Answer]]
 Targets = Callable[[Sequence[Move]], Mapping[TopicPartition, Sequence[int] | None]]
 IsDue = Callable[[Itinerary, Move, Observed], bool]
@@ -37,25 +41,44 @@ IsDue = Callable[[Itinerary, Move, Observed], bool]
 
 @dataclass(slots=True)
 class Withdrawal:
-    """What became of moves taken back: `back`, `finished` (they had ended by then), and `left`, with the reason."""
+    """What became of moves taken back: `back`, `finished` (they had ended by then), and `left`, with the reason.
+
+    `unanswered`: why the cluster did not answer, where that left some; `unwritten`: the journal's fault.
+    """
 
     back: list[TopicPartition] = field(default_factory=list)
     finished: list[TopicPartition] = field(default_factory=list)
     left: dict[TopicPartition, str] = field(default_factory=dict)
+    unanswered: str = ""
+    unwritten: Exception | None = None
+
+    def leave(self, moves: Iterable[Move], trouble: Trouble, what: str) -> None:
+        """Leave these moves as they are, for that trouble."""
+        for move in moves:
+            self.left[move.topic_partition] = f"{what}: {trouble.why}"
+            self.unanswered = self.unanswered or (trouble.why if trouble.is_passing else "")
+
+
+def told_left(why: str) -> str:
+    """Return what became of a move that was left, for that reason, when the throttles come off."""
+    return why if why.startswith(CANCELLED) else f"it goes on, and without a throttle: {why}"
 
 
 def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
-    """Take these moves back to their ordered `from`, elect the leaders that were, and return what became of each."""
+    """Take these moves back to their ordered `from`, elect the leaders that were, and return what became of each.
+
+    What is denied, refused or not answered leaves its own moves alone, and is told of them; only a lost lock is raised.
+    """
     outcome = Withdrawal()
     if not moves:
         return outcome
-    observed = session.patiently(lambda: session.look(_topics(moves)))
+    observed, moves = _looked_at(session, moves, outcome)
     ended = [move for move in moves if _has_ended(session.itinerary, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
     in_flight = [m for m in able if session.itinerary.position(m.topic_partition, observed).place is Place.MOVING]
     crash_point("withdraw.before")
-    session.tell("withdraw", Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
+    _tell(session, outcome, Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
     stopped = _cancel(session, in_flight, outcome)
     loose = [move for move in able if move not in in_flight]
     overwritten = {move.topic_partition for move in overwritten_moves(session.itinerary, observed)}
@@ -65,8 +88,9 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     returned = [move for move in able if move.topic_partition in outcome.back]
     with waiting_for(f"the leaders from before to lead again: {_named(returned)}"):
         _restore_leaders(session, returned)
-    session.tell(
-        "withdraw",
+    _tell(
+        session,
+        outcome,
         Outcome.FAILED if outcome.left else Outcome.DONE,
         back=[str(key) for key in outcome.back],
         finished=[str(key) for key in outcome.finished],
@@ -77,6 +101,42 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
 
 def _named(moves: Iterable[Move]) -> str:
     return named_some(str(move.topic_partition) for move in moves)
+
+
+def seen_as_far_as_visible(session: Session, topics: Collection[str]) -> tuple[Observed, dict[str, Trouble]]:
+    """Observe those of the topics that this user may see; return it, and why the others are not seen."""
+    return as_far_as_visible(lambda names: session.patiently(lambda: session.look(names)), sorted(topics))
+
+
+def unseen_moves(itinerary: Itinerary, observed: Observed, hidden: Mapping[str, Trouble]) -> dict[TopicPartition, str]:
+    """Return the partitions of topics that may not be seen with a move of the plan in flight, and why they are left."""
+    found = {}
+    for key, course in itinerary.courses.items():
+        moving = observed.reassignments.get(key)
+        if key.topic in hidden and moving is not None and tuple(moving.target_replicas) in course.lists:
+            found[key] = f"it cannot be looked at: {hidden[key.topic].why}"
+    return found
+
+
+def _looked_at(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> tuple[Observed, list[Move]]:
+    """Look at the topics of these moves; return what is seen, and the moves that are: the others are left."""
+    found = tried(lambda: seen_as_far_as_visible(session, _topics(moves)))
+    if isinstance(found, Trouble):
+        outcome.leave(moves, found, "it cannot be looked at")
+        return Observed(), []
+    observed, hidden = found
+    for move in moves:
+        if move.topic_partition.topic in hidden:
+            outcome.leave([move], hidden[move.topic_partition.topic], "it cannot be looked at")
+    return observed, [move for move in moves if move.topic_partition.topic not in hidden]
+
+
+def _tell(session: Session, outcome: Withdrawal, how: Outcome, **detail: object) -> None:
+    """Write to the journal; one that cannot be written keeps no move from being taken back."""
+    try:
+        session.tell("withdraw", how, **detail)
+    except (OSError, ReconcilerError) as error:
+        outcome.unwritten = error
 
 
 def _topics(moves: Iterable[Move]) -> frozenset[str]:
@@ -109,22 +169,29 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
     """Cancel these reassignments; return the moves that were stopped by it."""
     stopped: list[Move] = []
     for batch in _batches(moves):
-        answers = _answered(session, batch, session.admin.reassign, _targets_of_a_cancel, _is_in_flight)
+        send = partial(_answered, session, batch, session.admin.reassign, _targets_of_a_cancel, _is_in_flight)
+        answers = _tried(outcome, send)
         crash_point("withdraw.sent")
-        stopped += _after_cancel(session, batch, answers, outcome)
+        if isinstance(answers, Trouble):
+            outcome.leave(batch, answers, "it was not cancelled")
+        else:
+            stopped += _after_cancel(session, batch, answers, outcome)
     return stopped
 
 
 def _after_cancel(
     session: Session, batch: Sequence[Move], answers: Mapping[TopicPartition, Answer], outcome: Withdrawal
 ) -> list[Move]:
-    observed = session.patiently(lambda: session.look(_topics(batch)))
+    unseen = Withdrawal()
+    observed, _ = _looked_at(session, batch, unseen)
     stopped = []
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition, Answer(NOT_IN_PROGRESS))
         partition = observed.partition(key)
         if answer.error == NOT_IN_PROGRESS and partition is not None and partition.replicas == move.to_replicas:
             outcome.finished.append(key)
+        elif answer.error == NOT_IN_PROGRESS and key in unseen.left:
+            outcome.left[key] = unseen.left[key]
         elif answer.is_ok or answer.error == NOT_IN_PROGRESS:
             stopped.append(move)
         else:
@@ -144,7 +211,11 @@ def _restore_order(
         is_kept = cancelled(move.from_replicas, move.to_replicas) == move.from_replicas
         is_kept = is_kept and move.topic_partition not in overwritten
         outcome.back.append(move.topic_partition) if is_kept else disordered.append(move)
-    in_flight = session.patiently(session.admin.reassignments) if disordered else {}
+    in_flight = tried(lambda: session.patiently(session.admin.reassignments)) if disordered else {}
+    if isinstance(in_flight, Trouble):
+        # Over somebody else's reassignment nothing is submitted, so not where it could not be seen.
+        outcome.leave(disordered, in_flight, f"{CANCELLED}, but its order was not restored")
+        disordered, in_flight = [], {}
     for move in [move for move in disordered if move.topic_partition in in_flight]:
         target = list(in_flight[move.topic_partition].target_replicas)
         outcome.left[move.topic_partition] = f"it is being reassigned to {target}, which this plan did not ask for"
@@ -158,11 +229,17 @@ def _restore_order(
 
 def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool) -> None:
     submit = partial(session.admin.reassign, is_replication_factor_change_allowed=is_factor_change)
-    answers = _answered(session, batch, submit, _targets_of_a_return, _is_loose)
+    answers = _tried(outcome, partial(_answered, session, batch, submit, _targets_of_a_return, _is_loose))
     crash_point("withdraw.sent")
+    if isinstance(answers, Trouble):
+        outcome.leave(batch, answers, f"{CANCELLED}, but its order was not restored")
+        return
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition)
-        if answer is None and not session.patiently(partial(_is_shown_back, session, move)):
+        is_back = answer is not None or tried(lambda m=move: session.patiently(partial(_is_shown_back, session, m)))  # type: ignore[misc]
+        if isinstance(is_back, Trouble):
+            outcome.leave([move], is_back, f"{CANCELLED}, but its order may not be restored")
+        elif not is_back:
             outcome.left[key] = "somebody else has begun to move it meanwhile"
         elif answer is None or answer.is_ok:
             outcome.back.append(key)
@@ -172,6 +249,11 @@ def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, 
 
 def _is_shown_back(session: Session, move: Move) -> bool:
     return _is_back(move, session.look([move.topic_partition.topic]))
+
+
+def _tried(outcome: Withdrawal, request: Callable[[], T]) -> T | Trouble:
+    """Return what a request brings, or why nothing; a cluster that has not answered often enough is not asked again."""
+    return Trouble(outcome.unanswered, is_passing=True) if outcome.unanswered else tried(request)
 
 
 def _answered(
@@ -218,7 +300,8 @@ def _await_shown(session: Session, moves: Sequence[Move], outcome: Withdrawal) -
     end = session.now() + SHOWN
     waiting = list(moves)
     while waiting:
-        observed = session.patiently(lambda w=tuple(waiting): session.look(_topics(w)))  # type: ignore[misc]
+        # What may not be seen is believed: the controller has said so.
+        observed, waiting = _looked_at(session, waiting, Withdrawal())
         waiting = [move for move in waiting if not _is_back(move, observed)]
         if waiting and session.now() >= end:
             for move in waiting:
@@ -239,6 +322,12 @@ def _is_back(move: Move, observed: Observed) -> bool:
 def _restore_leaders(session: Session, moves: Sequence[Move]) -> None:
     """Elect the first replicas that led before; a leader elsewhere is no harm, so a failure is only told."""
     preferred = [move for move in moves if leader_before(session.itinerary, move) == move.from_replicas[0]]
+    trouble = tried(lambda: _lead(session, preferred))
+    if trouble is not None:
+        session.messages.append(f"perhaps not led by their preferred leader: {_named(preferred)}: {trouble.why}")
+
+
+def _lead(session: Session, preferred: Sequence[Move]) -> None:
     end = session.now() + LED
     while preferred:
         observed = session.patiently(lambda p=tuple(preferred): session.look(_topics(p)))  # type: ignore[misc]

@@ -10,6 +10,8 @@ LOCK_GROUP = "__reconciler-lock"
 _RATE = "rate="
 OFFSETS_TOPIC = "__consumer_offsets"
 """Where groups' offsets are; the metadata of the lock group's own hold the run's record, which takes Read on it."""
+UNCERTAIN = "KR603"
+"""The code of an error: nobody can tell just now whether the lock is held, so nothing may be written."""
 STOP_SECONDS = 120
 """How long whoever asks a run to stop waits for its end."""
 

@@ -138,6 +138,13 @@ class OutcomeUnknown(ClusterUnavailable):
 
 
 class MissingRight(ReconcilerError):
-    """The cluster answered that a right is missing; the text names it."""
+    """The cluster answered that a right is missing; the text names it.
+
+    `names`: every topic, or group, that it is missing on, where the cluster named them; empty for one on the cluster.
+    """
 
     code = "KR610"
+
+    def __init__(self, message: str, *, code: str | None = None, names: Iterable[str] = ()) -> None:
+        super().__init__(message, code=code)
+        self.names = frozenset(names)

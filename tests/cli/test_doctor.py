@@ -248,7 +248,8 @@ def owe(crashed: Program) -> dict[object, dict[str, str]]:
     """Let a run end while broker 4, which has its rates, is dead; return what is left on once it is back."""
     changed(lambda cluster: killed(later(cluster), 4))
     ended = crashed("cancel")
-    assert (ended.code, "owed: broker 4 keeps the replication throttle of this run" in ended.out) == (0, True)
+    told = "owed: broker 4 keeps what this run set: follower.replication.throttled.rate (before: not set)"
+    assert (ended.code, told in ended.out) == (0, True)
     return throttles()
 
 

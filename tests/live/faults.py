@@ -9,7 +9,7 @@ from helpers.brokers.run import PLAN, Applying, LiveRun
 from helpers.figures import Tell
 
 DONE, FAILED = 0, 1
-OWED = "keeps the replication throttle"
+OWED = "keeps what this run set: follower.replication.throttled.rate"
 
 
 class Tally:

@@ -151,9 +151,9 @@ FAULTS = [
     ),
     Fault(
         "one broker's rates are forgotten",
-        "throttling.take_rates_off",
-        "in session.throttles.brokers:",
-        "in session.throttles.brokers[1:]:",
+        "unthrottling._CleanUp.rates",
+        "in record.brokers:",
+        "in record.brokers[1:]:",
         "seed 1",
     ),
     Fault(
@@ -222,7 +222,7 @@ FAULTS = [
     ),
     Fault(
         "a debt is not named",
-        "throttling.take_all_off",
+        "unthrottling.take_all_off",
         "[one.problem for one in owed]",
         "[]",
         "seed 98",

@@ -61,5 +61,6 @@ def missing_right(operation: str, resource: str, names: Collection[str], need: s
     option = "--cluster" if resource == "cluster" else f"--{resource} {shown[0] if shown else '*'}"
     return MissingRight(
         f"{need} needs the right {operation} on {where}, which this user lacks. "
-        f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {operation} {option}`."
+        f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {operation} {option}`.",
+        names=() if resource == "cluster" else shown,
     )

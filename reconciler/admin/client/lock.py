@@ -10,7 +10,7 @@ from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer, WaitHook
 from reconciler.admin.waits import waiting_for
-from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, RateRequest, StopRequest
+from reconciler.model.lock import LOCK_GROUP, UNCERTAIN, Holder, LockHeld, LockLost, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 
 BEAT_SECONDS = 1.0
@@ -112,7 +112,7 @@ def _without_coordinator(why: str) -> ClusterUnavailable:
     return ClusterUnavailable(
         f"The coordinator of group {LOCK_GROUP}, which holds the cluster's lock, does not answer ({why}). "
         "Look at the leaders of __consumer_offsets, then try again.",
-        code="KR603",
+        code=UNCERTAIN,
     )
 
 

@@ -27,7 +27,7 @@ from reconciler.admin.client.errors import (
 from reconciler.admin.client.wire import Wire, batches
 from reconciler.admin.port import LATEST, Reassignment
 from reconciler.model.cluster import BROKER_SETTINGS, Broker, LogDir, Partition, Topic
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def topics(wire: Wire, names: Collection[str] | None) -> dict[str, Topic]:
         return {}
     wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_A_REQUEST * 4)
     responses = wire.read_many([_metadata(some) for some in wanted])
-    found = sorted((topic for response in responses for topic in _topics_of(response)), key=lambda topic: topic.name)
+    found = sorted(_topics_of(*responses), key=lambda topic: topic.name)
     return {topic.name: topic for topic in found}
 
 
@@ -144,15 +144,22 @@ def topics_with_reassignments(wire: Wire) -> dict[str, Topic]:
 
 
 def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) -> dict[str, dict[str, str]]:
-    """Return the dynamic overrides of these topics; one that does not exist is left out."""
+    """Return the dynamic overrides of these topics; one that does not exist is left out.
+
+    Where a right is missing, all topics that it is missing on are named at once.
+    """
     found: dict[str, dict[str, str]] = {}
+    hidden: list[str] = []
     groups = batches(sorted(set(names)), TOPICS_A_REQUEST)
     # A few requests at a time: their answers are large.
     for some in batches(groups, 4):
         for response in wire.read_many([config_question(TOPIC_RESOURCE, group) for group in some]):
-            found |= _overrides(response, DYNAMIC_TOPIC_CONFIG, "topic")
+            hidden += _hidden(response)
+            found |= _overrides(response, DYNAMIC_TOPIC_CONFIG, "topic") if not hidden else {}
         if tick is not None:
             tick(min(len(names), len(found)), len(names))
+    if hidden:
+        raise _unreadable("topic", hidden)
     return dict(sorted(found.items()))
 
 
@@ -263,12 +270,13 @@ def _metadata(names: Collection[str] | None) -> Callable[[], MetadataRequest]:
     )
 
 
-def _topics_of(response: "MetadataResponse") -> list[Topic]:
-    hidden = [topic.name for topic in response.topics if topic.error_code in AUTHORIZATION_FAILED]
+def _topics_of(*responses: "MetadataResponse") -> list[Topic]:
+    told = [topic for response in responses for topic in response.topics]
+    hidden = [topic.name for topic in told if topic.error_code in AUTHORIZATION_FAILED]
     if hidden:
         raise missing_right("Describe", "topic", hidden, "Reading a topic")
     # Other errors: there is no such topic (any more), or no such name.
-    return [_topic(topic) for topic in response.topics if topic.partitions]
+    return [_topic(topic) for topic in told if topic.partitions]
 
 
 def _topic(told: "MetadataResponse.MetadataResponseTopic") -> Topic:
@@ -325,9 +333,9 @@ def config_question(
 def _overrides(response: "DescribeConfigsResponse", source: int, resource: str) -> dict[str, dict[str, str]]:
     """Return each resource's configs of that source; a sensitive value comes as null and is left out."""
     results = response.results
-    hidden = [result.resource_name for result in results if result.error_code in AUTHORIZATION_FAILED]
+    hidden = _hidden(response)
     if hidden:
-        raise missing_right("DescribeConfigs", resource, hidden, "Reading configs")
+        raise _unreadable(resource, hidden)
     failed = next((r for r in results if r.error_code not in (NONE, UNKNOWN_TOPIC_OR_PARTITION)), None)
     if failed is not None:
         raise _refused(failed.error_code, failed.error_message, f"the configs of {failed.resource_name} cannot be read")
@@ -340,6 +348,14 @@ def _overrides(response: "DescribeConfigsResponse", source: int, resource: str) 
         for result in results
         if result.error_code == NONE
     }
+
+
+def _hidden(response: "DescribeConfigsResponse") -> list[str]:
+    return [result.resource_name for result in response.results if result.error_code in AUTHORIZATION_FAILED]
+
+
+def _unreadable(resource: str, hidden: Collection[str]) -> MissingRight:
+    return missing_right("DescribeConfigs", resource, hidden, "Reading configs")
 
 
 def _log_dirs(response: "DescribeLogDirsResponse") -> tuple[LogDir, ...]:

@@ -158,15 +158,22 @@ def delete_topics(wire: Wire, names: Collection[str]) -> dict[str, Answer]:
 def alter_topic_configs(
     wire: Wire, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
 ) -> dict[str, Answer]:
-    """Change topic configs incrementally, all of a topic's keys at once; throttle lists are in force on return."""
+    """Change topic configs incrementally, all of a topic's keys at once; throttle lists are in force on return.
+
+    A missing right is the answer of its topics alone: Kafka has changed the others.
+    """
     send = _sender(wire, is_validated_only=is_validated_only)
     found: dict[str, Answer] = {}
     for some in batches(sorted(changes), TOPICS_A_REQUEST):
         resources = {name: changes[name] for name in some}
         response = send.send(partial(_alteration, TOPIC_RESOURCE, resources, is_validated_only=is_validated_only))
         told = {result.resource_name: result for result in response.responses}
-        send.check_rights(told, ("AlterConfigs", "Changing a topic's configs"))
-        answers = {name: answer(result.error_code, result.error_message) for name, result in told.items()}
+        hidden = [name for name, result in told.items() if result.error_code in AUTHORIZATION_FAILED]
+        right = str(missing_right("AlterConfigs", "topic", hidden, "Changing a topic's configs")) if hidden else ""
+        answers = {
+            name: answer(result.error_code, right if name in hidden else result.error_message)
+            for name, result in told.items()
+        }
         found |= {name: answers.get(name, _untold()) for name in some}
         if not is_validated_only:
             await_lists(wire, {name: changes[name] for name in some if found[name].is_ok})

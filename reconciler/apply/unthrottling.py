@@ -1,0 +1,259 @@
+"""Takes throttles off a cluster, by the record of what was there before: each by itself, whatever becomes of others."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from reconciler.admin.port import Answer, ConfigChange
+from reconciler.apply.attempts import Trouble, as_far_as_visible, tried, trouble_of
+from reconciler.apply.crash import crash_point
+from reconciler.apply.observed import Observed, replaced_topics
+from reconciler.apply.owed import Key, Owed, owed_for
+from reconciler.apply.session import TRIES, Session, throttle_detail
+from reconciler.apply.throttles import (
+    Entry,
+    ThrottleRecord,
+    list_restored,
+    parts,
+    rate_restored,
+    throttled_lists,
+)
+from reconciler.apply.throttling import topic_batches
+from reconciler.model.cluster import TOPIC_THROTTLES
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.run import Outcome
+from reconciler.model.wording import named_some
+
+T = TypeVar("T")
+K = TypeVar("K", int, str)
+
+_DEAD = Trouble("it is not alive")
+_SILENT = Trouble("it does not answer", is_passing=True)
+_NONE = Trouble("")
+
+
+def take_all_off(session: Session, *, has_moves: bool = False) -> None:
+    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised.
+
+    `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
+    Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
+    """
+    owed: list[Owed] = []
+    unwritten: Exception | None = None
+    for attempt in range(TRIES):
+        clean_up = _CleanUp(session, is_last=attempt == TRIES - 1)
+        owed = [*clean_up.lists(), *clean_up.rates()]
+        unwritten = unwritten or clean_up.unwritten
+        if not any(one.is_passing for one in owed):
+            break
+        if not clean_up.is_last:
+            session.pause(attempt)
+    session.debts = [one.problem for one in owed]
+    with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
+        _settle(session, has_moves=has_moves)
+    if unwritten is not None:
+        raise unwritten
+
+
+def _settle(session: Session, *, has_moves: bool) -> None:
+    """Bring the cluster's record to what is still owed: gone where that is nothing."""
+    if session.throttles.is_empty and not has_moves:
+        session.forget()
+    elif session.kept is not None:
+        session.keep(is_over=True)
+
+
+def take_lists_off(session: Session) -> list[Owed]:
+    """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
+    clean_up = _CleanUp(session)
+    owed = clean_up.lists()
+    if clean_up.unwritten is not None:
+        raise clean_up.unwritten
+    return owed
+
+
+@dataclass(slots=True)
+class _CleanUp:
+    """One try at everything that is recorded: each broker and topic by itself, whatever becomes of the others.
+
+    What cannot be read is taken to be as this run left it, where another look would not help (`is_last`).
+    `barred`: why nothing can be written at all just now. `unwritten`: the journal's first fault.
+    """
+
+    session: Session
+    is_last: bool = False
+    barred: Trouble | None = None
+    unwritten: Exception | None = None
+
+    def lists(self) -> list[Owed]:
+        """Take our entries off the topics' lists; return what could not be, which stays in the record."""
+        record = ThrottleRecord(lists=self.session.throttles.lists)
+        if record.is_empty:
+            return []
+        configs, troubles = self._topic_configs()
+        changes = self._list_changes(configs, troubles)
+        self.session.confirmed_items.clear()
+        troubles |= self._alter_topics(changes)
+        for key in TOPIC_THROTTLES:
+            alone = {one: changes[one] for one in changes if one[1] == key and troubles.get(one, _NONE).is_of_one}
+            for one in alone:
+                del troubles[one]
+            troubles |= self._alter_topics(alone)
+        self._forget(ThrottleRecord(lists={key: one for key, one in record.lists.items() if key not in troubles}))
+        return owed_for(record, troubles)
+
+    def _topic_configs(self) -> tuple[Mapping[str, Mapping[str, str]], dict[Key, Trouble]]:
+        """Return the lists as they are, of those that cannot be read as they were left; and those to look at again."""
+        record, ask = self.session.throttles, self.session.admin.topic_configs
+        found = tried(lambda: as_far_as_visible(ask, record.topics))
+        configs, unread = ({}, dict.fromkeys(record.topics, found)) if isinstance(found, Trouble) else found
+        waiting: dict[Key, Trouble] = {}
+        left: dict[str, dict[str, str]] = {}
+        for (topic, key), entry in record.lists.items():
+            trouble = unread.get(topic)
+            if trouble is not None and trouble.is_passing and not self.is_last:
+                waiting[topic, key] = trouble
+            elif trouble is not None:
+                items = [*parts(entry.before), *sorted(entry.items - {*parts(entry.before)})]
+                left.setdefault(topic, {})[key] = ",".join(items)
+        self._tell_unseen("topics", left, unread)
+        return {**configs, **left}, waiting
+
+    def _list_changes(
+        self, configs: Mapping[str, Mapping[str, str]], waiting: dict[Key, Trouble]
+    ) -> dict[tuple[str, str], ConfigChange]:
+        """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
+        record, plan, kept = self.session.throttles, self.session.itinerary.plan, self.session.kept
+        found = tried(lambda: as_far_as_visible(self.session.admin.topics, record.topics))
+        if isinstance(found, Trouble) and not self.is_last:
+            waiting |= dict.fromkeys(record.lists, found)
+            return {}
+        ids = {**(kept.topic_ids if kept else {}), **plan.topic_ids}
+        replaced = {} if isinstance(found, Trouble) else replaced_topics(found[0], ids)
+        ours = throttled_lists(plan)
+        changes: dict[tuple[str, str], ConfigChange] = {}
+        for (topic, key), entry in sorted(record.lists.items()):
+            value = configs.get(topic, {}).get(key)
+            if topic in replaced:
+                # What was meant for the topic before may have been put on this one; nothing else of it is touched.
+                entry = Entry(None, entry.items & frozenset(parts(value)))  # noqa: PLW2901 - the same entry, as far as it is there
+                if not entry.items:
+                    continue
+            change = list_restored(key, entry, value, ours.get((topic, key), entry.items))
+            if change is not None and topic in configs and (topic, key) not in waiting:
+                changes[topic, key] = change
+        return changes
+
+    def _alter_topics(self, changes: Mapping[tuple[str, str], ConfigChange]) -> dict[Key, Trouble]:
+        """Send these changes, a topic's at once; return what kept some from being made."""
+        by_topic: dict[str, list[ConfigChange]] = {}
+        for (topic, _), change in changes.items():
+            by_topic.setdefault(topic, []).append(change)
+        found: dict[Key, Trouble] = {}
+        for batch in topic_batches(by_topic):
+            told = self._written(lambda b=batch: self.session.admin.alter_topic_configs(b))  # type: ignore[misc]
+            crash_point("unthrottle.topic")
+            for topic in batch:
+                trouble = told if isinstance(told, Trouble) else _of_topic(told[topic])
+                found |= {} if trouble is None else {(topic, change.key): trouble for change in batch[topic]}
+        return found
+
+    def rates(self) -> list[Owed]:
+        """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
+        record = ThrottleRecord(self.session.throttles.rates)
+        if record.is_empty:
+            return []
+        configs, silent = self._broker_configs(record.brokers)
+        troubles: dict[Key, Trouble] = {}
+        for broker in record.brokers:
+            keys = {key: record.rates[broker, key] for key in record.keys_of(broker)}
+            trouble = silent.get(broker)
+            if trouble is not None:
+                troubles |= {(broker, key): trouble for key in keys}
+            else:
+                troubles |= self._restore_rates(broker, keys, configs.get(broker, {}))
+        self._forget(ThrottleRecord({key: one for key, one in record.rates.items() if key not in troubles}))
+        return owed_for(record, troubles)
+
+    def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Mapping[str, str]], Mapping[int, Trouble]]:
+        """Return the configs of brokers that answer, and of the others why nothing is tried with them now."""
+        ask = self.session.admin.broker_configs
+        found = tried(lambda: ask(brokers))
+        configs: dict[int, Mapping[str, str]] = {}
+        unread: dict[int, Trouble] = {}
+        for broker in brokers:
+            told = tried(lambda b=broker: ask([b])) if isinstance(found, Trouble) else found  # type: ignore[misc]
+            if isinstance(told, Trouble):
+                unread[broker] = told
+            elif broker in told:
+                configs[broker] = told[broker]
+        missing = [broker for broker in brokers if broker not in configs and broker not in unread]
+        registered = tried(self.session.admin.brokers) if missing else {}
+        for broker in missing:
+            is_dead = not isinstance(registered, Trouble) and not Observed(brokers=registered).is_alive(broker)
+            unread[broker] = _DEAD if is_dead else _SILENT
+        waiting = {b: one for b, one in unread.items() if one is _DEAD or (one.is_passing and not self.is_last)}
+        self._tell_unseen("brokers", sorted(unread.keys() - waiting.keys()), unread)
+        return configs, waiting
+
+    def _restore_rates(
+        self, broker: int, keys: Mapping[str, str | None], config: Mapping[str, str]
+    ) -> dict[Key, Trouble]:
+        """Bring one broker's rates back; return what kept some from it."""
+        ours = self.session.our_rates
+        changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
+        needed = [change for change in changes if change is not None]
+        if not needed:
+            return {}
+        for key in keys:
+            self.session.confirmed_rates.pop((broker, key), None)
+        trouble = self._alter_broker(broker, needed)
+        if trouble is None:
+            return {}
+        if not trouble.is_of_one or len(needed) == 1:
+            return {(broker, change.key): trouble for change in needed}
+        alone = {change.key: self._alter_broker(broker, [change]) for change in needed}
+        return {(broker, key): one for key, one in alone.items() if one is not None}
+
+    def _alter_broker(self, broker: int, changes: Sequence[ConfigChange]) -> Trouble | None:
+        told = self._written(lambda: self.session.admin.alter_broker_configs(broker, changes))
+        crash_point("unthrottle.broker")
+        return told if isinstance(told, Trouble) else trouble_of(told)
+
+    def _written(self, request: Callable[[], T]) -> T | Trouble:
+        """Send a request that writes; nothing is sent once it is known that nothing can be."""
+        if self.barred is not None:
+            return self.barred
+        told = tried(lambda: self.session.write(request))
+        if isinstance(told, Trouble) and told.is_of_all:
+            self.barred = told
+        return told
+
+    def _tell_unseen(self, what: str, names: Collection[K], why: Mapping[K, Trouble]) -> None:
+        """Say of what is put back without a look at what is there: somebody may have changed it since."""
+        if not names:
+            return
+        first = min(names, key=str)
+        named = named_some(map(str, names))
+        text = f"put back as recorded, without a look at what is there now, {what} {named}: {why[first].why}"
+        if text not in self.session.messages:
+            self.session.messages.append(text)
+
+    def _forget(self, gone: ThrottleRecord) -> None:
+        if gone.is_empty:
+            return
+        crash_point("unthrottle.sent")
+        try:
+            self.session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
+        except (OSError, ReconcilerError) as error:
+            # The clean-up goes on without a journal; whoever called it is told then.
+            self.unwritten = self.unwritten or error
+        self.session.throttles = self.session.throttles.without_lists(gone.lists).without_rates(gone.rates)
+
+
+def _of_topic(told: Answer) -> Trouble | None:
+    """Return what an answer about a topic means; one that is gone has taken its lists with it."""
+    if told.error == "UNKNOWN_TOPIC_OR_PARTITION":
+        return None
+    return trouble_of(told)
