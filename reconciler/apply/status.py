@@ -8,6 +8,7 @@ from typing import TypeVar
 from reconciler.admin.port import Admin, Reassignment
 from reconciler.apply.checks import stages_done
 from reconciler.apply.course import itinerary
+from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.known import is_open, known_run
 from reconciler.apply.observed import Observed
 from reconciler.apply.progress import copied_bytes
@@ -37,15 +38,17 @@ class Watcher:
     cluster: Cluster | None = None
     min_isr: int = 1
     previous: Status | None = None
+    record: KeptRun | None = None
 
     def look(self, journal_events: Sequence[RunEvent] = ()) -> Status:
         """Return where the run stands; from the second look on, also how fast it goes. Changes nothing."""
         flights = self.admin.reassignments()
+        record = self.record if self.plan is not None and _is_of(self.record, self.plan) else None
         cluster = self.cluster = self._first() if self.cluster is None else self._again(self.cluster)
         self.previous = _status(
             self.plan,
             self.admin,
-            _Seen(cluster, flights, self.min_isr, *_holder(self.admin)),
+            _Seen(cluster, flights, self.min_isr, *_holder(self.admin), record),
             journal_events,
             self.previous,
         )
@@ -81,6 +84,7 @@ class _Seen:
     min_isr: int
     holder: str | None
     is_lock_told: bool
+    record: KeptRun | None = None
 
 
 def run_status(
@@ -131,18 +135,25 @@ def _status(
         holder=seen.holder,
         is_lock_told=seen.is_lock_told,
         tally=known,
-        has_leftovers=_has_leftovers(plan, cluster, journal_events),
+        has_leftovers=_has_leftovers(plan, cluster, journal_events, seen.record),
         undoes=plan.source.rolls_back if plan else None,
         is_rolled_back=_is_rolled_back(plan, known, journal_events),
+        started_by=seen.record.started_by if seen.record is not None else None,
+        started_at=seen.record.by.since if seen.record is not None else None,
+        rate_asked=seen.record.rate if seen.record is not None else None,
     )
 
 
-def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent]) -> bool:
+def _is_of(record: KeptRun | None, plan: Plan) -> bool:
+    return record is not None and record.plan_id == plan.id
+
+
+def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: KeptRun | None) -> bool:
     if plan is None:
         return False
     brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
     topics = {topic.name: topic.configs for topic in cluster.topics.values()}
-    return bool(known_run(plan, events, brokers, topics).throttles)
+    return bool(known_run(plan, events, brokers, topics, record).throttles)
 
 
 def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[RunEvent]) -> bool:

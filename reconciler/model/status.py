@@ -54,7 +54,8 @@ class Status:
     last line. `is_open`: the journal tells of a start without an end. `holder`: who holds the cluster's lock, in words;
     `is_lock_told`: whether this user may see that. `tally`: where each move of the plan stands. `has_leftovers`:
     throttles, or cordons, that look like the plan's are on. `undoes`: the plan that this one rolls back;
-    `is_rolled_back`: the journal tells of moves that were done, and none of the plan is any more.
+    `is_rolled_back`: the journal tells of moves that were done, and none of the plan is any more. `started_by`,
+    `started_at` (ISO 8601), `rate_asked` (bytes per second, by `throttle`): as the run's record in the cluster tells.
     """
 
     time: datetime
@@ -79,6 +80,9 @@ class Status:
     has_leftovers: bool = False
     undoes: str | None = None
     is_rolled_back: bool = False
+    started_by: str | None = None
+    started_at: str | None = None
+    rate_asked: int | None = None
 
     @property
     def phase(self) -> Phase | None:
@@ -122,9 +126,9 @@ class Status:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything shows a run of the plan: a journal here, a stage done, a move in flight, or the lock."""
+        """Whether anything shows a run of the plan: a journal, a record, a stage done, a move in flight, the lock."""
         is_running = self.holder is not None and self.holder.startswith(f"{purpose_of_run(self.plan_id or '')} ")
-        return bool(self.last_event or self.stages_done or self.moves) or is_running
+        return bool(self.last_event or self.started_by or self.stages_done or self.moves) or is_running
 
     @property
     def copied_bytes(self) -> int:

@@ -27,7 +27,8 @@ def status(seen: Status, cluster_name: str, *, has_all: bool = False) -> str:
     """
     lines = [_run_line(seen, cluster_name), *_in_flight(seen, has_all=has_all)]
     lines += _throttle_lines(seen) if has_all else _throttles(seen)
-    lines += [f"locked by {visible(seen.holder)}"] if seen.holder else []
+    lines += [f"locked by {visible(seen.holder)}"] if seen.holder else list(_recorded(seen))
+    lines += [f"rate asked for: {rate(seen.rate_asked)}"] if seen.rate_asked is not None else []
     lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
     lines += start_lines(seen.start)
     lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
@@ -52,6 +53,11 @@ def _run_line(seen: Status, cluster_name: str) -> str:
     state = "done" if phase is Phase.ROLLED_BACK and undoes else _WORDS[phase]
     back = f" Plan {visible(seen.undoes)} is rolled back." if seen.undoes and phase is Phase.ROLLED_BACK else ""
     return f"{visible(cluster_name)}: run {seen.plan_id}{undoes}, {state}: {', '.join(parts)}.{back}"
+
+
+def _recorded(seen: Status) -> Iterator[str]:
+    if seen.started_by is not None:
+        yield f"started by {visible(seen.started_by)}, at {visible(seen.started_at or '')}"
 
 
 def _in_flight(seen: Status, *, has_all: bool) -> Iterator[str]:

@@ -1,14 +1,17 @@
 """`status`: where a run stands, as the cluster tells it; debts of ended runs are paid on the way."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
+from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.status import Watcher
 from reconciler.model.plan import Plan
+from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
+from reconciler.workflow.cancel import known_plan
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.runs import latest_plan, plan_named, run_journal
@@ -36,15 +39,38 @@ class Watched:
     plan: Plan | None
     watcher: Watcher
     reopen: Callable[[], Admin] | None = None
+    is_named: bool = False
 
     def look(self) -> Seen:
-        """Return where the run stands; throttles that ended runs owe are taken off first, if their broker is back."""
+        """Return where the run stands; throttles that ended runs owe are taken off first, if their broker is back.
+
+        Where no plan is named, it is the run whose record the cluster keeps, whoever has its plan.
+        """
         if self.reopen is not None and self.watcher.previous is not None:
             self.watcher.admin = self.reopen()
-        paid = pay_debts(self.inputs, self.name, self.watcher.admin) if self.name is not None else ()
-        events = run_journal(self.inputs, self.plan).events if self.plan is not None else ()
-        status = self.watcher.look(events)
-        return Seen(self.name or self.watcher.admin.cluster_id(), status, paid)
+        admin = self.watcher.admin
+        paid = pay_debts(self.inputs, self.name, admin) if self.name is not None else ()
+        record = self.watcher.record = _record(admin)
+        if record is None or self.is_named or (self.plan is not None and self.plan.id == record.plan_id):
+            return self._seen(self.plan, paid)
+        known = known_plan(self.inputs, self.name or record.cluster_name, record)
+        if known is not None:
+            return self._seen(known, paid)
+        seen = self._seen(record.plan(admin.cluster_id()), paid, has_journal=False)
+        where = replace(seen.status, stage=record.stage, stages=record.stages, stages_done=max(0, record.stage - 1))
+        return replace(seen, status=where)
+
+    def _seen(self, plan: Plan | None, paid: tuple[str, ...], *, has_journal: bool = True) -> Seen:
+        events = run_journal(self.inputs, plan).events if plan is not None and has_journal else ()
+        self.watcher.plan = plan
+        return Seen(self.name or self.watcher.admin.cluster_id(), self.watcher.look(events), paid)
+
+
+def _record(admin: Admin) -> KeptRun | None:
+    """Return the record in the cluster; one whose coordinator is away keeps nobody from looking."""
+    with suppress(ClusterUnavailable):
+        return kept_run(admin)
+    return None
 
 
 @contextmanager
@@ -71,7 +97,8 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
         elif plan is not None and plan.cluster_id != admin.cluster_id():
             plan = None
         # A simulated cluster is a file, which other processes write: it is read anew for each look.
-        yield Watched(name, inputs, plan, Watcher(plan, admin), open_cluster if is_file else None)
+        reopen = open_cluster if is_file else None
+        yield Watched(name, inputs, plan, Watcher(plan, admin), reopen, is_named=plan_path is not None)
 
 
 def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Seen:

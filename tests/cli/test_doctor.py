@@ -20,6 +20,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
 from reconciler.files.journal import RunJournal, read_journal
 from reconciler.files.lock_file import LockFile
+from reconciler.files.plan_file import read_plan, with_id, write_plan
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import Cluster, LogDir
@@ -291,14 +292,16 @@ def test_a_debt_waits_for_a_run_that_died_under_throttles_and_for_no_other(
     left = owe(crashed)
     changed(lambda cluster: returned(cluster, 4))
     (journal,) = Path("runs/small").glob("*.jsonl")
-    shutil.copy(journal.with_name(journal.name.replace(".jsonl", ".plan.json")), "runs/small/0badcafe.plan.json")
-    other = RunJournal(journal.with_name("0badcafe.jsonl"), "0badcafe")
+    plan = read_plan(journal.with_name(journal.name.replace(".jsonl", ".plan.json")))
+    another = with_id(replace(plan, timeout_seconds=plan.timeout_seconds + 1))
+    write_plan(another, journal.with_name(f"{another.id}.plan.json"))
+    other = RunJournal(journal.with_name(f"{another.id}.jsonl"), another.id)
     for step in steps:
         events = read_journal(journal)
         other.append(next(each for each in events if (each.step, each.outcome) == (step, Outcome.STARTED)))
     assert (crashed("status").code, throttles()) == (0, OPERATORS if is_paid else left)
     other.path.unlink()
-    Path("runs/small/0badcafe.plan.json").unlink()
+    journal.with_name(f"{another.id}.plan.json").unlink()
     assert (crashed("doctor", "--fix", "throttles", "--yes").code, throttles()) == (0, OPERATORS)
 
 
@@ -381,3 +384,21 @@ def test_ctrl_c_ends_a_watch_with_130(crashed: Program, monkeypatch: pytest.Monk
     monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=interrupted))
     ended = crashed("status", "--watch", "-o", "json")
     assert (ended.code, len(ended.out.splitlines())) == (130, 1)
+
+
+def test_a_machine_that_has_nothing_sees_a_dead_run_and_ends_it(crashed: Program) -> None:
+    shutil.rmtree("runs")
+    Path("plan.json").unlink()
+    seen = json.loads(crashed("status", "-o", "json").out)
+    assert (seen["state"], seen["stage"], seen["lockedBy"], seen["startedAt"] is None) == ("dead", 1, None, False)
+    told = crashed("status")
+    assert "dead: stage 1 of 2" in told.out
+    assert "started by " in told.out
+    assert [finding["code"] for finding in json.loads(crashed("doctor", "-o", "json").out)["findings"]].count(
+        "KR662"
+    ) == 1
+    ended = crashed("cancel")
+    assert ended.code == 0, ended
+    assert "its plan is not here, its record in the cluster is" in ended.err
+    assert throttles() == OPERATORS
+    assert crashed("cancel").code == 1, "nothing is left to cancel, and no run is known"
