@@ -14,6 +14,7 @@ from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
 from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.render import as_json
 from reconciler.render.as_load_report import load_report_json
 from reconciler.workflow.groups_simulate import run_scenarios, scenarios_json
 
@@ -58,6 +59,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
 ELSEWHERE = {
     "init": "writes the folder",
     "import": "tests/cli/test_import.py",
+    "throttle": "needs a run that is on; its words are checked below",
     "loads": "starts Spark; its report is checked below",
     "balance": "starts Spark; tests/cli/test_balance.py",
 }
@@ -79,6 +81,10 @@ def check(name: str, text: str) -> None:
         f"{list(each.absolute_path)}: {each.message}" for each in Draft7Validator(schema).iter_errors(json.loads(text))
     ]
     assert errors == [], name
+
+
+def test_what_became_of_a_rate_is_what_its_schema_says() -> None:
+    check("throttle", as_json.throttled("9b21e07c", "apply of plan 9b21e07c", 20 << 20, is_taken_up=True))
 
 
 @pytest.mark.long
