@@ -52,6 +52,7 @@ class Connected:
     node: int
     brokers: "Brokers"
     connected: bool = True
+    paused: frozenset[str] = frozenset()
 
     def __await__(self) -> Generator[None, None, "Connected"]:
         if self.node in self.brokers.down:

@@ -11,7 +11,7 @@ from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer, WaitHook
 from reconciler.admin.waits import waiting_for
 from reconciler.model.lock import LOCK_GROUP, UNCERTAIN, Holder, LockHeld, LockLost, RateRequest, StopRequest
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 
 BEAT_SECONDS = 1.0
 BEATS_A_LOOK = 3
@@ -201,6 +201,11 @@ class ClusterLock:
                     self.member.look_elsewhere()
             except Unsettled as error:
                 self._trouble = str(error)
+            except MissingRight as error:
+                self._trouble = f"{error.code}: {error}"
+                if now() >= self._sure_until:
+                    # Its session is over, and no try can make it anew: whoever waits for it would wait in vain.
+                    self._lose(f"this user may not read group {LOCK_GROUP} any more ({error.code})")
             except ReconcilerError as error:
                 self._trouble = f"{error.code}: {error}"
 
