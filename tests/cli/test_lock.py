@@ -99,7 +99,7 @@ def test_the_second_of_two_cancels_waits_for_the_first_and_ends_as_well(planned:
     waiting = rf"cancel of plan \w+ \(started by .+ process {first.pid}, at .+\) is on already: waiting for its end"
     wait_for(lambda: second.is_over or bool(re.search(waiting, second.said())), "the second cancel to wait")
     first.go_on()
-    for cancelling, word in ((first, "taken back"), (second, "nothing of it was in flight")):
+    for cancelling, word in ((first, "taken back"), (second, "Nothing to cancel: nothing of plan ")):
         code, told = cancelling.ended()
         assert (code, word in told) == (0, True), told
     after = read_snapshot(planned)
