@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from typing import Self
 
 from reconciler.admin.client.lock_asking import seat_of_stopped
@@ -14,7 +15,7 @@ from reconciler.model.lock import LOCK_GROUP, UNCERTAIN, Holder, LockHeld, LockL
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 
 BEAT_SECONDS = 1.0
-BEATS_A_LOOK = 3
+LOOK_SECONDS = 3.0
 # A write must have arrived before the session ends, so the last part of it does not count.
 MARGIN_SECONDS = 2.0
 # So long a write waits for a coordinator that moves, before the run is told that the cluster does not answer.
@@ -24,8 +25,9 @@ COORDINATOR_SECONDS = 30.0
 MOMENT_SECONDS = 3.5
 LEAVE_SECONDS = 2.0
 HOLDER_SECONDS = 10.0
-# A connection that cannot be made must not use up the session.
+# A connection that cannot be made should not use up the session; to a broker that is far away it takes longer.
 SETUP_SECONDS = 2.0
+MOST_SETUP_SECONDS = 10.0
 
 
 def take_lock(
@@ -36,7 +38,7 @@ def take_lock(
     The broker answers when every other member has been heard of or given up: a holder that lives is told of within a
     second or so, one that died is waited for until its session ends. One whose purpose is `stopping` is asked to stop.
     """
-    member = Member(wire.another(SETUP_SECONDS), holder, StopRequest(stopping, holder) if stopping else None)
+    member = Member(_connected(wire), holder, StopRequest(stopping, holder) if stopping else None)
     try:
         with waiting_for("the cluster's lock"):
             seat = _seated(member, waiting)
@@ -55,7 +57,7 @@ def ask_rate(wire: Wire, request: RateRequest, waiting: WaitHook | None = None) 
 
     The holder has when the group has settled with this member in it.
     """
-    member = Member(wire.another(SETUP_SECONDS), request.by, request)
+    member = Member(_connected(wire), request.by, request)
     try:
         seat = _seated(member, waiting)
         return None if seat.is_leader else seat.holder
@@ -76,6 +78,11 @@ def lock_holder(wire: Wire) -> Holder | None:
             if now() > deadline:
                 raise _without_coordinator(str(error)) from None
         time.sleep(PAUSE_SECONDS)
+
+
+def _connected(wire: Wire) -> Wire:
+    """Return a member's own connections; how long the first one took tells how far away the brokers are."""
+    return wire.another(min(MOST_SETUP_SECONDS, max(SETUP_SECONDS, 2 * wire.opened_in_seconds)))
 
 
 def _go(member: Member) -> None:
@@ -127,7 +134,7 @@ class ClusterLock:
         self._trouble = "no answer yet"
         self._lost: LockLost | None = None
         self._ended = threading.Event()
-        self._beaten_at, self._beats = now(), 0
+        self._beaten_at, self._still = now(), 0.0
         self._generation = member.generation
         self._is_out = self._was_empty = False
         self._asked_by, self._rate_asked = seat.asked_by, seat.rate_asked
@@ -135,6 +142,7 @@ class ClusterLock:
         guarded.guard = self.check
         self._thread = threading.Thread(target=self._live, name="cluster lock", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._look, name="cluster lock's coordinator", daemon=True).start()
 
     def is_held(self) -> bool:
         """Whether it is certainly held at this moment."""
@@ -193,12 +201,9 @@ class ClusterLock:
 
     def _live(self) -> None:
         while not self._ended.wait(BEAT_SECONDS) and self._lost is None:
-            before, self._beaten_at = self._beaten_at, now()
-            self._beats += 1
+            self._still = now() - self._beaten_at
             try:
-                self._beat(before)
-                if self._beats % BEATS_A_LOOK == 0:
-                    self.member.look_elsewhere()
+                self._beat()
             except Unsettled as error:
                 self._trouble = str(error)
             except MissingRight as error:
@@ -208,9 +213,16 @@ class ClusterLock:
                     self._lose(f"this user may not read group {LOCK_GROUP} any more ({error.code})")
             except ReconcilerError as error:
                 self._trouble = f"{error.code}: {error}"
+            self._beaten_at = now()
 
-    def _beat(self, before: float) -> None:
-        """Say once that we live, and follow the group where it moves; `before` is when we last set out to."""
+    def _look(self) -> None:
+        """Ask others who the coordinator is; beside the beats, which a broker that cannot be reached must not delay."""
+        while not self._ended.wait(LOOK_SECONDS) and self._lost is None:
+            with suppress(Unsettled, ReconcilerError, RuntimeError):  # the last: connections are closed at the end
+                self.member.look_elsewhere()
+
+    def _beat(self) -> None:
+        """Say once that we live, and follow the group where it moves."""
         if self._is_out:
             self._come_back()
             return
@@ -222,9 +234,8 @@ class ClusterLock:
                 self._keep(self.member.join())
         except Forgotten:
             self._doubt()
-            silent = now() - before
-            if silent > self.member.session_seconds:
-                self._lose(f"this process stood still for {silent:.0f} s")
+            if self._still > self.member.session_seconds:
+                self._lose(f"this process stood still for {self._still:.0f} s")
             else:
                 self._is_out = True
                 self._come_back()

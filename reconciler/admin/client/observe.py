@@ -201,13 +201,17 @@ def cluster_default_configs(wire: Wire) -> dict[str, str]:
 
 
 def disks(wire: Wire, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] | None = None) -> Disks:
-    """Return what the log dirs of these brokers hold, of these partitions or of all; a silent broker is left out."""
+    """Return what the log dirs of these brokers hold, of these partitions or of all; a silent broker is left out.
+
+    Of some partitions it is asked again and again: then one that was silent a moment ago is not waited for.
+    """
     if topic_partitions is None:
         asked = None
     else:
         form = DescribeLogDirsRequest.DescribableLogDirTopic
         asked = [form(topic=topic, partitions=numbers) for topic, numbers in _by_topic(topic_partitions).items()]
-    answers = wire.read_each({broker: lambda: DescribeLogDirsRequest(topics=asked) for broker in sorted(broker_ids)})
+    builds = {broker: lambda: DescribeLogDirsRequest(topics=asked) for broker in sorted(broker_ids)}
+    answers = wire.read_each(builds, is_waiting_for_all=topic_partitions is None)
     dirs = {broker: _log_dirs(answer) for broker, answer in answers.items()}
     replicas = {
         (TopicPartition(topic.name, replica.partition_index), broker): (replica.partition_size, result.log_dir)

@@ -54,6 +54,8 @@ PAUSE_SECONDS = 0.2
 QUOTA_SECONDS = 0.05
 # A broker that did not answer is asked last for so long: one that is frozen still accepts connections.
 AVOID_SECONDS = 30.0
+# One that is silent keeps whoever asks it waiting; what may be left out is not asked of it again for so long.
+SILENT_SECONDS = 30.0
 # The library fails a request when five are under way to one broker.
 MOST_AT_ONCE = 4
 
@@ -85,16 +87,20 @@ class NoAnswer(Exception):
 class Wire:
     """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one.
 
-    `guard` is called before each request that writes, repeated ones too; what it raises is raised instead.
+    `silent`: until when one that kept a question waiting in vain is left out. `guard` is called before each request
+    that writes, repeated ones too; what it raises is raised instead.
+    `opened_in_seconds`: how long the first connection took, with its checks and login.
     """
 
     client: KafkaAdminClient
     request_seconds: float = REQUEST_SECONDS
     retry_seconds: float = RETRY_SECONDS
     avoided: dict[int, float] = field(default_factory=dict)
+    silent: dict[int, float] = field(default_factory=dict)
     turn: int = 0
     connection: Connection | None = None
     guard: Callable[[], None] | None = None
+    opened_in_seconds: float = 0.0
 
     @property
     def manager(self) -> "KafkaConnectionManager":
@@ -165,11 +171,16 @@ class Wire:
         with _threads(MOST_AT_ONCE) as pool:
             return list(pool.map(self.read, builds))
 
-    def read_each(self, builds: Mapping[int, Build], seconds: float | None = None) -> "dict[int, ApiMessage]":
+    def read_each(
+        self, builds: Mapping[int, Build], seconds: float | None = None, *, is_waiting_for_all: bool = True
+    ) -> "dict[int, ApiMessage]":
         """Return the answers of several brokers at once; one that gives none is left out: it hides itself alone.
 
-        `seconds`: how long each answer may take, where that is less than any request may.
+        `seconds`: how long each answer may take, where that is less than any request may. Without
+        `is_waiting_for_all` one that was silent a moment ago is left out unasked.
         """
+        if not is_waiting_for_all:
+            builds = {node: build for node, build in builds.items() if self.silent.get(node, 0.0) < time.monotonic()}
         allowed = self.request_seconds if seconds is None else seconds
         with waiting_for(f"answers of {len(builds)} brokers"), _threads(max(1, len(builds))) as pool:
             answers = list(pool.map(self._read_or_none, builds.values(), builds, repeat(allowed)))
@@ -219,6 +230,13 @@ class Wire:
             time.sleep(PAUSE_SECONDS)
 
     def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
+        began = time.monotonic()
+        answer = self._asked_for_a_moment(build, node_id, seconds)
+        if answer is None and time.monotonic() - began > 2 * ONE_BROKER_SECONDS:
+            self.silent[node_id] = time.monotonic() + SILENT_SECONDS
+        return answer
+
+    def _asked_for_a_moment(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
         deadline = time.monotonic() + ONE_BROKER_SECONDS
         while True:
             try:
@@ -249,6 +267,7 @@ class Wire:
             raise
         self.avoided.pop(node, None)
         _count_quota(node, getattr(response, "throttle_time_ms", 0))
+        self.silent.pop(node, None)
         return response
 
     def _refusal(self, error: NotSent, node: int) -> ClusterUnavailable | None:
@@ -302,6 +321,7 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, i
         started.append(KafkaNetClient(**{**options, **setup}))
         return started[-1]
 
+    began = time.monotonic()
     with _Listener(started, connection) as heard:
         try:
             client = KafkaAdminClient(
@@ -317,7 +337,8 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, i
                 raise _refusal(heard.reason or error, connection) from None
             raise
     seconds = client.config["request_timeout_ms"] / 1000
-    return Wire(client, seconds, min(RETRY_SECONDS, seconds), connection=connection)
+    took = time.monotonic() - began
+    return Wire(client, seconds, min(RETRY_SECONDS, seconds), connection=connection, opened_in_seconds=took)
 
 
 @contextmanager

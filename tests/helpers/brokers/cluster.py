@@ -16,7 +16,9 @@
 replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
 authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
 with SCRAM-SHA-512. `listeners={"NAME": "SSL"}` adds listeners, at `kafka.listener("NAME")` for the first broker, set up
-by `settings` (`listener.name.name.ssl.keystore.location`). `is_tiered=True` turns tiered storage on, with the folder
+by `settings` (`listener.name.name.ssl.keystore.location`); `advertised={"NAME": {1: "host:port"}}` has brokers tell
+another address of a listener than where it is, such as a proxy's. `environments={1: {"NAME": "value"}}` sets variables
+of one broker's process. `is_tiered=True` turns tiered storage on, with the folder
 `kafka.remote_dir` as remote tier. `network` gives each broker an address of its own, so that one can be cut off.
 
 In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
@@ -96,6 +98,8 @@ class KafkaCluster:
     users: Mapping[str, str] = field(default_factory=dict)
     is_encrypted: bool = False
     listeners: Mapping[str, str] = field(default_factory=dict)
+    advertised: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    environments: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     java_options: tuple[str, ...] = ()
     network: PrivateNetwork | None = None
     is_tiered: bool = False
@@ -327,7 +331,7 @@ class KafkaCluster:
             protocols["CLIENT"] = "SASL_SSL" if self.is_encrypted else "SASL_PLAINTEXT"
         listeners |= {name: f"{name}://{self.listener(name, broker_id)}" for name in self.listeners}
         protocols |= self.listeners
-        advertised = ",".join(listeners.values())
+        told = {name: f"{name}://{where[broker_id]}" for name, where in self.advertised.items()}
         controller = f",CONTROLLER://{self._host(broker_id)}:{self._port(broker_id) + 30}" if is_controller else ""
         return {
             "node.id": str(broker_id),
@@ -335,8 +339,8 @@ class KafkaCluster:
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
-            "listeners": advertised + controller,
-            "advertised.listeners": advertised,
+            "listeners": ",".join(listeners.values()) + controller,
+            "advertised.listeners": ",".join((listeners | told).values()),
             "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in protocols.items()),
             "log.dirs": ",".join(map(str, self.log_dirs(broker_id))),
             "broker.rack": self.rack(broker_id),
@@ -414,6 +418,7 @@ class KafkaCluster:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    env={**os.environ, **self.environments.get(broker_id, {})},
                 )
             self._tell_supervisor(f"+{self.pid(broker_id)}")
 

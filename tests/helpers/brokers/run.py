@@ -10,6 +10,7 @@ with run.delivery() as delivery:
     run.checker.finished(run.folder, PLAN, delivery)
 """
 
+import json
 import os
 import shlex
 import subprocess
@@ -78,6 +79,10 @@ class LiveRun:
     partition_bytes: int = 3 * MB
     throttle: str = "1MB/s"
     per_broker: int = 100
+    client: Mapping[str, str] | None = None
+    """How the program reaches the brokers, in Kafka's properties; by default as the tests do."""
+    prefix: Sequence[str] = ()
+    """What an apply's command begins with: where it runs, or with what before it."""
     starts: int = field(default=0, init=False)
     _last: Applying = field(init=False)
 
@@ -100,7 +105,7 @@ apiVersion: reconciler/v1
 kind: Cluster
 metadata: {{name: live}}
 spec:
-  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
+  client: {json.dumps(self.client or self.kafka.properties)}
   moves: {{throttle: {self.throttle}, perBroker: {self.per_broker}}}
 ---
 apiVersion: reconciler/v1
@@ -119,7 +124,7 @@ spec: {{placement: {{assignment: {assignment}}}}}
         self.starts += 1
         out, err = (self.folder / f"apply-{self.starts}.{name}" for name in ("out", "err"))
         environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
-        command = [sys.executable, "-m", "reconciler", "apply", PLAN, "--yes"]
+        command = [*self.prefix, sys.executable, "-m", "reconciler", "apply", PLAN, "--yes"]
         if then:
             command = ["/bin/bash", "-c", f"set -o pipefail; {shlex.join(command)} {then}"]
         with out.open("wb") as out_file, err.open("wb") as err_file:
