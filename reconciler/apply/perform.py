@@ -28,6 +28,7 @@ from reconciler.apply.steps import (
     Warn,
     WithdrawMoves,
 )
+from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.throttling import put_cordons, put_throttles
 from reconciler.apply.topic_steps import change_key, config_changes, what
 from reconciler.apply.unthrottling import take_lists_off
@@ -112,8 +113,13 @@ def _request(session: Session, record: RunRecord, step: Request) -> RunRecord:
 def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> RunRecord:
     brokers = put_throttles(session, step.stage)
     if brokers is not None:
-        known = record.throttled_brokers | brokers
-        return replace(record, throttled_brokers=known, has_lists_on=bool(session.throttles.lists))
+        now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
+        return replace(
+            record,
+            throttled_brokers=record.throttled_brokers | brokers,
+            unreached_since={broker: record.unreached_since.get(broker, now) for broker in sorted(missing)},
+            has_lists_on=bool(session.throttles.lists),
+        )
     if record.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
         raise RunFailed(f"{text}; look at the controller's log, then {session.itinerary.again}", code="KR704")

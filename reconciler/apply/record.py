@@ -30,7 +30,8 @@ class Attempt:
 class RunRecord:
     """The memory of the current stage.
 
-    `throttled_brokers`: those that have this stage's rate, as far as they were asked.
+    `throttled_brokers`: those that have this stage's rate, as far as they were asked; `unreached_since`: since when
+    one that lives could not be asked.
     `progressed_at`: when last a replica came closer to its leader than ever, or in sync, or a move ended; bytes alone
     are no progress, because producers may write as fast. `least_lag`: how close each new replica came, in bytes;
     `copied_bytes` and `sized`: what was copied, and which replicas told it, at the last measurement. `fenced_since`:
@@ -42,6 +43,7 @@ class RunRecord:
     started_at: datetime
     progressed_at: datetime
     throttled_brokers: frozenset[int] = frozenset()
+    unreached_since: Mapping[int, datetime] = field(default_factory=dict)
     has_lists_on: bool = False
     polls: int = 0
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)
@@ -142,6 +144,7 @@ def note(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record:
         record,
         histories={**record.histories, **histories},
         fenced_since=_fenced_since(stage, observed, record, now),
+        unreached_since={broker: at for broker, at in record.unreached_since.items() if observed.is_alive(broker)},
         bad_disks=bad_disks(record.bad_disks, observed.log_dirs, now),
         progressed_at=now if has_progressed else record.progressed_at,
         least_lag=least_lag,

@@ -31,6 +31,7 @@ def trouble(
     return (
         _conflict(itinerary, moves, observed, record)
         or _dead_destination(itinerary, moves, record, now)
+        or _hidden_broker(moves, record, now)
         or _bad_disk(itinerary, moves, record, now)
         or _dead_companion(moves, record, now)
         or _crawl(stage, moves, record, now)
@@ -76,6 +77,19 @@ def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRe
         for move in blocked:
             if _is(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
                 return LeaveAlone(move.topic_partition, _dead_problem(itinerary, broker, move))
+    return None
+
+
+def _hidden_broker(moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
+    """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
+    hidden = {broker for broker, since in record.unreached_since.items() if now - since >= DEAD}
+    for move in moves:
+        needed = sorted(hidden.intersection((*move.from_replicas, *move.added))) if move.added else []
+        if needed and _is(record, move, MoveState.TO_DO):
+            key, broker = move.topic_partition, needed[0]
+            text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"
+            hint = "from here, so its throttle cannot be set; see that this machine reaches what it advertises"
+            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then run apply again"))
     return None
 
 

@@ -4,6 +4,7 @@
         with KafkaCluster(broker_ids=(1, 2, 3), network=network) as kafka:
             kafka.cut_off(3)     # 3 and the other brokers no longer reach each other; the client reaches all
             kafka.join(3)
+            network.hide(3); network.show(3)  # what runs with the prefix of CLIENT does not reach 3; all others do
 
 Nothing of it is seen in the machine's own network, and it ends with the process that made it: namespaces live as long
 as the processes that hold them, and these read from a pipe. It takes root, and `ip`, `unshare` and `nsenter`.
@@ -21,7 +22,7 @@ from typing import Self
 
 from helpers.waiting import HANG, wait_for
 
-NETWORK, HUB = "10.77.0", 254
+NETWORK, HUB, CLIENT = "10.77.0", 254, 253
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
@@ -42,17 +43,18 @@ class PrivateNetwork:
         self._broker_ids = tuple(broker_ids)
         self._ended = ExitStack()
         self._holders: dict[int, subprocess.Popen[bytes]] = {}
+        self._hidden: set[int] = set()
 
     def __enter__(self) -> Self:
         """Return the network, with every broker's address up."""
         try:
-            for number in (HUB, *self._broker_ids):
+            for number in (HUB, CLIENT, *self._broker_ids):
                 self._holders[number] = self._ended.enter_context(_holder())
             self._run(HUB, "link set lo up")
             self._run(HUB, "link add bridge type bridge")
             self._run(HUB, "link set bridge up")
             self._run(HUB, f"address add {self.address(HUB)}/24 dev bridge")
-            for number in self._broker_ids:
+            for number in (CLIENT, *self._broker_ids):
                 self._plug_in(number)
         except BaseException:
             self._ended.close()
@@ -68,7 +70,7 @@ class PrivateNetwork:
         return f"{NETWORK}.{broker_id}"
 
     def prefix(self, broker_id: int) -> list[str]:
-        """Return what a command begins with to run in a broker's namespace; it keeps its process id."""
+        """Return what a command begins with to run in a broker's namespace, or CLIENT's; it keeps its process id."""
         return ["nsenter", "--target", str(self._holders[broker_id].pid), "--net"]
 
     def cut_off(self, broker_id: int) -> None:
@@ -78,6 +80,17 @@ class PrivateNetwork:
     def join(self, broker_id: int) -> None:
         """Let this broker and the others reach each other again."""
         self._route("delete", broker_id)
+
+    def hide(self, broker_id: int) -> None:
+        """Have this broker's answers to CLIENT lost on their way, as behind a firewall that drops them."""
+        self._run(broker_id, f"route add blackhole {self.address(CLIENT)}/32")
+        self._hidden.add(broker_id)
+
+    def show(self, broker_id: int) -> None:
+        """Let CLIENT reach this broker again."""
+        if broker_id in self._hidden:
+            self._run(broker_id, f"route delete blackhole {self.address(CLIENT)}/32")
+            self._hidden.discard(broker_id)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
