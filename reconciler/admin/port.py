@@ -63,7 +63,10 @@ class Clock(Protocol):
     """Time as the executor sees it: real, or a simulated cluster's own."""
 
     def now(self) -> datetime:
-        """Return the time, with its zone (UTC)."""
+        """Return the time, with its zone (UTC). It passes evenly: a clock that is set meanwhile does not show."""
+
+    def time_of_day(self) -> datetime:
+        """Return what the clock shows (UTC): what windows go by."""
 
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""

@@ -83,7 +83,7 @@ class Gate:
         if not is_first:
             check_still_valid(self.session.itinerary, [stage], observed)
             check_readers(self.session, [stage], observed)
-        check_windows(self.windows, self.session.now())
+        check_windows(self.windows, self.session.admin.clock.time_of_day())
         check_stage(self.session.itinerary, stage, observed, self.session.brokers_min_isr(observed))
         return False
 
@@ -92,7 +92,7 @@ class Gate:
         before = f"stopped before stage {index + 1} of {len(self.session.itinerary.plan.stages)}"
         if self.deadline is not None and now >= self.deadline:
             raise StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
-        if not is_first and not is_open(self.windows, now):
+        if not is_first and not is_open(self.windows, self.session.admin.clock.time_of_day()):
             text = f"{before}: the window is over ({described(self.windows)})"
             raise StoppedEarly(f"{text}; {again} inside one", code="KR712")
 

@@ -78,7 +78,7 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
 
 
 def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Collected:
-    at = admin.clock.now()
+    at = admin.clock.time_of_day()
     try:
         sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:

@@ -120,7 +120,7 @@ def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) ->
     is_running = holder is not None and holder.purpose == purpose_of_run(undone.id)
     try:
         if is_running or moves_in_flight(undone, admin):
-            check_windows(_windows(desired), admin.clock.now())
+            check_windows(_windows(desired), admin.clock.time_of_day())
         else:
             run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True, again=AGAIN)
     except (Refused, StalePlan, MissingRight, WouldBeRefused) as error:

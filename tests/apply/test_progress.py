@@ -65,6 +65,10 @@ class Ticking:
         self.passed += timedelta(microseconds=50)
         return self.clock.now() + self.passed
 
+    def time_of_day(self) -> datetime:
+        """Return the same."""
+        return self.now()
+
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
         self.clock.sleep(seconds)

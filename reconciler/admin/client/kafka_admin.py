@@ -4,13 +4,14 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
 from reconciler.admin.client.eligible import with_eligible_leaders
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
+from reconciler.admin.client.lock_member import now
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
@@ -29,10 +30,17 @@ LAG_SECONDS = 0.5
 
 
 class RealClock:
-    """The machine's clock."""
+    """The machine's clock as it stood at first; from then on time passes evenly, whatever it is set to meanwhile."""
+
+    def __init__(self) -> None:
+        self._first, self._began = datetime.now(UTC), now()
 
     def now(self) -> datetime:
         """Return the time in UTC."""
+        return self._first + timedelta(seconds=now() - self._began)
+
+    def time_of_day(self) -> datetime:
+        """Return what the machine's clock shows at this moment, in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
