@@ -140,6 +140,18 @@ def test_nothing_is_submitted_to_a_dead_broker() -> None:
     assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), LeaveAlone)
 
 
+def test_what_needs_a_broker_that_cannot_be_reached_from_here_is_left_alone_after_a_while() -> None:
+    record = replace(RECORD, throttled_brokers=ALL - {4}, unreached_since={4: NOW})
+    assert next_step(STAGE, seen(BEFORE), record) == PutThrottles(STAGE)
+    step = next_step(STAGE, seen(BEFORE), record, NOW + DEAD)
+    assert isinstance(step, LeaveAlone)
+    assert step.problem.code == "KR736"
+    assert step.problem.message.startswith("broker 4, which a-0 needs in [1, 2, 4], is alive and cannot be reached")
+    assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), record, NOW + DEAD), PutThrottles), "it copies: let it"
+    dead = small_cluster("a-0: 1,2,3", fenced=[4])
+    assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), Wait), "a dead one is another matter"
+
+
 def test_a_change_of_order_waits_for_no_dead_broker() -> None:
     reorder = move("a-0", "1,2,3", "2,1,3")
     stage = ReassignStage(1, (reorder,))
