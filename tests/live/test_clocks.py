@@ -1,6 +1,6 @@
 """Clocks that are wrong by minutes, or are set while a run goes on: a broker's, a controller's, the program's own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,8 @@ def right_again(clocks: Mapping[int, ShiftedClock]) -> Iterator[None]:
         clock.set(0)
 
 
-CASES = {
+Whose = Callable[[str], int]
+CASES: Mapping[str, tuple[Whose, tuple[int, int]]] = {
     "destination ahead": (lambda _: DESTINATION, (AHEAD, AHEAD)),
     "destination behind": (lambda _: DESTINATION, (BEHIND, BEHIND)),
     "destination set forward": (lambda _: DESTINATION, (0, AHEAD)),

@@ -203,7 +203,7 @@ def test_very_many_moves_end_as_planned_and_nothing_is_lost(tmp_path: Path, worl
     ):
         watched.applying.process.wait()
     assert watched.applying.process.returncode == 0, watched.applying.told[-3000:]
-    world.kafka.wait_for(lambda: world.lists == before | moves, "all brokers to show the end")
+    world.kafka.wait_for(lambda: world.lists == {**before, **moves}, "all brokers to show the end")
     assert reassignments(world.kafka.bootstrap) == {}
     assert world.throttles() == {}
     assert world.lost() == []

@@ -134,7 +134,7 @@ class ClusterLock:
         self._trouble = "no answer yet"
         self._lost: LockLost | None = None
         self._ended = threading.Event()
-        self._beaten_at, self._still = now(), 0.0
+        self._beaten_at, self._still, self._beats = now(), 0.0, 0
         self._generation = member.generation
         self._is_out = self._was_empty = False
         self._asked_by, self._rate_asked = seat.asked_by, seat.rate_asked
@@ -202,6 +202,7 @@ class ClusterLock:
     def _live(self) -> None:
         while not self._ended.wait(BEAT_SECONDS) and self._lost is None:
             self._still = now() - self._beaten_at
+            self._beats += 1
             try:
                 self._beat()
             except Unsettled as error:
