@@ -31,7 +31,7 @@ def trouble(
     return (
         _conflict(itinerary, moves, observed, record)
         or _dead_destination(itinerary, moves, record, now)
-        or _hidden_broker(moves, record, now)
+        or _hidden_broker(itinerary, moves, record, now)
         or _bad_disk(itinerary, moves, record, now)
         or _dead_companion(moves, record, now)
         or _crawl(stage, moves, record, now)
@@ -80,7 +80,7 @@ def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRe
     return None
 
 
-def _hidden_broker(moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
+def _hidden_broker(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
     """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
     hidden = {broker for broker, since in record.unreached_since.items() if now - since >= DEAD}
     for move in moves:
@@ -89,7 +89,7 @@ def _hidden_broker(moves: Sequence[Move], record: RunRecord, now: datetime) -> L
             key, broker = move.topic_partition, needed[0]
             text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"
             hint = "from here, so its throttle cannot be set; see that this machine reaches what it advertises"
-            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then run apply again"))
+            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then {itinerary.again}"))
     return None
 
 
