@@ -120,7 +120,7 @@ def test_a_certificate_that_expires_ends_a_run_in_order_and_a_new_one_lets_it_go
         assert "Traceback" not in told
         assert "outage" in steps(tmp_path)
         throttles = {where.partition(":")[0] for where in run.checker.look().throttles}
-        assert all(f"broker {broker} keeps the replication throttle" in told for broker in throttles - {run.topic})
+        assert all(f"broker {broker} keeps what this run set" in told for broker in throttles - {run.topic})
         refused = run.reconciler("apply", PLAN, "--yes", expect=1)
         assert "expired" in refused.err
         show(RENEWED)
