@@ -193,10 +193,10 @@ FAULTS = [
     ),
     Fault(
         "throttles that a crash left stay",
-        "throttling.adopt_leftovers",
-        "if not has_ended_well(events) or session.itinerary.is_under_way(observed):",
-        "if False:",
-        "seed 22",
+        "throttling._adopt",
+        "earlier.with_rates(kept.throttles.rates)",
+        "earlier",
+        "crash 3",
     ),
     # What is told.
     Fault(

@@ -271,12 +271,12 @@ def test_outside_the_windows_it_is_refused_after_the_cancel(
     plan = plan_for(before)
     run_killed_in_its_last_stage(admin, plan)
     never = Desired(DesiredCluster("small", windows=(Window(("sun",), "03:00", "03:01"),)))
-    monkeypatch.setattr(verb, "declared", lambda *_arguments: never)
+    monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (never, None))
     with pytest.raises(Refused, match=r"outside the windows[\s\S]*cancel --rollback goes on with it"):
         undo(plan)
     assert in_flight(admin.cluster) == []
     assert throttles(admin.cluster) == throttles(before)
-    monkeypatch.setattr(verb, "declared", lambda *_arguments: None)
+    monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (None, None))
     undo(plan)
     assert differences(before, admin.cluster) == []
 

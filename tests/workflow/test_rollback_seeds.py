@@ -110,7 +110,7 @@ def played(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
         yield admin
 
     monkeypatch.setattr(verb, "cluster_admin", opened)
-    monkeypatch.setattr(verb, "declared", lambda *_arguments: desired)
+    monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (desired, None))
     keep_plan(INPUTS, plan)
     try:
         with planted(Chance(random, 90)):
