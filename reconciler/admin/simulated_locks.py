@@ -170,6 +170,8 @@ class SimulatedLock:
 
     def keep(self, text: str) -> Answer:
         """Keep a text in place of the one before."""
+        if self.released:
+            raise LockLost("it was given back")
         self.check()
         return self.keeping(text)
 

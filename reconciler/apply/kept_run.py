@@ -126,7 +126,7 @@ class KeptRun:
             if fields["version"] != VERSION or by is None:
                 return None
             return cls._of(fields, by)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             return None
 
     @classmethod

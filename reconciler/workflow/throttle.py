@@ -46,7 +46,10 @@ def throttle(
         check_plan_is_for(plan, admin.cluster_id())
         _running(plan, admin.lock_holder())
         holder = _running(plan, admin.ask_rate(purpose_of_run(plan.id), rate, waiting=notify))
-        return Throttled(plan, holder, _is_taken_up(admin, rate))
+        is_taken_up = _is_taken_up(admin, rate)
+        if not is_taken_up and admin.lock_holder() is None:
+            raise NotRunning(f"the run of plan {plan.id} has ended, before it told whether it took the rate up")
+        return Throttled(plan, holder, is_taken_up)
 
 
 def _running(plan: Plan, holder: Holder | None) -> Holder:

@@ -4,6 +4,8 @@ A subclass gives a fixture `processes`: it makes admins of one cluster, each as 
 """
 
 import os
+import random
+import string
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
@@ -12,11 +14,13 @@ import pytest
 from helpers.waiting import HANG, wait_for
 
 from reconciler.admin.port import Admin, ConfigChange, ConfigOperation, Lock
-from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, NotStopped
+from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, NotStopped
 
 Processes = Callable[[], Admin]
 DIGEST = f"sha256:0badcafe{56 * '0'}"
 RATE = "follower.replication.throttled.rate"
+LONG = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
+"""A text that takes several pieces."""
 
 
 def holder_that_refuses(admin: Admin) -> Holder:
@@ -178,3 +182,59 @@ class LockContract:
             assert holder_that_refuses(first).purpose == "apply of plan 1"
             lock.check()
             assert lock.asked_by is None
+
+    def test_what_a_holder_keeps_is_there_after_it_until_another_one_keeps_something_else(
+        self, processes: Processes
+    ) -> None:
+        first, second = processes(), processes()
+        assert first.kept() == ""
+        with first.lock("apply of plan 1") as lock:
+            assert lock.keep("short").is_ok
+            assert second.kept() == "short"
+            assert lock.keep(LONG).is_ok
+            assert second.kept() == LONG
+        assert second.kept() == LONG
+        with second.lock("apply of plan 2") as lock:
+            assert first.kept() == LONG
+            assert lock.keep("short again").is_ok
+            assert first.kept() == "short again"
+            assert lock.keep("").is_ok
+            assert first.kept() == ""
+            assert lock.keep("").is_ok
+
+    def test_who_does_not_hold_the_lock_keeps_nothing(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with first.lock("first") as lock:
+            assert lock.keep("of the first").is_ok
+        with second.lock("second") as other:
+            with pytest.raises(LockLost):
+                lock.keep("of one that has gone")
+            assert first.kept() == "of the first"
+            assert other.keep("").is_ok
+
+    def test_a_holder_is_told_which_rate_it_was_last_asked_for(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        assert second.ask_rate("apply of plan 1", 1_000_000) is None
+        with first.lock("apply of plan 1") as lock:
+            assert lock.rate_asked is None
+            for rate in (2_000_000, 3_000_000):
+                holder = second.ask_rate("apply of plan 1", rate)
+                assert holder is not None
+                assert holder.purpose == "apply of plan 1"
+                wait_for(lambda r=rate: lock.rate_asked is not None and lock.rate_asked.rate == r, "the rate")  # type: ignore[misc]
+            assert lock.rate_asked is not None
+            assert (lock.rate_asked.of, lock.rate_asked.by.pid) == ("apply of plan 1", os.getpid())
+            assert lock.asked_by is None
+            lock.check()
+            assert holder_that_refuses(second).purpose == "apply of plan 1"
+        with second.lock("apply of plan 1") as lock:
+            assert lock.rate_asked is None, "what was asked of one run is not asked of the next"
+
+    def test_who_is_not_meant_is_not_asked_for_a_rate(self, processes: Processes) -> None:
+        first, second = processes(), processes()
+        with first.lock("apply of plan 2") as lock:
+            holder = second.ask_rate("apply of plan 1", 1_000_000)
+            assert holder is not None
+            assert holder.purpose == "apply of plan 2"
+            holder_that_refuses(second)
+            assert lock.rate_asked is None

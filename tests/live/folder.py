@@ -56,7 +56,7 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
         ]
         (root / "cluster.yaml").write_text(head + "".join(documents))
 
-    def run(self, *arguments: str | Path, expect: int = 0, cwd: Path | None = None) -> Outcome:
+    def run(self, *arguments: str | Path, expect: int | None = 0, cwd: Path | None = None) -> Outcome:
         """Run one command to its end."""
         return reconciler(*arguments, cwd=cwd or self.path, expect=expect)
 

@@ -166,6 +166,8 @@ class ClusterLock:
 
     def keep(self, text: str) -> Answer:
         """Keep that text in the cluster in place of the one before; see `reconciler.admin.client.lock_kept`."""
+        if self._ended.is_set():
+            raise LockLost("it was given back")
         return keep(self._guarded, self.member, text)
 
     def check(self) -> None:

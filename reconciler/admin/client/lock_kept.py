@@ -51,14 +51,12 @@ def pieces(text: str, most: int) -> list[str] | None:
 
 
 def joined(found: Sequence[str]) -> str:
-    """Return the text of these pieces, in any order; "" where they are not all there, or of something else."""
-    parts: dict[int, str] = {}
-    for piece in found:
-        form, checksum, count, number, part = (*piece.split(" ", 4), "", "", "", "", "")[:5]
-        if form == FORM and count.isdecimal() and number.isdecimal():
-            parts[int(number)] = part
-    packed = "".join(parts[number] for number in sorted(parts))
-    if not parts or len(parts) != int(count or 0) or checksum != f"{zlib.crc32(packed.encode()):08x}":
+    """Return the text of these pieces, in any order; "" where they are not all there, or not all of one text."""
+    rows = [piece.split(" ", 4) for piece in found]
+    parts = {row[3]: row[4] for row in rows if len(row) == len(("form", "checksum", "count", "number", "part"))}
+    packed = "".join(parts.get(str(number), "") for number in range(len(rows)))
+    head = [FORM, f"{zlib.crc32(packed.encode(errors='replace')):08x}", str(len(rows))]
+    if any(row[:3] != head for row in rows):
         return ""
     try:
         return zlib.decompress(b85decode(packed)).decode()
