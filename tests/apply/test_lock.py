@@ -17,11 +17,13 @@ from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
+from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot, write_snapshot
-from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
+from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.lock import LockHeld, LockLost
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, StalePlan
@@ -217,11 +219,13 @@ def test_throttles_of_a_run_that_lives_are_not_taken_for_leftovers() -> None:
     locks, before = MemoryLocks(), small_cluster("orders-0: 1,2 size 1000")
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2", "1,3"),), 1_000_000)], before)
     admin = SimulatedAdmin(before, locks=locks)
-    with admin.lock("apply of plan 0badcafe"):
+    with admin.lock("apply of plan 0badcafe") as lock:
+        entry = Entry(None, frozenset({"0:1", "0:2"}))
+        left = ThrottleRecord({(1, LEADER_THROTTLED_RATE): None}, {("orders", LEADER_THROTTLED_REPLICAS): entry})
+        record = KeptRun(plan.id, "small", lock.holder, ours=frozenset({"1000000"}), throttles=left)
+        assert lock.keep(record.written()).is_ok
         admin.alter_broker_configs(1, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "1000000")])
-        admin.alter_topic_configs(
-            {"orders": [ConfigChange("leader.replication.throttled.replicas", ConfigOperation.SET, "0:1,0:2")]}
-        )
+        admin.alter_topic_configs({"orders": [ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.SET, "0:1,0:2")]})
         other = SimulatedAdmin(admin.cluster, locks=locks)
         with pytest.raises(LockHeld):
             restore_throttles(plan, other, MemoryJournal())

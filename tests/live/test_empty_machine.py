@@ -133,9 +133,8 @@ class Bare:
             shutil.copy(self.folder.path / self.plans["other"], place / "other.json")
             verb = ("apply", "other.json", "--yes")
         elif way == "cancel" and self._record():
-            if number % 2:
-                self._refused(self.warm.run(*verb, *where, cwd=place))
-            verb = ("cancel",)
+            if not number % 2 or self._refused(self.warm.run(*verb, *where, cwd=place)):
+                verb = ("cancel",)
         ended = self.warm.run(*verb, *where, cwd=place)
         if self._refused(ended):
             self.folder.kafka.wait_for(lambda: not reassignments(self.folder.kafka.bootstrap), "the moves to end")
