@@ -81,7 +81,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: b
     lines = to_take_off(found)
     if not lines:
         tell("No throttles of runs known here are left on the cluster.")
-        return _told(found, beside.name, asked)
+        return _told(beside.look() if beside.settle() else found, beside.name, asked)
     tell("\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines)]))
     if not (is_confirmed or _is_confirmed(len(lines))):
         tell("Nothing has been changed.")

@@ -1,7 +1,7 @@
 """`doctor`: what is wrong with a cluster, or its snapshot, and the one thing it puts right: throttles left behind."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin, ProgressHook
@@ -10,7 +10,7 @@ from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Whose
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, InvalidInput
+from reconciler.model.problem import ClusterUnavailable, InvalidInput, Refused
 from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
@@ -58,6 +58,16 @@ class Visit:
     def take_off(self) -> tuple[RunResult, ...]:
         """Bring throttles that runs left back to what they were; raises Refused while a run is going on."""
         return take_off(self._known(), self.admin)
+
+    def settle(self) -> bool:
+        """Remove the record of a run that died and left nothing; return whether it was looked after.
+
+        Left where it is, it would name a rate as the run's that an operator sets later. Moves in flight need it.
+        """
+        dead = [one for one in self._known() if one.record is not None]
+        with suppress(Refused):
+            return bool(dead and take_off(dead, self.admin))
+        return False
 
     def _known(self) -> tuple[Kept, ...]:
         return known_runs(self.inputs, self.name, self.admin, self.plan)

@@ -4,7 +4,7 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.waiting import HANG
@@ -133,8 +134,8 @@ class Bare:
             shutil.copy(self.folder.path / self.plans["other"], place / "other.json")
             verb = ("apply", "other.json", "--yes")
         elif way == "cancel" and self._record():
-            if not number % 2 or self._refused(self.warm.run(*verb, *where, cwd=place)):
-                verb = ("cancel",)
+            is_left = not number % 2 or self._refused(self.warm.run(*verb, *where, cwd=place))
+            verb = ("cancel",) if is_left else verb
         ended = self.warm.run(*verb, *where, cwd=place)
         if self._refused(ended):
             self.folder.kafka.wait_for(lambda: not reassignments(self.folder.kafka.bootstrap), "the moves to end")
@@ -276,3 +277,39 @@ def test_an_empty_machine_cleans_up_after_a_run_that_was_killed(folder: LiveFold
             phases = ", ".join(f"{name} {count}" for name, count in sorted(bare.phases.items()))
             told = f"{bare.phases.total()} kill -9 of {bare.requests} requests: {counted}; died in: {phases}"
             figures("live kills, folder deleted", told)
+
+
+@pytest.mark.deep
+def test_a_run_of_more_moves_than_its_record_holds_goes_back_to_the_replicas_it_had(
+    tmp_path: Path, new_kafka: Callable[..., KafkaCluster], figures: Tell
+) -> None:
+    kafka = new_kafka(broker_ids=(1, 2, 3, 4), settings={**SMOOTH, "offsets.topic.num.partitions": "1"})
+    folder = LiveFolder(tmp_path / "here", kafka, moves="throttle: 50kB/s, perStage: 2000, perBroker: 2000")
+    chance = random.Random(1)
+    drawn = {number: chance.sample(kafka.broker_ids, 3) for number in range(1000)}
+    before = {number: (first, second) for number, (first, second, _) in drawn.items()}
+    after = {number: (second, third) for number, (_, second, third) in drawn.items()}
+    new = NewTopic(SLOW, len(before), replica_assignment=[list(one) for one in before.values()])
+    folder.admin.create_topics([new])[SLOW].result(HANG)
+    kafka.wait_for(lambda: len(folder.state(SLOW)) == len(before), "the topic")
+    for number in range(5):
+        kafka.produce(SLOW, number, size=SIZES[SLOW])
+    folder.set_throttles({(ResourceType.BROKER, "2"): {RATE_KEYS[0]: "50000"}})
+    throttles = folder.observer.throttles((SLOW,), kafka.alive)
+    plan = folder.plan("plan", {SLOW: after})
+    folder.kill("poll:2", "apply", plan, "--yes")
+    shutil.rmtree(folder.path)
+    bury(kafka.bootstrap)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    ended = folder.run("cancel", "--bootstrap-server", kafka.bootstrap, cwd=empty)
+    assert "the order of replicas before the run is not in that record" in ended.err
+    assert reassignments(kafka.bootstrap) == {}
+    kafka.wait_for(lambda: folder.observer.throttles((SLOW,), kafka.alive) == throttles, "throttles as they were")
+    found = {number: state[0] for number, state in folder.state(SLOW).items()}
+    back = [number for number, replicas in found.items() if set(replicas) == set(before[number])]
+    assert {*range(5)} <= {*back}
+    assert all(found[number] == after[number] for number in found if number not in back)
+    ordered = sum(found[number] == before[number] for number in back)
+    told = f"of 1000 moves {len(back)} went back, {ordered} of them in their order; {ended.out.strip()}"
+    figures("live, more moves than a record holds", told)
