@@ -81,9 +81,10 @@ def keep(wire: Wire, member: Member, text: str) -> Answer:
     if written is None:
         return Answer(TOO_LARGE)
     used = [number for number, piece in _found(wire).items() if piece]
-    count = max(len(written), max(used, default=-1) + 1)
+    # At least one, so that whoever keeps nothing is told of a missing right too.
+    count = max(1, len(written), max(used, default=-1) + 1)
     metadata = {number: written[number] if number < len(written) else "" for number in range(count)}
-    return _committed(wire, member, metadata) if metadata else Answer()
+    return _committed(wire, member, metadata)
 
 
 def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answer:
