@@ -81,10 +81,18 @@ def _may_have_left_more(session: Session, observed: Observed) -> bool:
     somebody's own.
     """
     events = session.journal.events
-    lock = session.lock
-    if not events and lock is not None and session.other_run is None and session.patiently(lambda: lock.keep("")).is_ok:
+    if not events and session.other_run is None and _is_record_taken(session):
         return False
     return not has_ended_well(events) or session.itinerary.is_under_way(observed)
+
+
+def _is_record_taken(session: Session) -> bool:
+    """Whether a record of this run can be kept in the cluster; none is there, so nothing is written."""
+    lock = session.lock
+    try:
+        return lock is not None and session.patiently(lambda: lock.keep("")).is_ok
+    except (MissingRight, ClusterUnavailable):
+        return False
 
 
 def find_record(session: Session, observed: Observed) -> None:
