@@ -87,7 +87,7 @@ def test_a_broker_hidden_meanwhile_keeps_its_throttle_which_is_named_and_paid_la
         owing = {where.partition(":")[0] for where in run.checker.look().throttles}
         assert owing == {str(hidden)}
         network.show(hidden)
-        run.reconciler("doctor", "--fix", "throttles")
+        run.reconciler("doctor", "--fix", "throttles", "--yes")
     run.elect()
     run.checker.finished(run.folder, PLAN, delivery)
     tally.passed("hidden meanwhile", run, delivery)

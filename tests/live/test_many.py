@@ -127,11 +127,11 @@ def filled(kafka: KafkaCluster, topics: list[str]) -> dict[tuple[str, int], tupl
 
     settings = {"acks": "all", "linger.ms": 50, "message.timeout.ms": 1000 * HANG, "log_level": 0}
     producer = Producer({"bootstrap.servers": kafka.bootstrap, **settings})
-    for topic in topics:
-        for number in range(PARTITIONS_A_TOPIC):
-            producer.produce(topic, f"{topic} {number}".encode(), partition=number, on_delivery=note)
-        producer.poll(0)
-    assert producer.flush(HANG) == 0
+    for start in range(0, len(topics), CHUNK):
+        for topic in topics[start : start + CHUNK]:
+            for number in range(PARTITIONS_A_TOPIC):
+                producer.produce(topic, f"{topic} {number}".encode(), partition=number, on_delivery=note)
+        assert producer.flush(HANG) == 0
     return acked
 
 
