@@ -185,7 +185,8 @@ class _Stage:
             )
         self._judge_order(text)
         if error.code == STALLED:
-            untold = [key for key in sorted(self.watch.moves) if str(key) in text and self._is_into_a_broken_dir(key)]
+            stuck = [key for key in sorted(self.watch.moves) if str(key) in reasons]
+            untold = [key for key in stuck if self._is_into_a_broken_dir(key)]
             assert not untold, f"log dirs failed into which {untold} are moved, and nobody is told"
         self._judge_debts(result)
 
