@@ -113,7 +113,7 @@ def _answers(
         for some in batches(of_one, GROUPS_A_REQUEST):
             classic = _describe(wire, coordinator, [group.group_id for group in some if group.kind == CLASSIC])
             modern = _describe_modern(wire, coordinator, [group.group_id for group in some if group.kind == CONSUMER])
-            committed = _offsets(wire, coordinator, [each.group_id for each in some if each.kind != WITHOUT_OFFSETS])
+            committed = offsets(wire, coordinator, [each.group_id for each in some if each.kind != WITHOUT_OFFSETS])
             described = {**classic, **modern}
             for group in some:
                 yield group, described.get(group.group_id), committed.get(group.group_id)
@@ -177,7 +177,8 @@ def _refuse_hidden(told: "Iterable[ApiMessage]") -> None:
         raise missing_right("Describe", "group", hidden, "Reading a consumer group")
 
 
-def _offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+def offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+    """Return what the coordinator tells of these groups' committed offsets, with their metadata."""
     if not group_ids:
         return {}
     if wire.is_supported(OffsetFetchRequest, MANY_GROUPS):

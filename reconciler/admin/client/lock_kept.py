@@ -2,6 +2,7 @@
 
 A committed offset carries a few thousand characters of metadata, and one request commits many at once, as one batch of
 records: all of it or nothing. Any partitions would do; those of `__consumer_offsets` are there wherever a group is.
+The offset is -1, which is none: whoever watches the lag of groups sees nothing to watch.
 """
 
 import time
@@ -11,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.consumer import OffsetCommitRequest
 
 from reconciler.admin.client.errors import NONE, answer, name_of
 from reconciler.admin.client.group_writes import NAMED_TOPICS, NOT_DONE, coordinators
+from reconciler.admin.client.groups import offsets
 from reconciler.admin.client.lock_member import (
     ILLEGAL_GENERATION,
     PAUSE_SECONDS,
@@ -35,6 +37,7 @@ HIDDEN, TOO_LARGE = "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"
 # offset.metadata.max.bytes of brokers, by default.
 PIECE_CHARACTERS = 4096
 FORM, HEAD_CHARACTERS = "1", 24
+NO_OFFSET = -1
 KEEP_SECONDS = 20.0
 UNSETTLED = NOT_DONE | {ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE}
 
@@ -118,7 +121,7 @@ def _request(member: Member, metadata: Mapping[int, str]) -> "ApiMessage":
                 name=OFFSETS_TOPIC,
                 partitions=[
                     form.OffsetCommitRequestPartition(
-                        partition_index=number, committed_offset=0, committed_metadata=text
+                        partition_index=number, committed_offset=NO_OFFSET, committed_metadata=text
                     )
                     for number, text in sorted(metadata.items())
                 ],
@@ -131,15 +134,10 @@ def _request(member: Member, metadata: Mapping[int, str]) -> "ApiMessage":
 def _found(wire: Wire) -> dict[int, str]:
     """Return the metadata of each partition with a committed offset."""
     coordinator = coordinators(wire, [LOCK_GROUP])[LOCK_GROUP]
-    form = OffsetFetchRequest.OffsetFetchRequestGroup
-    told = wire.read(
-        lambda: OffsetFetchRequest(groups=[form(group_id=LOCK_GROUP, topics=None)], max_version=NAMED_TOPICS),
-        coordinator,
-    )
+    told = offsets(wire, coordinator, [LOCK_GROUP])[LOCK_GROUP]
     return {
         partition.partition_index: partition.metadata or ""
-        for group in told.groups
-        for topic in group.topics or ()
+        for topic in told.topics or ()
         for partition in topic.partitions
         if topic.name == OFFSETS_TOPIC and partition.error_code == NONE
     }
