@@ -195,10 +195,8 @@ class Session:
                 self.kept = kept
                 return
         self.is_unkept = True
-        is_lacking = answer.error == "TOPIC_AUTHORIZATION_FAILED"
-        self.say(
-            NOT_KEPT.format(why=f"this user lacks Read on topic {OFFSETS_TOPIC}" if is_lacking else told_answer(answer))
-        )
+        lacking = f"this user lacks Read on topic {OFFSETS_TOPIC}"
+        self.say(NOT_KEPT.format(why=lacking if answer.error in NO_RIGHT else told_answer(answer)))
 
     def forget(self) -> None:
         """Take the record out of the cluster: nothing of the run is left there."""
@@ -210,8 +208,8 @@ class Session:
         plan = self.itinerary.plan
         stage = plan.stages[self.stage - 1] if self.stage else None
         moves = stage.moves if isinstance(stage, ReassignStage) else ()
-        leaders = leaders_before(self.itinerary, self.stage)
-        led = {move.topic_partition: leaders.get(move.topic_partition, move.from_replicas[0]) for move in moves}
+        led = leaders_before(self.itinerary, self.stage)
+        firsts = {move.topic_partition: move.from_replicas[0] for move in moves}
         topics = {move.topic_partition.topic for move in moves}
         return KeptRun(
             plan_id=plan.id,
@@ -224,9 +222,7 @@ class Session:
             ours=self.our_rates,
             throttles=self.throttles,
             moves=moves,
-            leaders={
-                m.topic_partition: led[m.topic_partition] for m in moves if led[m.topic_partition] != m.from_replicas[0]
-            },
+            leaders={key: led[key] for key, first in firsts.items() if key in led and led[key] != first},
             topic_ids={name: plan.topic_ids[name] for name in sorted(topics & plan.topic_ids.keys())},
         )
 

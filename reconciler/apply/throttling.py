@@ -36,6 +36,7 @@ from reconciler.model.cluster import CORDONED_LOG_DIRS
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
+from reconciler.model.wording import named_some
 
 TOPICS_A_REQUEST = 500
 _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
@@ -87,7 +88,7 @@ def _may_have_left_more(session: Session, observed: Observed) -> bool:
 
 
 def _is_record_taken(session: Session) -> bool:
-    """Whether a record of this run can be kept in the cluster; none is there, so nothing is written."""
+    """Whether a record of this run can be kept in the cluster: tried with an empty one, as none is there."""
     lock = session.lock
     try:
         return lock is not None and session.patiently(lambda: lock.keep("")).is_ok
@@ -110,7 +111,11 @@ def _adopt(session: Session, kept: KeptRun) -> None:
     """Take over what the cluster's own record says a run has left: it knows better than any guess."""
     is_own = kept.plan_id == session.itinerary.plan.id
     if not is_own and not kept.throttles.is_empty:
-        session.say(f"{kept} has left throttles on {_counted(kept.throttles)}: they come off first")
+        owners = [
+            *(f"broker {one}" for one in kept.throttles.brokers),
+            *(f"topic {one}" for one in kept.throttles.topics),
+        ]
+        session.say(f"{kept} has left throttles, which come off first: {named_some(owners)}")
     earlier = ThrottleRecord() if is_own else session.throttles
     session.throttles = earlier.with_rates(kept.throttles.rates).with_lists(kept.throttles.lists)
     session.other_rates |= kept.ours
@@ -126,10 +131,6 @@ def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Map
     configs = session.admin.topic_configs(names)
     replaced = replaced_topics(session.admin.topics(names), session.itinerary.plan.topic_ids)
     return {name: configs[name] for name in configs if name not in replaced}
-
-
-def _counted(record: ThrottleRecord) -> str:
-    return f"{len(record.brokers)} brokers and {len(record.topics)} topics"
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | None:
@@ -197,7 +198,7 @@ def put_cordons(session: Session) -> None:
         seen = seen_detail(session.throttles.with_rates(added.rates), {broker: configs[broker]}, {})
         session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
         session.throttles = session.throttles.with_rates(added.rates)
-        session.patiently(session.keep)
+        session.keep()
         crash_point("intent.written")
         refused_for = _cordon(session, broker)
         session.tell("throttle", Outcome.FAILED if refused_for else Outcome.DONE)

@@ -27,10 +27,12 @@ def command(context: click.Context, plan_path: str, rate: int) -> int:
     """
     asked = asked_for(context)
     refuse_state(asked, "throttle")
+    from reconciler.cli.heartbeat import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.throttle import throttle
 
-    done = throttle(asked.inputs, plan_path, rate, notify=Teller())
+    with heartbeat():
+        done = throttle(asked.inputs, plan_path, rate, notify=Teller())
     form = as_json if asked.is_json else as_text
     write(form.throttled(done.plan.id, str(done.holder), rate, is_taken_up=done.is_taken_up), asked.color)
     return Exit.DONE if done.is_taken_up else Exit.ERROR

@@ -31,8 +31,7 @@ from reconciler.render.facts import (
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
-from reconciler.render.units import counted, duration, size
-from reconciler.render.units import rate as shown_rate
+from reconciler.render.units import counted, duration, rate, size
 
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
@@ -259,9 +258,9 @@ def some(names: Iterable[str]) -> str:
     return f"{shown}, …" if len(listed) > MOST_NAMED else shown
 
 
-def throttled(plan_id: str, holder: str, rate: int, *, is_taken_up: bool) -> str:
+def throttled(plan_id: str, holder: str, asked: int, *, is_taken_up: bool) -> str:
     """Return what became of another rate that a run was asked for."""
     by = visible(holder)
     if is_taken_up:
-        return f"Run {plan_id} goes on at {shown_rate(rate)}: taken up by {by}.\n"
-    return f"Run {plan_id} was asked for {shown_rate(rate)}, and has not told that it took it up: {by}.\n"
+        return f"Run {plan_id} goes on at {rate(asked)}: taken up by {by}.\n"
+    return f"Run {plan_id} was asked for {rate(asked)}, and has not told that it took it up: {by}.\n"

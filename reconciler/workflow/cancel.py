@@ -6,13 +6,13 @@ from dataclasses import replace
 from reconciler.admin.port import Admin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.kept_run import KeptRun, kept_run
+from reconciler.apply.kept_run import kept_run
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult
 from reconciler.model.wording import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
-from reconciler.workflow.runs import kept_plans, plan_named, run_journal
+from reconciler.workflow.runs import kept_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 
@@ -43,7 +43,7 @@ def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str
     if record is None:
         plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
         return plan, run_journal(inputs, plan)
-    known = known_plan(inputs, name or record.cluster_name, record)
+    known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
     if known is not None:
         return known, run_journal(inputs, known)
     notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
@@ -53,8 +53,3 @@ def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str
             f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
         )
     return record.plan(admin.cluster_id()), MemoryJournal()
-
-
-def known_plan(inputs: Inputs, name: str, record: KeptRun) -> Plan | None:
-    """Return the plan of a run that is recorded in the cluster, if it is kept on this machine."""
-    return next((one for one in kept_plans(inputs, name, holding=record.plan_id) if one.id == record.plan_id), None)

@@ -29,7 +29,7 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_way_back
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.runs import keep_plan, kept_plans, latest_plan, plan_named, run_journal
+from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared_as_far
 from reconciler.workflow.supposed import refuse_supposed
 
@@ -69,13 +69,13 @@ def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
     plan = plan_to_cancel(inputs, plan_path)
     undone = plan.source.rolls_back
     if plan_path is None and undone is not None:
-        found = [one for one in kept_plans(inputs, plan.cluster_name, holding=undone) if one.id == undone]
-        if not found:
+        found = kept_plan(inputs, plan.cluster_name, undone)
+        if found is None:
             raise NoRun(
                 f"the latest run of {plan.cluster_name} is the rollback of plan {undone}, which is not known here:"
                 " name its file: reconciler cancel --rollback PLAN"
             )
-        plan = found[0]
+        plan = found
     refuse_supposed(plan, "has nothing to undo")
     return plan
 

@@ -65,6 +65,11 @@ def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
         yield read[one]
 
 
+def kept_plan(inputs: Inputs, cluster: str, plan_id: str) -> Plan | None:
+    """Return the plan of that id, if it is kept here for that cluster."""
+    return next((one for one in kept_plans(inputs, cluster, holding=plan_id) if one.id == plan_id), None)
+
+
 def kept_runs(inputs: Inputs, cluster: str) -> tuple[tuple[Path, RunJournal], ...]:
     """Return the file of each plan that was run on that cluster from here, and its journal; the latest first."""
     return tuple((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))

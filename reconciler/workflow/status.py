@@ -11,10 +11,9 @@ from reconciler.apply.status import Watcher
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
-from reconciler.workflow.cancel import known_plan
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.known_runs import pay_debts
-from reconciler.workflow.runs import latest_plan, plan_named, run_journal
+from reconciler.workflow.runs import kept_plan, latest_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 
@@ -53,7 +52,7 @@ class Watched:
         record = self.watcher.record = _record(admin)
         if record is None or self.is_named or (self.plan is not None and self.plan.id == record.plan_id):
             return self._seen(self.plan, paid)
-        known = known_plan(self.inputs, self.name or record.cluster_name, record)
+        known = kept_plan(self.inputs, self.name or record.cluster_name, record.plan_id)
         if known is not None:
             return self._seen(known, paid)
         seen = self._seen(record.plan(admin.cluster_id()), paid, has_journal=False)

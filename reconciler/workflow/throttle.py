@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.admin.port import Admin
+from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.kept_run import kept_run
 from reconciler.model.lock import Holder, purpose_of_run
@@ -46,7 +47,8 @@ def throttle(
         check_plan_is_for(plan, admin.cluster_id())
         _running(plan, admin.lock_holder())
         holder = _running(plan, admin.ask_rate(purpose_of_run(plan.id), rate, waiting=notify))
-        is_taken_up = _is_taken_up(admin, rate)
+        with waiting_for("the run to tell that it has taken the rate up"):
+            is_taken_up = _is_taken_up(admin, rate)
         if not is_taken_up and admin.lock_holder() is None:
             raise NotRunning(f"the run of plan {plan.id} has ended, before it told whether it took the rate up")
         return Throttled(plan, holder, is_taken_up)

@@ -40,9 +40,7 @@ def take_lock(
     """
     member = Member(_connected(wire), holder, StopRequest(stopping, holder) if stopping else None)
     try:
-        with waiting_for("the cluster's lock"):
-            seat = _seated(member, waiting)
-        seat = seat_of_stopped(member, seat, waiting)
+        seat = seat_of_stopped(member, _seated(member, waiting), waiting)
         if seat.is_leader:
             return ClusterLock(member, seat, wire)
     except BaseException:
@@ -97,15 +95,16 @@ def _seated(member: Member, waiting: WaitHook | None) -> Seat:
     hint.start()
     deadline = now() + COORDINATOR_SECONDS
     try:
-        while True:
-            try:
-                return member.join()
-            except Forgotten:
-                member.begin_anew()
-            except Unsettled as error:
-                if now() > deadline:
-                    raise _without_coordinator(str(error)) from None
-            time.sleep(PAUSE_SECONDS)
+        with waiting_for("the cluster's lock"):
+            while True:
+                try:
+                    return member.join()
+                except Forgotten:
+                    member.begin_anew()
+                except Unsettled as error:
+                    if now() > deadline:
+                        raise _without_coordinator(str(error)) from None
+                time.sleep(PAUSE_SECONDS)
     finally:
         hint.cancel()
 
