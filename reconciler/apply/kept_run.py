@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from reconciler.admin.port import Admin, Reassignment
+from reconciler.admin.port import Admin
 from reconciler.apply.course import cancelled
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, parts, wanted_lists
 from reconciler.model.cluster import BROKER_LEASES, FOLLOWER_THROTTLED_REPLICAS, TOPIC_THROTTLES
@@ -68,11 +68,6 @@ class KeptRun:
             rollback=Rollback(tuple(back)),
             topic_ids=self.topic_ids,
         )
-
-    def in_flight(self, reassignments: Mapping[TopicPartition, Reassignment]) -> tuple[TopicPartition, ...]:
-        """Return the partitions that are on their way to where this run sends them."""
-        targets = {move.topic_partition: move.to_replicas for move in self.moves}
-        return tuple(key for key, one in sorted(reassignments.items()) if targets.get(key) == one.target_replicas)
 
     def written(self) -> str:
         """Return the text that `read` takes."""

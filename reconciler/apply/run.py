@@ -34,7 +34,7 @@ from reconciler.apply.rights import check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.tally import moves_under_way
-from reconciler.apply.throttling import adopt_leftovers, find_record, put_cordons
+from reconciler.apply.throttling import adopt_leftovers, find_record, moves_of, put_cordons
 from reconciler.apply.unthrottling import take_all_off
 from reconciler.apply.waiting import awaited
 from reconciler.model.desired import Window
@@ -102,7 +102,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     if holder is not None:
         raise LockHeld(holder)
     observed = _seen(session)
-    find_record(session, observed)
+    find_record(session)
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
@@ -143,7 +143,7 @@ def _seen(session: Session) -> Observed:
 def _first(session: Session, gate: Gate, observed: Observed) -> int:
     """Return the index of the first stage to run; everything that may forbid it is checked."""
     stages = session.itinerary.plan.stages
-    _check_no_other_run(session, observed)
+    _check_no_other_run(session)
     check_still_valid(session.itinerary, stages, observed)
     first = session.stages_done = stages_done(session.itinerary, observed)
     if first < len(stages):
@@ -155,16 +155,16 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     return first
 
 
-def _check_no_other_run(session: Session, observed: Observed) -> None:
-    """Raise Refused where a run of another plan has died and left moves in flight: their record would be lost."""
+def _check_no_other_run(session: Session) -> None:
+    """Raise Refused where a run of another plan has died and left moves under way: their record would be lost."""
     kept = session.other_run
     if kept is None:
         return
-    moves = named_some(map(str, kept.in_flight(observed.reassignments)))
+    moves = named_some(str(move.topic_partition) for move in moves_of(kept, session.admin))
     raise Refused(
-        f"{kept} has died with moves in flight: {moves}. Nothing was changed. `reconciler cancel "
-        f"--cluster {kept.cluster_name}` takes them back, apply of that plan goes on with it; once they have ended, an "
-        "apply of any plan cleans up after it.",
+        f"{kept} has died with moves in flight, or not back in their order: {moves}. Nothing was changed. "
+        f"`reconciler cancel --cluster {kept.cluster_name}` takes them back, apply of that plan goes on with it; once "
+        "they have ended, an apply of any plan cleans up after it.",
         code="KR457",
     )
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation
+from reconciler.apply.course import itinerary
 from reconciler.apply.crash import crash_point
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.known import has_ended_well, with_leftovers
-from reconciler.apply.observed import Observed, replaced_topics
+from reconciler.apply.observed import Observed, look, replaced_topics
 from reconciler.apply.seen import seen_detail
 from reconciler.apply.session import (
     Session,
@@ -18,6 +19,7 @@ from reconciler.apply.session import (
     throttle_detail,
     told_answer,
 )
+from reconciler.apply.tally import moves_under_way
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
@@ -33,6 +35,7 @@ from reconciler.apply.throttles import (
     wanted_rates,
 )
 from reconciler.model.cluster import CORDONED_LOG_DIRS
+from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
@@ -52,7 +55,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     else the plan may have been applied elsewhere since.
     """
     plan, events = session.itinerary.plan, session.journal.events
-    find_record(session, observed)
+    find_record(session)
     session.throttles = recorded_throttles(events)
     session.other_rates = rates_once_asked(events)
     if session.kept is not None:
@@ -96,15 +99,21 @@ def _is_record_taken(session: Session) -> bool:
         return False
 
 
-def find_record(session: Session, observed: Observed) -> None:
+def find_record(session: Session) -> None:
     """Take the record that stands in the cluster into the session, if it is this plan's, or its moves have ended.
 
     Anybody may clean up after such a run; any other one's record stays as it is.
     """
     kept = kept_run(session.admin)
     is_own = kept is not None and kept.plan_id == session.itinerary.plan.id
-    is_other = kept is not None and not is_own and bool(kept.in_flight(observed.reassignments))
+    is_other = kept is not None and not is_own and bool(moves_of(kept, session.admin))
     session.kept, session.other_run = (None, kept) if is_other else (kept, None)
+
+
+def moves_of(kept: KeptRun, admin: Admin) -> tuple[Move, ...]:
+    """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
+    course = itinerary(kept.plan(""))
+    return moves_under_way(course, look(admin, course.topics, ids=kept.topic_ids))
 
 
 def _adopt(session: Session, kept: KeptRun) -> None:

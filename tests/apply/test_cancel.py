@@ -13,6 +13,7 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.course import itinerary
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.kept_run import kept_run
 from reconciler.apply.restore import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
@@ -20,7 +21,7 @@ from reconciler.apply.tally import moves_under_way
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, StalePlan
+from reconciler.model.problem import ClusterUnavailable, Refused, StalePlan
 from reconciler.model.run import RunEvent, RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -359,3 +360,28 @@ def test_without_a_signal_before_it_an_interrupt_of_a_cancel_is_not_explained_aw
 
     with planted(interrupted), pytest.raises(KeyboardInterrupt):
         cancel_run(plan, admin, journal)
+
+
+def test_the_record_of_a_cancel_that_died_keeps_the_order_from_an_apply_of_another_plan() -> None:
+    before = cluster()
+    plan = plan_of([ReassignStage(1, (move("orders-1", "2,3,1", "1,4,2"),), RATE)], before, id="00000001")
+    admin, _ = killed_in_flight(before, plan)
+
+    def kill(name: str) -> None:
+        if name == "withdraw.sent":
+            raise Killed
+
+    with planted(kill), pytest.raises(Killed):
+        cancel_run(plan, admin, MemoryJournal())
+    assert in_flight(admin.cluster) == []
+    assert admin.cluster.topics["orders"].partitions[1].replicas == (1, 2, 3), "Kafka's own cancel loses the order"
+    another = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "3,2,1"),), RATE)], admin.cluster, id="00000002")
+    with pytest.raises(Refused) as refused:
+        run_plan(another, admin, MemoryJournal())
+    assert (refused.value.code, "orders-1" in str(refused.value)) == ("KR457", True)
+    kept = kept_run(admin)
+    assert kept is not None
+    cancel_run(kept.plan(admin.cluster_id()), admin, MemoryJournal())
+    assert admin.cluster.topics["orders"].partitions[1].replicas == (2, 3, 1)
+    assert throttles(admin.cluster) == throttles(before)
+    assert run_plan(another, admin, MemoryJournal()).state is RunState.DONE
