@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -74,6 +75,13 @@ class Rated:
         ended = self.folder.run("throttle", self.plan, FAST, cwd=self.elsewhere, expect=None)
         assert ended.code == 0 or "KR458" in ended.err, ended.err
 
+    def sped_to_its_end(self, running: subprocess.Popen[str]) -> str:
+        """Have a run end soon, and well; return what it told."""
+        self.ask_to_end()
+        out, err = running.communicate(timeout=HANG)
+        assert running.returncode == 0, out + err
+        return err
+
     def wait_for_rate(self, rate: str) -> None:
         """Wait until every broker that sends or receives shows that rate, to another client."""
         wanted = {f"{broker}:{key}": rate for broker in BROKERS for key in BOTH_RATES}
@@ -127,9 +135,7 @@ def test_a_run_is_sped_up_from_elsewhere_and_wrong_uses_change_nothing(folder: L
         rated.ask("fast", expect=64)
         assert running.poll() is None
         rated.wait_for_rate("50000")
-        rated.ask_to_end()
-        out, err = running.communicate(timeout=HANG)
-        assert running.returncode == 0, out + err
+        err = rated.sped_to_its_end(running)
     assert "the throttle is 20000000 B/s from now on" in err
     rated.ended()
     rated.taken_up(figures, "raised", 20_000_000)
@@ -143,9 +149,7 @@ def test_a_plan_without_a_throttle_is_given_one(folder: LiveFolder, figures: Tel
         folder.wait_in_flight(running, TOPIC)
         rated.ask("60kB/s")
         rated.wait_for_rate("60000")
-        rated.ask_to_end()
-        out, err = running.communicate(timeout=HANG)
-        assert running.returncode == 0, out + err
+        rated.sped_to_its_end(running)
     rated.ended()
     rated.taken_up(figures, "none before", 60_000, 20_000_000)
 
@@ -160,9 +164,7 @@ def test_a_run_is_slowed_down_and_asked_twice_in_a_row(folder: LiveFolder, figur
         rated.ask("30kB/s")
         rated.ask("60kB/s")
         rated.wait_for_rate("60000")
-        rated.ask_to_end()
-        out, err = running.communicate(timeout=HANG)
-        assert running.returncode == 0, out + err
+        rated.sped_to_its_end(running)
     rated.ended()
     rated.taken_up(figures, "lowered, twice in a row", 20_000, 30_000, 60_000, 20_000_000)
 
@@ -196,8 +198,6 @@ def test_after_kill_9_the_rate_that_was_asked_for_is_known_to_another_machine(
     with folder.started("apply", rated.plan, "--yes") as running:
         folder.wait_in_flight(running, TOPIC)
         rated.wait_for_rate("40000")
-        rated.ask_to_end()
-        out, err = running.communicate(timeout=HANG)
-        assert running.returncode == 0, out + err
+        err = rated.sped_to_its_end(running)
     assert "the throttle is 40000 B/s, as this plan's run was asked for" in err
     rated.ended()

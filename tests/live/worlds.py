@@ -9,19 +9,19 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from helpers.beside import Beside
 from helpers.brokers.run import Applying
-from helpers.waiting import ATTEMPT, HANG
+from helpers.waiting import ATTEMPT
 
 PAUSE = 0.25
 LOCK_TYPE = "reconciler"
 PEAK = "VmHWM:"
 
 
-class Watched:
+class Watched(Beside):
     """An apply under watch, from `with` to its end: when it said something, and which members its lock's group had."""
 
     def __init__(self, applying: Applying, bootstrap: str) -> None:
@@ -31,8 +31,7 @@ class Watched:
         self.peak_megabytes = 0.0
         self._said = [_moment()]
         self._client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-        self._is_over = threading.Event()
-        self._threads = [threading.Thread(target=self._listen), threading.Thread(target=self._look)]
+        super().__init__(threading.Thread(target=self._listen), threading.Thread(target=self._look))
 
     @property
     def silence(self) -> float:
@@ -44,15 +43,8 @@ class Watched:
         """How long it took."""
         return self._said[-1] - self._said[0]
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._is_over.set()
-        for thread in self._threads:
-            thread.join(HANG)
+        super().__exit__(kind, error, at)
         self._said.append(_moment())
 
     def _listen(self) -> None:

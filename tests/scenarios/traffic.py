@@ -1,14 +1,13 @@
 """A producer (acks=all, idempotent) and a consumer that run while a test moves their partitions."""
 
 import threading
-from types import TracebackType
-from typing import Self
 
 from confluent_kafka import Consumer, Message, Producer
+from helpers.beside import Beside
 from helpers.waiting import HANG
 
 
-class Traffic:
+class Traffic(Beside):
     """Produces to every partition of a topic and consumes it, from `with` on until its end.
 
     `acked` holds each acknowledged record's value by (partition, offset), `failed` the errors of the others,
@@ -22,18 +21,7 @@ class Traffic:
         self._topic, self._partitions = topic, partitions
         self._pause = 1 / records_per_second
         self._bootstrap = bootstrap
-        self._is_over = threading.Event()
-        self._threads = [threading.Thread(target=self._produce), threading.Thread(target=self._consume)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._is_over.set()
-        for thread in self._threads:
-            thread.join(HANG)
+        super().__init__(threading.Thread(target=self._produce), threading.Thread(target=self._consume))
 
     def _produce(self) -> None:
         producer = Producer(
