@@ -23,7 +23,7 @@ class PlanNeed(NamedTuple):
 
 
 def plan_needs(plan: Plan) -> tuple[PlanNeed, ...]:
-    """Return the rights that running this plan takes, beside those of looking.
+    """Return the rights that running this plan takes, beside those of the first look.
 
     Creating topics is left out: a right on a topic that does not exist yet is not told; Kafka refuses it by name.
     """
@@ -33,6 +33,7 @@ def plan_needs(plan: Plan) -> tuple[PlanNeed, ...]:
     grown = {change.topic for change in changes if isinstance(change, CreatePartitions)}
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     needs = (
+        PlanNeed("DescribeConfigs", tuple(sorted(throttled | configured)), "reading these topics' configs"),
         PlanNeed("AlterConfigs", tuple(sorted(throttled | configured)), "throttled replicas and configs"),
         PlanNeed("Alter", tuple(sorted(grown)), "new partitions"),
         PlanNeed("Delete", tuple(sorted(deleted)), "deleting them"),
@@ -43,6 +44,8 @@ def plan_needs(plan: Plan) -> tuple[PlanNeed, ...]:
 def _on_cluster(plan: Plan) -> Iterator[PlanNeed]:
     if any(not isinstance(stage, TopicsStage) for stage in plan.stages):
         yield PlanNeed("Alter", (), "moves and elections")
+    if throttled_brokers(plan) or plan.cordoned:
+        yield PlanNeed("DescribeConfigs", (), "reading brokers' throttles and cordons")
     if throttled_brokers(plan):
         yield PlanNeed("AlterConfigs", (), "throttle rates of brokers")
     elif plan.cordoned:
