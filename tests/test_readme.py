@@ -152,6 +152,10 @@ def test_what_the_first_screen_shows_is_of_the_tour(tmp_path: Path, monkeypatch:
 ELSEWHERE = {
     ("snapshot", "--bootstrap-server"): "asks kafka-1; tests/journeys runs it on brokers",
     ("doctor", "--bootstrap-server"): "asks kafka-1; tests/live runs it on brokers",
+    ("cancel", "plan.json", "--client"): "asks a broker; tests/live/test_broken_files.py runs it",
+    ("status", "--cluster", "prod-eu", "--bootstrap-server"): "asks kafka-1; tests/live/test_broken_files.py runs it",
+    ("cancel", "--cluster", "prod-eu"): "needs a run that is on or has died; tests/live/test_empty_machine.py",
+    ("throttle",): "needs a run that is on; tests/live/test_throttle.py",
     ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",

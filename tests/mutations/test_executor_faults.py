@@ -200,11 +200,18 @@ FAULTS = [
     ),
     # What is told.
     Fault(
-        "the record of throttles is dropped",
+        "the journal's record of throttles is dropped",
         "session.Session.tell",
         "if self.is_journal_broken:",
         'if self.is_journal_broken or step == "throttle":',
-        "seed 86",
+        "seed 108",
+    ),
+    Fault(
+        "the cluster's record of throttles is dropped",
+        "session.Session._record",
+        "throttles=self.throttles",
+        "throttles=ThrottleRecord()",
+        "crash 3",
     ),
     Fault(
         "a stop does not name what is left",

@@ -78,8 +78,8 @@ class CrashingJournal(MemoryJournal):
 class CrashingWorld(World):
     """A world with a boundary between each request's effect and its answer."""
 
-    def __init__(self, case: Case, watch: Watch, bomb: Bomb) -> None:
-        super().__init__(case.before, Random(0), watch)
+    def __init__(self, case: Case, watch: Watch, bomb: Bomb, *, can_keep: bool = True) -> None:
+        super().__init__(case.before, Random(0), watch, can_keep=can_keep)
         self.bomb = bomb
 
     def _after(self, name: str) -> Answer | None:
@@ -156,7 +156,7 @@ def _crashed_at(case: Case, boundary: Boundary, wanted: Mapping[str, object], ch
     """Kill, start again here or on another machine, in one case of five kill that run too; return what is wrong."""
     bomb = Bomb(boundary.number)
     watch = Watch(case, NO_LAG)
-    world = CrashingWorld(case, watch, bomb)
+    world = CrashingWorld(case, watch, bomb, can_keep=choice % 7 > 2)
     journal = CrashingJournal(bomb, is_last_lost=choice % 3 == 0)
     is_elsewhere = choice % 2 == 0
     try:

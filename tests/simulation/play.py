@@ -55,7 +55,7 @@ class _Stage:
         self.told = Play(seed)
         weather, deeds = self._weather()
         self.watch = Watch(self.case, weather.lag)
-        self.world = World(self.case.before, self.random, self.watch, weather)
+        self.world = World(self.case.before, self.random, self.watch, weather, can_keep=seed % 4 > 0)
         self.others = Others(self.case, self.world, self.random)
         for call, deed in deeds:
             self.world.at_call.setdefault(call, []).append(partial(self._others_do, deed))

@@ -87,12 +87,18 @@ class EventClock(SimulatedClock):
 
 
 class World(SimulatedAdmin):
-    """The cluster as a run meets it. `diary` tells what happened, `requests` counts the writes that were sent."""
+    """The cluster as a run meets it. `diary` tells what happened, `requests` counts the writes that were sent.
 
-    def __init__(self, before: Cluster, random: Random, watch: Watch, weather: Weather = CALM) -> None:
+    `can_keep`: whether its user has the right to keep a run's record there.
+    """
+
+    def __init__(
+        self, before: Cluster, random: Random, watch: Watch, weather: Weather = CALM, *, can_keep: bool = True
+    ) -> None:
         self.random = random
         self.watch = watch
         self.weather = weather
+        self.can_keep = can_keep
         self.diary: list[str] = []
         self.calls = self.requests = 0
         self.befell: Counter[str] = Counter()
@@ -227,7 +233,7 @@ class World(SimulatedAdmin):
             if name == "reassignments" and self._is_without_controller():
                 raise ClusterUnavailable(f"{name}: no controller")
             self._unanswered(name, self._fate(READ_FATES))
-        return None
+        return Answer("TOPIC_AUTHORIZATION_FAILED") if name == "keep" and not self.can_keep else None
 
     def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
         self.requests += 1
