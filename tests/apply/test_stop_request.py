@@ -146,7 +146,7 @@ def test_a_run_of_another_plan_is_not_asked() -> None:
     assert second.writes == 0
 
 
-@pytest.mark.parametrize("purpose", ["cancel of plan 0badcafe", "restoring the throttles of plan 0badcafe"])
+@pytest.mark.parametrize("purpose", ["cancel of plan 5ca1ab1e", "restoring the throttles of plan 0badcafe"])
 def test_who_is_no_run_is_not_asked(purpose: str) -> None:
     first, second = two_processes(MemoryLocks())
     with first.lock(purpose) as lock, pytest.raises(LockHeld):
