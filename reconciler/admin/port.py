@@ -183,8 +183,10 @@ class Admin(Protocol):
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Return every reassignment in flight in the cluster."""
 
-    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes on disk of these partitions' replicas, by (partition, broker id); unknown: left out."""
+    def replica_bytes(
+        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
+    ) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return these partitions' bytes on these brokers' disks, by (partition, broker id); unknown: left out."""
 
     def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
         """Return the log dirs of these brokers; one that is dead, or does not answer, is left out.

@@ -194,8 +194,10 @@ class SimulatedAdmin:
             if partition.is_reassigning
         }
 
-    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes of each replica on a living broker, in a log dir that works."""
+    def replica_bytes(
+        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
+    ) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return the bytes of each replica on these brokers, as far as they live, in a log dir that works."""
         self._before("replica_bytes")
         offline = offline_log_dirs(self.cluster)
         found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
@@ -204,7 +206,8 @@ class SimulatedAdmin:
             for key, partition in found
             if partition is not None
             for replica in partition.replicas
-            if self.cluster.is_alive(replica) and (replica, log_dir_of(partition, replica)) not in offline
+            if replica in broker_ids and self.cluster.is_alive(replica)
+            if (replica, log_dir_of(partition, replica)) not in offline
             if (size := partition.size_on(replica)) is not None
         }
 

@@ -1,6 +1,6 @@
 """What this process waits for just now, in words: said where it waits, read by whoever keeps people informed.
 
-A simulated cluster has a time of its own and keeps nobody waiting: `is_real` says whether real brokers were asked.
+A simulated cluster has a time of its own and keeps nobody waiting: `is_real` says that it is not one, as far as known.
 """
 
 import time
@@ -31,7 +31,7 @@ class Wait:
 class Waits:
     """All waits of this process. `held_back`: how long the cluster's quotas have made its requests wait, in seconds."""
 
-    is_real: bool = False
+    is_real: bool = True
     held_back: float = 0.0
     _now: list[Wait] = field(default_factory=list)
 

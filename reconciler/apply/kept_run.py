@@ -16,7 +16,7 @@ from reconciler.model.cluster import BROKER_LEASES, FOLLOWER_THROTTLED_REPLICAS,
 from reconciler.model.lock import Holder
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Restore, Rollback, Source
-from reconciler.model.problem import MissingRight
+from reconciler.model.problem import MissingRight, Refused
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -154,12 +154,28 @@ class KeptRun:
         return replace(run, throttles=throttles)
 
 
+class UnknownRecord(Refused):
+    """What is kept in the cluster is no record that can be read here: nothing may be written over it (exit code 3)."""
+
+    code = "KR460"
+
+
 def kept_run(admin: Admin) -> KeptRun | None:
-    """Return the record that the last run left in the cluster, None where there is none, or none to be seen."""
+    """Return the record that the last run left in the cluster, None where there is none, or none to be seen.
+
+    Raises UnknownRecord.
+    """
     try:
-        run = KeptRun.read(admin.kept())
+        text = admin.kept()
     except MissingRight:
         return None
+    run = KeptRun.read(text)
+    if run is None and text:
+        raise UnknownRecord(
+            "The record of a run that is kept in the cluster cannot be read: another release of reconciler wrote it. "
+            "Nothing was changed. Clean up after that run with that release, or with a newer one: `reconciler doctor "
+            "--fix throttles`."
+        )
     return run if run is None or run.is_whole else _completed(run, admin)
 
 

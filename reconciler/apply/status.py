@@ -106,7 +106,8 @@ def _status(
     )
     course = itinerary(plan) if plan is not None else None
     moves = moves_under_way(course, observed) if course is not None else ()
-    sizes = admin.replica_bytes([move.topic_partition for move in moves]) if moves else {}
+    alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
+    sizes = admin.replica_bytes([move.topic_partition for move in moves], alive) if moves else {}
     done = stages_done(course, observed) if course is not None else 0
     known = tally(course, observed) if course is not None else None
     now = admin.clock.now()
@@ -127,7 +128,7 @@ def _status(
         broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
         topic_throttles=_set_now({name: topic.configs for name, topic in cluster.topics.items()}),
         foreign={key: one.target_replicas for key, one in sorted(observed.reassignments.items()) if key not in ours},
-        safe_to_stop=tuple(b for b in sorted(cluster.brokers) if cluster.is_alive(b) and b not in blocking),
+        safe_to_stop=tuple(broker for broker in alive if broker not in blocking),
         blocking=blocking,
         start=start_order(cluster, seen.min_isr),
         last_event=journal_events[-1] if journal_events else None,

@@ -19,7 +19,7 @@ from reconciler.apply.session import TRIES, Session, told_answer
 from reconciler.apply.tally import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+from reconciler.model.problem import CheckFailed, ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
@@ -265,8 +265,8 @@ def _answered(
         wanted = targets(due)
         try:
             return session.write(partial(reassign, wanted))
-        except ClusterUnavailable:
-            if attempt == TRIES - 1:
+        except ClusterUnavailable as error:
+            if attempt == TRIES - 1 or isinstance(error, CheckFailed):
                 raise
         session.pause(attempt)
         observed = session.patiently(lambda: session.look(_topics(batch)))

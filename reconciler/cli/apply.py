@@ -58,11 +58,13 @@ def command(
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
     asked = asked_for(context)
     refuse_state(asked, "apply")
+    from reconciler.admin.waits import waiting_for
     from reconciler.cli.heartbeat import heartbeat
     from reconciler.cli.progress import running
     from reconciler.workflow.apply import apply_plan, plan_to_apply
 
-    plan = plan_to_apply(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
+    with heartbeat(), waiting_for("the plan to be read and checked"):
+        plan = plan_to_apply(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED

@@ -11,13 +11,14 @@ from reconciler.render.units import duration
 QUIET_SECONDS = 10.0
 """How long nothing is said before a line; less than the 15 s that are promised, for a busy machine may be late."""
 LOOK_SECONDS = 1.0
+WORKING = "Working: nothing is waited for."
 IN_SECONDS = 300
 """How long a wait is told in seconds: `2 min` would stand still for too long."""
 
 
 @contextmanager
 def heartbeat() -> Iterator[None]:
-    """Tell within the block what is waited for, whenever nothing else was told for a while."""
+    """Tell within the block what is waited for, or that it is at work, whenever nothing else was told for a while."""
     ended = threading.Event()
     thread = threading.Thread(target=_beat, args=(ended,), name="heartbeat", daemon=True)
     thread.start()
@@ -31,9 +32,7 @@ def heartbeat() -> Iterator[None]:
 def _beat(ended: threading.Event) -> None:
     while not ended.wait(LOOK_SECONDS):
         if WAITS.is_real and silent_seconds() >= QUIET_SECONDS:
-            line = waiting_line()
-            if line:
-                tell(line)
+            tell(waiting_line() or WORKING)
 
 
 def waiting_line() -> str:

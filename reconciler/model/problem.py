@@ -131,6 +131,10 @@ class ClusterUnavailable(ReconcilerError):
     code = "KR600"
 
 
+class CheckFailed(ClusterUnavailable):
+    """Broker and client will not come together as things are: nothing more is sent, and nothing is tried again."""
+
+
 class OutcomeUnknown(ClusterUnavailable):
     """A write got no answer and may have had its effect: look at the cluster before you repeat it."""
 

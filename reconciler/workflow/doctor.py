@@ -42,7 +42,7 @@ class Visit:
         vitals = replace(vitals, unexamined=(*vitals.unexamined, *self.unread))
         try:
             known = as_known(self._known(), vitals.cluster)
-        except (InvalidInput, ClusterUnavailable) as error:
+        except (InvalidInput, ClusterUnavailable, Refused) as error:
             known = ()
             vitals = replace(
                 vitals, unexamined=(*vitals.unexamined, f"runs that were started here, or elsewhere: {error}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reconciler.admin.holder import is_this_process
 from reconciler.admin.port import Admin, ProgressHook
+from reconciler.admin.waits import WAITS
 from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
@@ -150,6 +151,7 @@ def _simulated(root: Path, cluster: DesiredCluster) -> Admin:
         """Return the file, looked at anew each time: a link may have come into its place."""
         return required_inside(root, root / cluster.name / (cluster.simulation or ""), SIMULATION, cluster.at)
 
+    WAITS.is_real = False
     return SimulatedAdmin(
         read_snapshot(path()),
         save=lambda state: write_snapshot(state, path()),

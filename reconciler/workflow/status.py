@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.kept_run import KeptRun, kept_run
+from reconciler.apply.kept_run import KeptRun, UnknownRecord, kept_run
 from reconciler.apply.status import Watcher
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
@@ -66,8 +66,8 @@ class Watched:
 
 
 def _record(admin: Admin) -> KeptRun | None:
-    """Return the record in the cluster; one whose coordinator is away keeps nobody from looking."""
-    with suppress(ClusterUnavailable):
+    """Return the record in the cluster; one that cannot be had, or read, keeps nobody from looking."""
+    with suppress(ClusterUnavailable, UnknownRecord):
         return kept_run(admin)
     return None
 

@@ -312,7 +312,7 @@ class AdminContract:
         admin, key, unknown = bench.admin, TopicPartition(name, 0), "UNKNOWN_TOPIC_OR_PARTITION"
         assert admin.topics([name]) == {}
         assert admin.topic_configs([name]) == {}
-        assert admin.replica_bytes([key]) == {}
+        assert admin.replica_bytes([key], [1, 2]) == {}
         assert admin.delete_topics([name])[name].error == unknown
         assert admin.create_partitions([CreatePartitions(name, 1, 2, {1: (1,)})])[name].error == unknown
         assert admin.alter_topic_configs({name: [SET("retention.ms", "1")]})[name].error == unknown
@@ -644,8 +644,9 @@ class AdminContract:
         name = bench.topic((1, 2), (3, 4), size=MIB)
         key = TopicPartition(name, 1)
         bench.wait_until(lambda: _is_measured(bench, name), "sizes")
-        assert set(bench.admin.replica_bytes([key])) == {(key, 3), (key, 4)}
-        assert bench.admin.replica_bytes([]) == {}
+        assert set(bench.admin.replica_bytes([key], [1, 3, 4])) == {(key, 3), (key, 4)}
+        assert set(bench.admin.replica_bytes([key], [1, 3])) == {(key, 3)}
+        assert bench.admin.replica_bytes([], [1]) == bench.admin.replica_bytes([key], []) == {}
 
     def test_log_dirs_are_those_of_the_live_brokers_asked_for(self, bench: Bench) -> None:
         found = bench.admin.log_dirs([1, 2])
@@ -688,7 +689,7 @@ class AdminContract:
         assert not seen.is_alive(6)
         assert 6 not in bench.admin.broker_configs([5, 6])
         assert list(bench.admin.log_dirs([5, 6])) == [5]
-        assert (TopicPartition(name, 0), 6) not in bench.admin.replica_bytes([TopicPartition(name, 0)])
+        assert (TopicPartition(name, 0), 6) not in bench.admin.replica_bytes([TopicPartition(name, 0)], [5, 6])
         with pytest.raises(ClusterUnavailable, match="Broker 6 does not answer"):
             bench.admin.alter_broker_configs(6, [SET(FOLLOWER_THROTTLED_RATE, "1")])
 

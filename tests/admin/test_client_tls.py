@@ -9,10 +9,10 @@ from helpers.brokers.tls_server import TlsServer
 from helpers.certificates import Authority
 
 from reconciler.admin.client import connect, reach, tls, wire
-from reconciler.admin.client.checks import CAUSES, CheckFailed, failed_check
+from reconciler.admin.client.checks import CAUSES, failed_check
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tls import Context, context_of
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
 AUTHORITY, STRANGERS = Authority("tests"), Authority("strangers")
 BROKER, CLIENT = AUTHORITY.issue("127.0.0.1"), AUTHORITY.issue("client")

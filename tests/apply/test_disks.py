@@ -1,6 +1,7 @@
 """A destination whose disk fails or fills up: only its log dirs tell, and the rest of the run does not suffer."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from apply.small_world import At
@@ -131,6 +132,23 @@ def test_bytes_are_asked_for_every_three_seconds_and_log_dirs_every_fifteen() ->
         admin.clock.sleep(1)
     assert [second for second, look in enumerate(looks) if look.replica_bytes] == [0, 3, 6, 9, 12, 15, 18]
     assert [second for second, look in enumerate(looks) if look.log_dirs] == [0, 15]
+
+
+def test_the_longer_a_stage_takes_the_seldomer_bytes_are_asked_for() -> None:
+    admin = admin_of(cluster())
+    plan = plan_for(admin.cluster)
+    (stage,) = plan.stages
+    assert isinstance(stage, ReassignStage)
+    admin.reassign({ORDERS_0: (1, 2, 4)})
+    session = Session(admin, MemoryJournal(), itinerary(plan))
+    disks, observed = Disks(session), session.look(["orders"])
+    looked = []
+    for second in range(600):
+        looked += [second] if disks.added_to(observed, stage).replica_bytes else []
+        admin.clock.sleep(1)
+    gaps = [later - earlier for earlier, later in pairwise(looked)]
+    assert gaps == sorted(gaps)
+    assert (gaps[0], gaps[-1]) == (3, 15)
 
 
 def test_a_throttle_that_producers_use_up_is_told_and_ends_at_the_time_out() -> None:

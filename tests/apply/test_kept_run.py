@@ -16,7 +16,7 @@ from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.kept_run import KeptRun, kept_run
+from reconciler.apply.kept_run import KeptRun, UnknownRecord, kept_run
 from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import Entry, ThrottleRecord, our_rates, wanted_lists
 from reconciler.model.cluster import BROKER_LEASES, BROKER_THROTTLES, TOPIC_THROTTLES
@@ -107,6 +107,17 @@ def test_a_record_of_a_later_version_is_none() -> None:
     fields = json.loads(KeptRun("1", "live", BY).written())
     assert KeptRun.read(json.dumps(fields)) is not None
     assert KeptRun.read(json.dumps({**fields, "version": 2})) is None
+
+
+def test_what_is_no_record_here_is_not_written_over() -> None:
+    locks = MemoryLocks()
+    locks.kept = json.dumps({"version": 2})
+    admin = SimulatedAdmin(cluster(), locks=locks)
+    for verb in (run_plan, cancel_run):
+        with pytest.raises(UnknownRecord, match="another release") as refused:
+            verb(whole_plan(cluster()), admin, MemoryJournal())
+        assert refused.value.code == "KR460"
+    assert (locks.kept, admin.writes, admin.cluster) == ('{"version": 2}', 0, cluster())
 
 
 class Narrow(SimulatedAdmin):

@@ -121,6 +121,7 @@ def in_local_mode(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     return Program(capsys)
 
 
+@pytest.mark.deep
 def test_loads_on_a_cluster_are_those_of_local_mode(
     cluster: SparkCluster, folder: Path, in_local_mode: Program
 ) -> None:

@@ -62,11 +62,13 @@ def test_quotas_are_counted_in_the_same_line(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_line_comes_only_after_a_silence_and_is_none_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    silence = iter([0.0, QUIET_SECONDS, 0.0])
+    silence = iter([0.0, QUIET_SECONDS, 0.0, QUIET_SECONDS])
     monkeypatch.setattr(module, "silent_seconds", lambda: next(silence))
     with waiting_for("a broker"):
         module._beat(_Turns(3))
     assert capsys.readouterr().err == "Waiting 0 s for a broker.\n"
+    module._beat(_Turns(1))
+    assert capsys.readouterr().err == "Working: nothing is waited for.\n"
     monkeypatch.setattr(terminal._LAST, "at", 0.0)
     tell("something")
     assert terminal._LAST.at > 0

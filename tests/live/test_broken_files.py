@@ -13,7 +13,7 @@ pytestmark = pytest.mark.brokers
 TOPIC = "broken-files"
 BEFORE, AFTER = {0: (1, 2), 1: (2, 3)}, {0: (1, 6), 1: (2, 6)}
 # So slow that no machine sees its end: ten seconds' bytes are let through at once, the rest would take minutes.
-MOVES, SIZE = "throttle: 10kB/s", 20_000_000
+MOVES, SIZE = "throttle: 10kB/s", 8_000_000
 BROKEN = {
     "an unknown kind": b"apiVersion: reconciler/v1\nkind: Topik\nmetadata: {name: other}\n",
     "not UTF-8": b"kind: \xff\n",

@@ -9,7 +9,7 @@ from helpers.brokers.network import PrivateNetwork, what_is_missing
 from helpers.brokers.run import MB, PLAN, SLOW, SMOOTH, LiveRun, replaced
 from live.faults import Tally, stop_and_go_on
 
-pytestmark = pytest.mark.brokers
+pytestmark = [pytest.mark.brokers, pytest.mark.deep]
 
 DESTINATION, OTHERS = 5, (4, 1, 2, 3)
 BROKERS = (*OTHERS, DESTINATION)

@@ -46,7 +46,6 @@ APPLY = (
 CANCEL = ("withdraw.before", "withdraw.sent")
 DOCTOR = ("unthrottle.topic", "unthrottle.broker")
 BY_SHOWN = {one.shown: one for one in DENIED}
-ALTER = "Alter on the cluster"
 TOPIC_CONFIGS, CLUSTER_CONFIGS = "AlterConfigs on topic orders", "AlterConfigs on the cluster"
 LOCK = "Read on group __reconciler-lock"
 MAY_STAY: dict[str, Callable[[str], bool]] = {
@@ -81,8 +80,6 @@ EVERY = [
 SOME = [
     Case("apply", "moves.done", TOPIC_CONFIGS),
     Case("apply", "reassign.sent", CLUSTER_CONFIGS),
-    Case("apply", IN_FLIGHT, ALTER),
-    Case("cancel", "withdraw.before", "Describe on topic orders"),
 ]
 
 

@@ -7,18 +7,12 @@ its text. No message names a host, a user or a path: they may be anything that s
 import re
 from dataclasses import dataclass
 
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import CheckFailed
 
 TRUST, HOST, DATES, REVOKED = "KR606", "KR607", "KR608", "KR609"
 CLIENT, VERSION, MIXED = "KR646", "KR647", "KR648"
 # A TLS alert (0x15, version 3.x), taken for the length of an answer.
 ALERT_AS_LENGTH = range(0x15030000, 0x15040000)
-
-
-class CheckFailed(ClusterUnavailable):
-    """Broker and client will not come together as things are: nothing more is sent, and nothing is tried again."""
-
-    code = TRUST
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,12 +141,13 @@ class KafkaAdmin:
         """Return every reassignment in flight, as the active controller lists them."""
         return observe.reassignments(self.wire)
 
-    def replica_bytes(self, topic_partitions: Collection[TopicPartition]) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes on disk of each replica that a live broker tells of."""
-        if not topic_partitions:
+    def replica_bytes(
+        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
+    ) -> Mapping[tuple[TopicPartition, int], int]:
+        """Return the bytes of these partitions on the disks of those of the brokers that answer."""
+        if not topic_partitions or not broker_ids:
             return {}
-        alive = [broker.id for broker in self.brokers().values() if not broker.is_fenced]
-        found = observe.disks(self.wire, alive, topic_partitions).replicas
+        found = observe.disks(self.wire, broker_ids, topic_partitions).replicas
         return {key: size for key, (size, _) in sorted(found.items())}
 
     def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
-from reconciler.admin.client.checks import CheckFailed, failed_check
+from reconciler.admin.client.checks import failed_check
 from reconciler.admin.client.tls import Context
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
 logger = logging.getLogger(__name__)
 

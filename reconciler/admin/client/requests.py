@@ -187,7 +187,7 @@ def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigCha
     except NotSent as error:
         raise ClusterUnavailable(
             f"Broker {broker_id} does not answer ({error}), and only it can change its own configs. "
-            "Start it, then try again."
+            "See that it runs and can be reached from here, then try again."
         ) from None
     told = next(iter(response.responses), None)
     if told is None:
@@ -209,7 +209,7 @@ def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition,
         except NotSent as error:
             raise ClusterUnavailable(
                 f"Broker {broker_id} does not answer ({error}), and only it can take a choice of its log dirs. "
-                "Start it, then try again."
+                "See that it runs and can be reached from here, then try again."
             ) from None
         told = {
             TopicPartition(topic.topic_name, partition.partition_index): partition.error_code

@@ -32,7 +32,7 @@ from reconciler.admin.client.reach import Server, reachable, shown
 from reconciler.admin.client.tls import Context
 from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
-from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
+from reconciler.model.problem import CheckFailed, ClusterUnavailable, OutcomeUnknown
 
 if TYPE_CHECKING:
     from kafka.net.manager import KafkaConnectionManager
@@ -419,7 +419,7 @@ def _refusal(error: Exception, connection: Connection) -> ClusterUnavailable:
     )
 
 
-def _final(error: BaseException | None, who: str, connection: Connection) -> ClusterUnavailable | None:
+def _final(error: BaseException | None, who: str, connection: Connection) -> CheckFailed | None:
     """Return what nothing but another property, certificate or user changes; None where a try later may do."""
     if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
         check = "sasl.username, sasl.password" if connection.user is not None else "whose token or credentials they are"
@@ -432,7 +432,7 @@ def _final(error: BaseException | None, who: str, connection: Connection) -> Clu
         context = connection.options.get("ssl_context")
         has_certificate = isinstance(context, Context) and context.has_certificate
         return None if error is None else failed_check(str(error), who, has_certificate=has_certificate)
-    return ClusterUnavailable(told, code="KR602")
+    return CheckFailed(told, code="KR602")
 
 
 def _warn_of_clear_text(connection: Connection) -> None:
