@@ -3,6 +3,8 @@
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.brokers.tls_server import TlsServer
@@ -12,6 +14,7 @@ from reconciler.admin.client import connect, reach, tls, wire
 from reconciler.admin.client.checks import CAUSES, failed_check
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tls import Context, context_of
+from reconciler.admin.client.wire import NotSent, Wire
 from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
 AUTHORITY, STRANGERS = Authority("tests"), Authority("strangers")
@@ -345,3 +348,32 @@ def test_who_shows_no_certificate_is_told_how_and_who_shows_one_is_told_what_is_
 
 def test_every_cause_says_what_to_do_next() -> None:
     assert all(cause.sentence.count(". ") >= 1 and cause.sentence.endswith(".") for cause in CAUSES)
+
+
+class _Manager:
+    """The library beside a broker whose certificate has run out: it says why once, and waits before its next try."""
+
+    cluster = SimpleNamespace(broker_metadata=lambda _node: object(), brokers=lambda: [SimpleNamespace(node_id=1)])
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    def run(self, *_: object) -> object:
+        self.tries += 1
+        why = ssl.SSLError("certificate verify failed: certificate has expired") if self.tries == 1 else None
+        raise NotSent("broker 1: not ready") from why
+
+
+def test_a_failed_check_counts_until_the_library_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = _Manager()
+    client: Any = SimpleNamespace(_manager=manager)
+    asked = Wire(client, retry_seconds=0, connection=translate({"bootstrap.servers": "k"}))
+    for tries in (1, 2):
+        with pytest.raises(CheckFailed, match="expired") as refused:
+            asked.read(lambda: None)
+        assert (refused.value.code, manager.tries) == ("KR608", tries)
+    monkeypatch.setattr(wire, "AVOID_SECONDS", -1)
+    asked.refused.clear()
+    with pytest.raises(ClusterUnavailable) as unavailable:
+        asked.read(lambda: None)
+    assert unavailable.value.code == "KR600"

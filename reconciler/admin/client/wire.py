@@ -74,7 +74,7 @@ class NotSent(Exception):
 class NotLetIn(NotSent):
     """A check failed, here or at the broker: more tries would end the same way, or lock the account."""
 
-    def __init__(self, reason: str, node: int, refusal: ClusterUnavailable) -> None:
+    def __init__(self, reason: str, node: int, refusal: CheckFailed) -> None:
         super().__init__(reason)
         self.node, self.refusal = node, refusal
 
@@ -87,8 +87,9 @@ class NoAnswer(Exception):
 class Wire:
     """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one.
 
-    `silent`: until when one that kept a question waiting in vain is left out. `guard` is called before each request
-    that writes, repeated ones too; what it raises is raised instead.
+    `silent`: until when one that kept a question waiting in vain is left out; `refused`: which check failed there, and
+    until when that counts. `guard` is called before each request that writes, repeated ones too; what it raises is
+    raised instead.
     `opened_in_seconds`: how long the first connection took, with its checks and login.
     """
 
@@ -97,6 +98,7 @@ class Wire:
     retry_seconds: float = RETRY_SECONDS
     avoided: dict[int, float] = field(default_factory=dict)
     silent: dict[int, float] = field(default_factory=dict)
+    refused: dict[int, tuple[CheckFailed, float]] = field(default_factory=dict)
     turn: int = 0
     connection: Connection | None = None
     guard: Callable[[], None] | None = None
@@ -266,12 +268,19 @@ class Wire:
                 raise NotLetIn(str(error), node, refusal) from None
             raise
         self.avoided.pop(node, None)
+        self.refused.pop(node, None)
         _count_quota(node, getattr(response, "throttle_time_ms", 0))
         self.silent.pop(node, None)
         return response
 
-    def _refusal(self, error: NotSent, node: int) -> ClusterUnavailable | None:
-        return None if self.connection is None else _final(error.__cause__, f"broker {node}", self.connection)
+    def _refusal(self, error: NotSent, node: int) -> CheckFailed | None:
+        """Return which check failed there, now or a moment ago: between its own tries the library does not say."""
+        told = None if self.connection is None else _final(error.__cause__, f"broker {node}", self.connection)
+        now = time.monotonic()
+        if told is not None:
+            self.refused[node] = told, now + AVOID_SECONDS
+        known = self.refused.get(node)
+        return known[0] if known is not None and known[1] > now else None
 
     def _is_final(self, error: NotLetIn, node_id: int | None, closed: set[int]) -> bool:
         """Whether nobody is left to ask, with this one too among those that are closed to us."""
