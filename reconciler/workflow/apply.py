@@ -49,10 +49,10 @@ def apply_plan(
 ) -> Applied:
     """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given.
 
-    `notify` is told at once what a user should know of before the end.
+    The windows that are declared hold either way. `notify` is told at once what a user should know of before the end.
     """
-    desired = None if inputs.is_client_given else declared_cluster(inputs, plan.cluster_name)
-    is_simulated = desired is not None and desired.cluster.simulation is not None
+    desired = declared_cluster(inputs, plan.cluster_name)
+    is_simulated = not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:

@@ -236,8 +236,6 @@ class _Rollback:
 
 def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
     """Return the limits that are declared; without their topics' rules, and with a warning, where these are broken."""
-    if inputs.is_client_given:
-        return None
     desired, unread = declared_as_far(inputs, undone.cluster_name)
     if unread:
         logger.warning("the way back is planned without %s", unread)

@@ -20,11 +20,14 @@ _SPARKS_JAVA = re.compile(rb"[^\0]*java\0.*SparkSubmit", re.DOTALL)
 pytestmark = pytest.mark.spark
 
 
-def test_a_signal_while_spark_works_ends_both_at_once_and_leaves_what_was_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.deep)])
+def test_a_signal_while_spark_works_ends_both_at_once_and_leaves_what_was_there(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     old = tmp_path / "loads"
     old.mkdir()
     (old / "_report.json").write_text("old")
-    ended = _signalled(signal.SIGTERM, tmp_path, lambda _: any(tmp_path.glob(".loads.new-*/_temporary")))
+    ended = _signalled(number, tmp_path, lambda _: any(tmp_path.glob(".loads.new-*/_temporary")))
     assert ended == (143, "", ["Terminated."])
     assert [path.name for path in old.iterdir()] == ["_report.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["loads", "samples.parquet"]

@@ -74,7 +74,7 @@ def test_a_run_far_away_keeps_its_lock_and_takes_no_delay_for_silence(
     )
 
 
-@pytest.mark.parametrize("how", ["cancel", "SIGTERM"])
+@pytest.mark.parametrize("how", ["cancel", "SIGTERM", "SIGHUP"])
 def test_a_run_far_away_that_is_stopped_takes_all_of_it_back(
     tmp_path: Path, brokers: KafkaCluster, far: FarAway, *, tally: Tally, figures: Tell, how: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_run_far_away_that_is_stopped_takes_all_of_it_back(
             run.reconciler("cancel", PLAN)
             watched.applying.ended(5)
         else:
-            watched.applying.process.send_signal(signal.SIGTERM)
+            watched.applying.process.send_signal(signal.Signals[how])
             watched.applying.ended(143)
     assert reassignments(brokers.bootstrap) == {}
     moved = [name for name in run.checker.lists if name.startswith(run.topic)]

@@ -1,0 +1,46 @@
+"""An apply beside what is declared: windows hold, however the cluster is reached."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers.plans.small_runs import admin_of, cluster, whole_plan
+
+from reconciler.admin.port import Admin
+from reconciler.model.problem import Refused
+from reconciler.workflow import apply as verb
+from reconciler.workflow.inputs import Inputs
+
+DECLARED = """
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: {name}}}
+spec:
+  client: {{bootstrap.servers: "k:9092"}}
+  windows: [{{days: [sun], from: "03:00", to: "03:01"}}]
+"""
+
+
+@pytest.mark.parametrize("inputs", [Inputs(), Inputs(bootstrap_server="k:9092"), Inputs(client="own.properties")])
+def test_the_windows_that_are_declared_hold_with_a_client_of_ones_own_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: Inputs
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = whole_plan(cluster())
+    document = Path(inputs.root, plan.cluster_name, "cluster.yaml")
+    document.parent.mkdir(parents=True)
+    document.write_text(DECLARED.format(name=plan.cluster_name), "utf-8")
+    admin = admin_of(cluster())
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[Admin]:
+        yield admin
+
+    monkeypatch.setattr(verb, "cluster_admin", opened)
+    with pytest.raises(Refused, match="outside the windows"):
+        verb.apply_plan(inputs, plan)
+    assert admin.writes == 0
+    document.unlink()
+    document.parent.rmdir()
+    assert verb.apply_plan(inputs, plan).result.state == "done"
