@@ -1,7 +1,7 @@
 """What the reconciler asks of a cluster; `client` (Kafka) and `simulated` (in memory) both offer it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, Self
@@ -25,6 +25,14 @@ class Answer:
     def is_ok(self) -> bool:
         """Whether the item succeeded."""
         return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """Some brokers' log dirs, and the bytes that some partitions have in them, by (partition, broker)."""
+
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +191,8 @@ class Admin(Protocol):
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Return every reassignment in flight in the cluster."""
 
-    def replica_bytes(
-        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
-    ) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return these partitions' bytes on these brokers' disks, by (partition, broker id); unknown: left out."""
-
-    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
-        """Return the log dirs of these brokers; one that is dead, or does not answer, is left out.
+    def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
+        """Return what these brokers' log dirs hold of these partitions; a broker that does not answer is left out.
 
         Only here a full or broken disk shows: its broker lives on, and what is copied there never comes in sync.
         """

@@ -14,6 +14,7 @@ from reconciler.admin.port import (
     Answer,
     Clock,
     ConfigChange,
+    DiskUse,
     Lock,
     ProgressHook,
     Reassignment,
@@ -194,28 +195,21 @@ class SimulatedAdmin:
             if partition.is_reassigning
         }
 
-    def replica_bytes(
-        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
-    ) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes of each replica on these brokers, as far as they live, in a log dir that works."""
-        self._before("replica_bytes")
+    def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
+        """Return what the log dirs of those brokers that live hold; nothing is told of one that has failed."""
+        self._before("disks")
+        alive = [broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id)]
         offline = offline_log_dirs(self.cluster)
         found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
-        return {
+        held = {
             (key, replica): size
             for key, partition in found
             if partition is not None
             for replica in partition.replicas
-            if replica in broker_ids and self.cluster.is_alive(replica)
-            if (replica, log_dir_of(partition, replica)) not in offline
+            if replica in alive and (replica, log_dir_of(partition, replica)) not in offline
             if (size := partition.size_on(replica)) is not None
         }
-
-    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
-        """Return the log dirs of those brokers that live."""
-        self._before("log_dirs")
-        alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))
-        return {broker_id: self.cluster.brokers[broker_id].log_dirs for broker_id in alive}
+        return DiskUse({broker_id: self.cluster.brokers[broker_id].log_dirs for broker_id in alive}, held)
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the overrides of those topics that exist."""

@@ -107,7 +107,7 @@ def _status(
     course = itinerary(plan) if plan is not None else None
     moves = moves_under_way(course, observed) if course is not None else ()
     alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
-    sizes = admin.replica_bytes([move.topic_partition for move in moves], alive) if moves else {}
+    sizes = admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
     done = stages_done(course, observed) if course is not None else 0
     known = tally(course, observed) if course is not None else None
     now = admin.clock.now()

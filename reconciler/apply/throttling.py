@@ -193,7 +193,7 @@ def put_cordons(session: Session) -> None:
     """
     brokers = () if session.are_cordons_on else session.itinerary.plan.cordoned
     configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
-    log_dirs = session.patiently(lambda: session.admin.log_dirs(sorted(configs))) if configs else {}
+    log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
         key = (broker, CORDONED_LOG_DIRS)
         value = configs[broker].get(CORDONED_LOG_DIRS)

@@ -312,7 +312,7 @@ class AdminContract:
         admin, key, unknown = bench.admin, TopicPartition(name, 0), "UNKNOWN_TOPIC_OR_PARTITION"
         assert admin.topics([name]) == {}
         assert admin.topic_configs([name]) == {}
-        assert admin.replica_bytes([key], [1, 2]) == {}
+        assert admin.disks([1, 2], [key]).replica_bytes == {}
         assert admin.delete_topics([name])[name].error == unknown
         assert admin.create_partitions([CreatePartitions(name, 1, 2, {1: (1,)})])[name].error == unknown
         assert admin.alter_topic_configs({name: [SET("retention.ms", "1")]})[name].error == unknown
@@ -644,19 +644,19 @@ class AdminContract:
         name = bench.topic((1, 2), (3, 4), size=MIB)
         key = TopicPartition(name, 1)
         bench.wait_until(lambda: _is_measured(bench, name), "sizes")
-        assert set(bench.admin.replica_bytes([key], [1, 3, 4])) == {(key, 3), (key, 4)}
-        assert set(bench.admin.replica_bytes([key], [1, 3])) == {(key, 3)}
-        assert bench.admin.replica_bytes([], [1]) == bench.admin.replica_bytes([key], []) == {}
+        assert set(bench.admin.disks([1, 3, 4], [key]).replica_bytes) == {(key, 3), (key, 4)}
+        assert set(bench.admin.disks([1, 3], [key]).replica_bytes) == {(key, 3)}
+        assert bench.admin.disks([1]).replica_bytes == bench.admin.disks([], [key]).replica_bytes == {}
 
     def test_log_dirs_are_those_of_the_live_brokers_asked_for(self, bench: Bench) -> None:
-        found = bench.admin.log_dirs([1, 2])
+        found = bench.admin.disks([1, 2]).log_dirs
         assert list(found) == [1, 2]
         assert all(len(dirs) > 1 for dirs in found.values())
         assert not any(one.is_offline or one.usable_bytes is None for dirs in found.values() for one in dirs)
-        assert bench.admin.log_dirs([]) == {}
+        assert bench.admin.disks([]).log_dirs == {}
 
     def test_new_replicas_are_made_in_the_log_dir_chosen_for_them(self, bench: Bench) -> None:
-        path = bench.admin.log_dirs([4])[4][-1].path
+        path = bench.admin.disks([4]).log_dirs[4][-1].path
         for _ in range(3):  # Kafka by itself would put them into one dir and the other in turn
             name = bench.topic((1, 2))
             key = TopicPartition(name, 0)
@@ -688,8 +688,8 @@ class AdminContract:
         assert partition.log_dirs[1] is None
         assert not seen.is_alive(6)
         assert 6 not in bench.admin.broker_configs([5, 6])
-        assert list(bench.admin.log_dirs([5, 6])) == [5]
-        assert (TopicPartition(name, 0), 6) not in bench.admin.replica_bytes([TopicPartition(name, 0)], [5, 6])
+        assert list(bench.admin.disks([5, 6]).log_dirs) == [5]
+        assert (TopicPartition(name, 0), 6) not in bench.admin.disks([5, 6], [TopicPartition(name, 0)]).replica_bytes
         with pytest.raises(ClusterUnavailable, match="Broker 6 does not answer"):
             bench.admin.alter_broker_configs(6, [SET(FOLLOWER_THROTTLED_RATE, "1")])
 

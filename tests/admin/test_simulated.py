@@ -62,7 +62,7 @@ def test_a_move_takes_the_time_that_its_throttle_gives() -> None:
     assert admin.reassign({ORDERS: (1, 2, 4)}) == {ORDERS: Answer()}
     assert admin.reassignments()[ORDERS].target_replicas == (1, 2, 4)
     admin.clock.sleep(5)
-    assert admin.replica_bytes([ORDERS], [4])[ORDERS, 4] == 50 * MIB
+    assert admin.disks([4], [ORDERS]).replica_bytes[ORDERS, 4] == 50 * MIB
     admin.clock.sleep(4.999)
     assert ORDERS in admin.reassignments()
     admin.clock.sleep(0.002)
@@ -140,7 +140,7 @@ def test_a_dead_broker_tells_neither_sizes_nor_configs_and_takes_none() -> None:
     assert seen.topics["orders"].partitions[0].isr == (1, 2)
     assert (seen.brokers[3].configs, seen.brokers[3].log_dirs, seen.brokers[3].is_fenced) == ({}, (), True)
     assert admin.broker_configs([1, 3]) == {1: {}}
-    assert (ORDERS, 3) not in admin.replica_bytes([ORDERS], [1, 2, 3])
+    assert (ORDERS, 3) not in admin.disks([1, 2, 3], [ORDERS]).replica_bytes
     with pytest.raises(ClusterUnavailable, match="Broker 3 does not answer"):
         admin.alter_broker_configs(3, setting({LEADER_THROTTLED_RATE: "1"}))
     admin.return_broker(3)

@@ -131,7 +131,7 @@ def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish() -> None
         asked.append(admin.writes)
         raise KeyboardInterrupt
 
-    admin.fault = At("replica_bytes", 1, both)
+    admin.fault = At("disks", 1, both)
     with pytest.raises(StoppedEarly) as error:
         run_plan(two_stages(before), admin, MemoryJournal(), should_stop=signals.reason)
     assert error.value.code == "KR715"

@@ -120,7 +120,7 @@ def test_a_throttle_that_an_operator_changes_meanwhile_stays_as_they_set_it() ->
         items = ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.APPEND, "7:7")
         admin.alter_topic_configs({"orders": [items], "payments": [items]})
 
-    admin.fault = At("replica_bytes", 1, operator)
+    admin.fault = At("disks", 1, operator)
     run_plan(two_moves(before), admin, MemoryJournal())
     changed = {
         where: value for where, value in throttles(admin.cluster).items() if throttles(before).get(where) != value
@@ -364,7 +364,7 @@ def test_an_unexpected_error_leaves_nothing_behind_either() -> None:
     def broken() -> None:
         raise KeyboardInterrupt
 
-    admin.fault = At("replica_bytes", 1, broken)
+    admin.fault = At("disks", 1, broken)
     with pytest.raises(KeyboardInterrupt):
         run_plan(two_moves(before), admin, MemoryJournal())
     assert (assignments(admin.cluster), throttles(admin.cluster)) == (assignments(before), throttles(before))
@@ -373,7 +373,7 @@ def test_an_unexpected_error_leaves_nothing_behind_either() -> None:
 def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named() -> None:
     before = cluster()
     admin = admin_of(before)
-    admin.fault = At("replica_bytes", 1, lambda: admin.reassign({ORDERS_0: (1, 2, 6)}))
+    admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: (1, 2, 6)}))
     error = failed(two_moves(before), admin)
     assert error.code == "KR701"
     assert "orders-0 is being reassigned to [1, 2, 6], expected [1, 2, 3] or [1, 2, 4]" in str(error)
@@ -386,7 +386,7 @@ def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named(
 def test_a_move_that_somebody_else_cancels_is_not_fought_over() -> None:
     before = cluster()
     admin = admin_of(before)
-    admin.fault = At("replica_bytes", 1, lambda: admin.reassign({ORDERS_0: None}))
+    admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: None}))
     error = failed(two_moves(before), admin)
     assert "somebody else cancelled its move" in str(error)
     assert assignments(admin.cluster)["orders-0"] == (1, 2, 3)
@@ -395,7 +395,7 @@ def test_a_move_that_somebody_else_cancels_is_not_fought_over() -> None:
 def test_a_topic_deleted_meanwhile_is_named() -> None:
     before = cluster()
     admin = admin_of(before)
-    admin.fault = At("replica_bytes", 1, lambda: admin.delete_topics(["orders"]))
+    admin.fault = At("disks", 1, lambda: admin.delete_topics(["orders"]))
     error = failed(two_moves(before), admin)
     assert "orders-0 is gone" in str(error)
     left = {where for where in throttles(before) if "orders" not in where}
@@ -405,7 +405,7 @@ def test_a_topic_deleted_meanwhile_is_named() -> None:
 def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends() -> None:
     before = cluster()
     admin = admin_of(before)
-    admin.fault = At("replica_bytes", 1, lambda: admin.kill_broker(4))
+    admin.fault = At("disks", 1, lambda: admin.kill_broker(4))
     error = failed(two_moves(before), admin)
     assert error.code == "KR703"
     assert "broker 4" in str(error)
@@ -427,7 +427,7 @@ def test_each_move_to_a_dead_destination_is_told_by_its_own_lists() -> None:
     before = cluster()
     admin = admin_of(before)
     moves = (move("orders-0", "1,2,3", "1,2,4"), move("payments-0", "2,4", "2,6"), move("clicks-0", "1,2,3", "1,6,3"))
-    admin.fault = At("replica_bytes", 1, lambda: admin.kill_broker(6))
+    admin.fault = At("disks", 1, lambda: admin.kill_broker(6))
     told: list[str] = []
     error = failed(plan_of([ReassignStage(1, moves, RATE)], before), admin, notify=told.append)
     assert "broker 6, which payments-0 needs in [2, 6], is not alive" in str(error)
@@ -440,7 +440,7 @@ def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched() -> N
     before = cluster()
     admin = admin_of(before)
     added = CreatePartitions("payments", 2, 4, {2: (1, 2), 3: (4, 5)})
-    admin.fault = At("replica_bytes", 1, lambda: admin.create_partitions([added]))
+    admin.fault = At("disks", 1, lambda: admin.create_partitions([added]))
     told: list[str] = []
     result = run_plan(two_moves(before), admin, MemoryJournal(), notify=told.append)
     (text,) = [one for one in result.messages if "payments" in one]
@@ -463,7 +463,7 @@ def test_a_destination_that_restarts_is_waited_for() -> None:
         admin.kill_broker(4)
         admin.fault = At("topics", 4, lambda: admin.return_broker(4))
 
-    admin.fault = At("replica_bytes", 1, restart)
+    admin.fault = At("disks", 1, restart)
     assert run_plan(two_moves(before), admin, MemoryJournal()).state is RunState.DONE
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
@@ -495,7 +495,7 @@ def test_a_cluster_that_stays_away_fails_the_run_and_names_what_is_left() -> Non
 
         admin.fault = unavailable
 
-    admin.fault = At("replica_bytes", 1, gone)
+    admin.fault = At("disks", 1, gone)
     error = failed(two_moves(before), admin)
     assert error.code == "KR705"
     assert "may still be in flight" in str(error)

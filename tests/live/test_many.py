@@ -41,7 +41,7 @@ SMALL = {
     "offsets.topic.replication.factor": "3",
     "offsets.topic.num.partitions": "1",
 }
-LIST_REASSIGNMENTS = 46
+LIST_REASSIGNMENTS, FIND_COORDINATOR = 46, 10
 
 
 @dataclass
@@ -183,7 +183,7 @@ def started(folder: Path) -> Applying:
 def requests_a_poll(folder: Path) -> list[int]:
     """Return how many requests each look at the cluster took, those that hold the lock and those that write apart."""
     keys = [int(key) for key in (folder / "requests").read_text().split()]
-    reads = [key for key in keys if key in READS and key not in MEMBERSHIP]
+    reads = [key for key in keys if key in READS and key not in MEMBERSHIP and key != FIND_COORDINATOR]
     starts = Counter[int]()
     turn = 0
     for key, same in groupby(reads):

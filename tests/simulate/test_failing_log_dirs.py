@@ -16,7 +16,7 @@ def test_an_offline_log_dir_leaves_its_broker_alive_and_takes_its_replicas_out_o
     first, second = admin.topics(["a"])["a"].partitions
     assert (first.isr, second.isr) == ((1,), (2, 1))
     assert not admin.brokers()[2].is_fenced
-    offline = [one for one in admin.log_dirs([2])[2] if one.is_offline]
+    offline = [one for one in admin.disks([2]).log_dirs[2] if one.is_offline]
     assert [(one.total_bytes, one.usable_bytes) for one in offline] == [(None, None)]
 
 

@@ -16,10 +16,10 @@ from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.holder import this_process
-from reconciler.admin.port import Answer, Clock, ConfigChange, ProgressHook, Reassignment, WaitHook
+from reconciler.admin.port import Answer, Clock, ConfigChange, DiskUse, ProgressHook, Reassignment, WaitHook
 from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
@@ -141,18 +141,10 @@ class KafkaAdmin:
         """Return every reassignment in flight, as the active controller lists them."""
         return observe.reassignments(self.wire)
 
-    def replica_bytes(
-        self, topic_partitions: Collection[TopicPartition], broker_ids: Collection[int]
-    ) -> Mapping[tuple[TopicPartition, int], int]:
-        """Return the bytes of these partitions on the disks of those of the brokers that answer."""
-        if not topic_partitions or not broker_ids:
-            return {}
-        found = observe.disks(self.wire, broker_ids, topic_partitions).replicas
-        return {key: size for key, (size, _) in sorted(found.items())}
-
-    def log_dirs(self, broker_ids: Collection[int]) -> Mapping[int, tuple[LogDir, ...]]:
-        """Return the log dirs of these brokers, without what lies in them; a broker that is silent is left out."""
-        return observe.disks(self.wire, broker_ids, ()).dirs if broker_ids else {}
+    def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
+        """Return what these brokers' log dirs hold of these partitions; a broker that is silent is left out."""
+        found = observe.disks(self.wire, broker_ids, topic_partitions)
+        return DiskUse(found.dirs, {key: size for key, (size, _) in sorted(found.replicas.items())})
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the dynamic overrides of these topics."""
