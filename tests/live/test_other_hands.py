@@ -108,6 +108,7 @@ def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder
     folder.run("apply", "plan.json", "--yes", expect=STALE)
 
 
+@pytest.mark.deep
 def test_partitions_added_while_a_topic_moves_are_told_of_and_not_touched(folder: LiveFolder, tally: Tally) -> None:
     checker = Checker(folder.kafka, *TOPICS)
 
