@@ -84,6 +84,8 @@ class Bare:
         """Kill one run, and clean up after it."""
         way = WAYS[number % len(WAYS)]
         topic = SLOW if (way == "cancel" and number % 4) or (way == "apply" and number % 8 == 2) else QUICK
+        if topic == SLOW and {number: one[0] for number, one in self.folder.state(SLOW).items()} != BACK[SLOW]:
+            as_at_first(self.folder)
         self._set(operators(number, topic))
         before, states = self._throttles(), self._states()
         plan = "slow" if topic == SLOW else self._quick_plan()
@@ -102,8 +104,6 @@ class Bare:
         assert reassignments(self.folder.kafka.bootstrap) == {}
         if way == "cancel":
             self._check_places(states, plan, told)
-        if topic == SLOW and {number: one[0] for number, one in self.folder.state(SLOW).items()} != BACK[SLOW]:
-            as_at_first(self.folder)
         self.counts[f"kills, {way}"] += 1
         self.phases[phase] += 1
 
