@@ -89,9 +89,9 @@ def progress_text(seen: RunProgress) -> str:
 
 
 def _is_news(wait: Wait, cluster_name: str, seen: RunProgress) -> bool:
-    """Say what is waited for, and return whether that has changed; it began with its stage."""
+    """Say what is waited for, nothing once all is done, and return whether that changed; it began with its stage."""
     title, before, since = f"stage {seen.stage}/{seen.stages} of {cluster_name}", wait.text, wait.since
-    wait.say(f"{title}: {progress_text(seen)}")
+    wait.say(f"{title}: {progress_text(seen)}" if seen.done_moves < seen.moves else "")
     if before.startswith(f"{title}:"):
         wait.since = since
     return wait.text != before

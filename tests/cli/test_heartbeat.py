@@ -111,4 +111,6 @@ def test_progress_is_what_a_stage_waits_for() -> None:
         assert WAITS._now[0].since == since
         hook(RunProgress(2, 2, 0, 3, 0, 0))
         assert WAITS._now[0].since != since
+        hook(RunProgress(2, 2, 3, 3, 0, 0))
+        assert waiting_line() == ""
     assert waiting_line() == ""
