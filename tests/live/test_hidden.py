@@ -39,7 +39,7 @@ def brokers(network: PrivateNetwork, kafka_version: str) -> Iterator[KafkaCluste
     with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as started:
         admin = AdminClient({"bootstrap.servers": started.bootstrap})
         seen = sorted({*BROKERS} - {DESTINATION, SOURCE})
-        offsets = NewTopic(OFFSETS_TOPIC, replica_assignment=[seen], config={"cleanup.policy": "compact"})
+        offsets = NewTopic(OFFSETS_TOPIC, 1, replica_assignment=[seen], config={"cleanup.policy": "compact"})
         for answer in admin.create_topics([offsets]).values():
             answer.result(HANG)
         yield started
