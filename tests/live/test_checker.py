@@ -120,12 +120,15 @@ def test_what_brokers_show_counts_once_all_show_the_same() -> None:
 RUN = '{"step": "run", "outcome": "started"}'
 STAGE = '{"step": "stage", "outcome": "done"}'
 END = '{"step": "run", "outcome": "failed"}'
+PAID = '{"step": "unthrottle", "outcome": "done"}'
 
 
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
         ([RUN, STAGE, END], ""),
+        ([RUN, STAGE, END, PAID], ""),
+        ([RUN, STAGE, PAID], "last event"),
         ([RUN, STAGE, RUN, STAGE, END], ""),
         ([RUN, STAGE], "last event"),
         ([RUN, STAGE, END, RUN], "last event"),

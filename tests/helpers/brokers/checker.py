@@ -87,6 +87,10 @@ def _throttle_faults(before: Mapping[str, str], after: Mapping[str, str], debts:
     ]
 
 
+PAID = ("unthrottle", "done")
+"""A throttle that comes off: after the end of a run, a debt of its own."""
+
+
 def journal_faults(lines: Iterable[str]) -> list[str]:
     """Return what is wrong with a run's journal: lines that are no events, or a run whose end it does not tell."""
     events: list[tuple[object, object]] = []
@@ -100,8 +104,9 @@ def journal_faults(lines: Iterable[str]) -> list[str]:
     steps = [event for event in events if event[0] in {"run", "cancel"}]
     if not steps:
         return [*faults, "the journal has no run"]
-    if events[-1] != steps[-1] or steps[-1][1] == "started":
-        faults.append(f"the journal's last event is {events[-1]}, not the end of a run")
+    last = next(event for event in reversed(events) if event != PAID)
+    if last != steps[-1] or steps[-1][1] == "started":
+        faults.append(f"the journal's last event is {last}, not the end of a run")
     return faults
 
 
