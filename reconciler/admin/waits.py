@@ -1,6 +1,6 @@
 """What this process waits for just now, in words: said where it waits, read by whoever keeps people informed.
 
-A simulated cluster has a time of its own and keeps nobody waiting: `is_real` says that it is not one, as far as known.
+A simulated cluster has a time of its own and keeps nobody waiting: `is_real` is False once one was opened.
 """
 
 import time

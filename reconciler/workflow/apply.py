@@ -13,7 +13,7 @@ from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, plan_named, run_journal
-from reconciler.workflow.sources import cluster_admin, declared, declared_cluster
+from reconciler.workflow.sources import cluster_admin, declared, declared_cluster, simulated
 from reconciler.workflow.supposed import refuse_supposed
 
 
@@ -52,7 +52,6 @@ def apply_plan(
     The windows that are declared hold either way. `notify` is told at once what a user should know of before the end.
     """
     desired = declared_cluster(inputs, plan.cluster_name)
-    is_simulated = not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
@@ -71,7 +70,7 @@ def apply_plan(
             has_log_dirs=has_log_dirs,
             notify=notify,
         )
-        return Applied(ended, is_simulated)
+        return Applied(ended, simulated(inputs, desired) is not None)
 
 
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:

@@ -30,7 +30,7 @@ from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, Sto
 from reconciler.workflow.checked import refuse_unsafe_way_back
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, plan_named, run_journal
-from reconciler.workflow.sources import cluster_admin, declared_as_far
+from reconciler.workflow.sources import cluster_admin, declared_as_far, simulated
 from reconciler.workflow.supposed import refuse_supposed
 
 logger = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ class _Rollback:
 
     @property
     def _is_simulated(self) -> bool:
-        return self.desired is not None and self.desired.cluster.simulation is not None
+        return simulated(self.inputs, self.desired) is not None
 
     def _stop_if_asked(self) -> None:
         reason = self.hooks.should_stop()

@@ -132,9 +132,17 @@ def client_cautions(inputs: Inputs, desired: Desired | None) -> tuple[Problem, .
     return cautions(_properties(inputs, desired)) if has_client and not inputs.state else ()
 
 
+def simulated(inputs: Inputs, desired: Desired | None) -> DesiredCluster | None:
+    """Return the cluster where it is the file that its document names; a client that the caller gave comes first."""
+    is_file = not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None
+    return desired.cluster if desired is not None and is_file else None
+
+
 def _open(inputs: Inputs, desired: Desired | None) -> Admin:
-    if not inputs.is_client_given and desired is not None and desired.cluster.simulation is not None:
-        return _simulated(Path(inputs.root), desired.cluster)
+    cluster = simulated(inputs, desired)
+    WAITS.is_real = cluster is None
+    if cluster is not None:
+        return _simulated(Path(inputs.root), cluster)
     properties = _properties(inputs, desired)
     from reconciler.admin.client import connect
 
@@ -151,7 +159,6 @@ def _simulated(root: Path, cluster: DesiredCluster) -> Admin:
         """Return the file, looked at anew each time: a link may have come into its place."""
         return required_inside(root, root / cluster.name / (cluster.simulation or ""), SIMULATION, cluster.at)
 
-    WAITS.is_real = False
     return SimulatedAdmin(
         read_snapshot(path()),
         save=lambda state: write_snapshot(state, path()),

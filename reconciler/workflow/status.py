@@ -14,7 +14,7 @@ from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.known_runs import pay_debts
 from reconciler.workflow.runs import kept_plan, latest_plan, plan_named, run_journal
-from reconciler.workflow.sources import cluster_admin, declared_cluster
+from reconciler.workflow.sources import cluster_admin, declared_cluster, simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,6 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
     plan = plan or (latest_plan(inputs, name) if name is not None else None)
     desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     here = replace(inputs, cluster=name)
-    is_file = desired is not None and desired.cluster.simulation is not None
     with ExitStack() as opened:
 
         def open_cluster() -> Admin:
@@ -96,7 +95,7 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
         elif plan is not None and plan.cluster_id != admin.cluster_id():
             plan = None
         # A simulated cluster is a file, which other processes write: it is read anew for each look.
-        reopen = open_cluster if is_file else None
+        reopen = open_cluster if simulated(inputs, desired) is not None else None
         yield Watched(name, inputs, plan, Watcher(plan, admin), reopen, is_named=plan_path is not None)
 
 

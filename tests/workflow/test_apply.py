@@ -8,9 +8,11 @@ import pytest
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
 from reconciler.admin.port import Admin
+from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.problem import Refused
 from reconciler.workflow import apply as verb
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import simulated
 
 DECLARED = """
 apiVersion: reconciler/v1
@@ -44,3 +46,11 @@ def test_the_windows_that_are_declared_hold_with_a_client_of_ones_own_too(
     document.unlink()
     document.parent.rmdir()
     assert verb.apply_plan(inputs, plan).result.state == "done"
+
+
+def test_a_client_of_ones_own_comes_before_the_file_of_a_simulated_cluster() -> None:
+    declared = Desired(DesiredCluster("small", simulation="snapshot.json"))
+    assert simulated(Inputs(), declared) == declared.cluster
+    for inputs in (Inputs(bootstrap_server="k:9092"), Inputs(client="own.properties")):
+        assert simulated(inputs, declared) is None
+    assert simulated(Inputs(), Desired(DesiredCluster("small"))) is simulated(Inputs(), None) is None

@@ -17,7 +17,7 @@ from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, DiskUse, ProgressHook, Reassignment, WaitHook
-from reconciler.admin.waits import WAITS, waiting_for
+from reconciler.admin.waits import waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.lock import Holder, RateRequest
@@ -54,7 +54,6 @@ def connect(properties: Mapping[str, str]) -> "KafkaAdmin":
     Raises InvalidInput for properties that mean nothing, ClusterUnavailable, within about 15 seconds, where no broker
     answers or the login is refused.
     """
-    WAITS.is_real = True
     with waiting_for("a broker to connect to"):
         return KafkaAdmin(open_wire(translate(properties)))
 
