@@ -7,7 +7,7 @@ from typing import TypeVar
 from reconciler.admin.port import Answer
 from reconciler.apply.session import NO_RIGHT, TRANSIENT, told_answer
 from reconciler.model.lock import UNCERTAIN, LockLost
-from reconciler.model.problem import CheckFailed, ClusterUnavailable, MissingRight, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def tried(request: Callable[[], T]) -> T | Trouble:
     except LockLost:
         raise
     except ClusterUnavailable as error:
-        return Trouble(str(error), not isinstance(error, CheckFailed), is_of_all=error.code == UNCERTAIN)
+        return Trouble(str(error), is_passing=error.is_passing, is_of_all=error.code == UNCERTAIN)
     except ReconcilerError as error:
         return Trouble(str(error))
     except Exception as error:  # noqa: BLE001 - a fault of a library or of ours: the others must be tried all the same

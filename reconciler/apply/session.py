@@ -18,7 +18,7 @@ from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
-from reconciler.model.problem import CheckFailed, ClusterUnavailable, MissingRight, Problem, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEnded, RunEvent, RunFailed, RunResult, RunState
 from reconciler.model.stage import ReassignStage
 from reconciler.model.tally import Tally
@@ -231,9 +231,9 @@ class Session:
         for attempt in range(TRIES - 1):
             try:
                 return request()
-            except CheckFailed:
-                raise
             except ClusterUnavailable as error:
+                if not error.is_passing:
+                    raise
                 self.pause(attempt, error)
         return request()
 

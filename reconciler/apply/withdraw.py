@@ -19,7 +19,7 @@ from reconciler.apply.session import TRIES, Session, told_answer
 from reconciler.apply.tally import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
-from reconciler.model.problem import CheckFailed, ClusterUnavailable, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
@@ -266,7 +266,7 @@ def _answered(
         try:
             return session.write(partial(reassign, wanted))
         except ClusterUnavailable as error:
-            if attempt == TRIES - 1 or isinstance(error, CheckFailed):
+            if attempt == TRIES - 1 or not error.is_passing:
                 raise
         session.pause(attempt)
         observed = session.patiently(lambda: session.look(_topics(batch)))

@@ -126,13 +126,16 @@ class StalePlan(ReconcilerError):
 
 
 class ClusterUnavailable(ReconcilerError):
-    """The cluster does not answer, or not in time."""
+    """The cluster does not answer, or not in time. `is_passing`: another try may succeed."""
 
     code = "KR600"
+    is_passing = True
 
 
 class CheckFailed(ClusterUnavailable):
     """Broker and client will not come together as things are: nothing more is sent, and nothing is tried again."""
+
+    is_passing = False
 
 
 class OutcomeUnknown(ClusterUnavailable):
