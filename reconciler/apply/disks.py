@@ -12,8 +12,9 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 OFTEN, SELDOM = timedelta(seconds=3), timedelta(seconds=15)
-"""Every broker answers for its own disks, so they are not asked in each turn: at every twentieth of a stage's time."""
+"""Every broker answers for its own disks, so they are not asked in each turn, but at intervals between these two."""
 LOOKS = 20
+"""An interval is this part of the stage's time so far: the longer it takes, the less its disks are asked."""
 
 
 @dataclass(slots=True)

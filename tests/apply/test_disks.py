@@ -13,6 +13,7 @@ from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.course import itinerary
 from reconciler.apply.disks import Disks
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.observed import Observed
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
 from reconciler.model.cluster import Cluster, LogDir
@@ -118,7 +119,8 @@ def test_disks_are_asked_for_now_and_then_not_in_each_turn() -> None:
     assert 2 <= calls.count("disks") <= result.seconds / 3 + 2
 
 
-def test_bytes_and_log_dirs_are_asked_for_every_three_seconds() -> None:
+def looks_in(seconds: int) -> list[Observed]:
+    """Return what the looks of a stage in flight tell, one each second."""
     admin = admin_of(cluster())
     plan = plan_for(admin.cluster)
     (stage,) = plan.stages
@@ -127,25 +129,20 @@ def test_bytes_and_log_dirs_are_asked_for_every_three_seconds() -> None:
     session = Session(admin, MemoryJournal(), itinerary(plan))
     disks, observed = Disks(session), session.look(["orders"])
     looks = []
-    for _ in range(19):
+    for _ in range(seconds):
         looks.append(disks.added_to(observed, stage))
         admin.clock.sleep(1)
+    return looks
+
+
+def test_bytes_and_log_dirs_are_asked_for_every_three_seconds() -> None:
+    looks = looks_in(19)
     assert [second for second, look in enumerate(looks) if look.replica_bytes] == [0, 3, 6, 9, 12, 15, 18]
     assert [second for second, look in enumerate(looks) if look.log_dirs] == [0, 3, 6, 9, 12, 15, 18]
 
 
 def test_the_longer_a_stage_takes_the_seldomer_bytes_are_asked_for() -> None:
-    admin = admin_of(cluster())
-    plan = plan_for(admin.cluster)
-    (stage,) = plan.stages
-    assert isinstance(stage, ReassignStage)
-    admin.reassign({ORDERS_0: (1, 2, 4)})
-    session = Session(admin, MemoryJournal(), itinerary(plan))
-    disks, observed = Disks(session), session.look(["orders"])
-    looked = []
-    for second in range(600):
-        looked += [second] if disks.added_to(observed, stage).replica_bytes else []
-        admin.clock.sleep(1)
+    looked = [second for second, look in enumerate(looks_in(600)) if look.replica_bytes]
     gaps = [later - earlier for earlier, later in pairwise(looked)]
     assert gaps == sorted(gaps)
     assert (gaps[0], gaps[-1]) == (3, 15)

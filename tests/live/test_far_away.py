@@ -47,7 +47,7 @@ def brokers(far: FarAway, kafka_version: str) -> Iterator[KafkaCluster]:
 
 
 def run_of(folder: Path, brokers: KafkaCluster, far: FarAway, topic: str, seconds: int) -> LiveRun:
-    """Return a run whose moves take about so long: of a rate as low, brokers let nearly twice as much through."""
+    """Return a run whose moves take about so long. Brokers let nearly twice as much through as so low a rate allows."""
     client = {**brokers.properties_of("admin"), "bootstrap.servers": far.bootstrap}
     before, after = replaced(OTHERS, DESTINATION, 4)
     size = RATE * seconds  # two of the four go to the destination

@@ -182,7 +182,7 @@ def started(folder: Path) -> Applying:
 def requests_a_poll(folder: Path) -> list[int]:
     """Return how many requests each poll took: a look at the cluster after which nothing was changed.
 
-    Those that hold the lock are left out.
+    Requests that hold the lock are left out. A list of reassignments that is asked for twice in a row begins one poll.
     """
     turns: list[list[int]] = []
     for key in map(int, (folder / "requests").read_text().split()):

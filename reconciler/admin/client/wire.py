@@ -87,10 +87,9 @@ class NoAnswer(Exception):
 class Wire:
     """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one.
 
-    `silent`: until when one that kept a question waiting in vain is left out; `refused`: which check failed there, and
-    until when that counts. `guard` is called before each request that writes, repeated ones too; what it raises is
-    raised instead.
-    `opened_in_seconds`: how long the first connection took, with its checks and login.
+    `silent`: until when one that kept a question waiting in vain is left out. `refused`: which check failed at which
+    broker, and until when that counts. `guard` is called before each request that writes, repeated ones too; what it
+    raises is raised instead. `opened_in_seconds`: how long the first connection took, with its checks and login.
     """
 
     client: KafkaAdminClient
