@@ -15,6 +15,7 @@ The ten-minute map. Data flows one way, and each step is a package:
     balance   samples -> loads -> who carries what, on Spark
     render    one plan, many views
     workflow  one file a verb: read -> compute -> write
+    command   how a verb is declared, run and ended: options, streams, exit codes
     cli       one file a verb: arguments in, exit code out
 
 `model, diff, planner, proof, staging, groups, simulate` are pure: no files, no clock, no network.

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.durations import DURATION
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.log_dirs import NO_LOG_DIR
-from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
 from reconciler.cli.run_metrics import METRICS_HELP, measured
-from reconciler.cli.seal import seal_of, seal_options
-from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import Teller, is_interactive, tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.stopping import stopping
+from reconciler.command.terminal import Teller, is_interactive, tell, write
+from reconciler.command.values import DURATION, NO_LOG_DIR, seal_of, seal_options
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEnded, RunResult
 
@@ -59,8 +57,7 @@ def command(
     asked = asked_for(context)
     refuse_state(asked, "apply")
     from reconciler.admin.waits import waiting_for
-    from reconciler.cli.heartbeat import heartbeat
-    from reconciler.cli.progress import running
+    from reconciler.command.progress import heartbeat, running
     from reconciler.workflow.apply import apply_plan, plan_to_apply
 
     with heartbeat(), waiting_for("the plan to be read and checked"):
@@ -144,7 +141,7 @@ def _tell_result(applied: "Applied", asked: Asked, seconds: float) -> None:
 
 def _tell_what_is_left(plan: Plan, asked: Asked) -> None:
     from reconciler.admin.waits import waiting_for
-    from reconciler.cli.heartbeat import heartbeat
+    from reconciler.command.progress import heartbeat
     from reconciler.workflow.apply import plan_again
 
     with heartbeat(), waiting_for("a new plan, to see what is left"):

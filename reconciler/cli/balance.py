@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.durations import DURATION
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import HTML, JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
 
 if TYPE_CHECKING:
     from reconciler.model.balance_report import BalanceReport
@@ -69,7 +69,7 @@ def command(
     import sys
     from datetime import UTC, datetime
 
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
     from reconciler.workflow.balance import BalanceAsked, make_balance
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, refuse_state, verb_options
-from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import Teller, is_interactive, tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.stopping import stopping
+from reconciler.command.terminal import Teller, is_interactive, tell, write
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunEnded, RunProgress, RunState
 from reconciler.model.tally import ARRIVED
@@ -70,7 +70,7 @@ def _refuse_misuse(asked: Asked, *, is_extra: bool) -> None:
 
 
 def _cancel(asked: Asked, plan_path: str | None) -> int:
-    from reconciler.cli.heartbeat import heartbeat
+    from reconciler.command.progress import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import cancel
 
@@ -96,7 +96,7 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
 
 def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: bool) -> int:
     """Make the rollback's plan, show and save it; a dry run ends as the rollback would."""
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_markdown, as_text
     from reconciler.workflow.plan import plan_json, save_plan
     from reconciler.workflow.rollback import plan_to_undo, rollback_plan
@@ -127,7 +127,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
 
 
 def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
-    from reconciler.cli.heartbeat import heartbeat
+    from reconciler.command.progress import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.rollback import Hooks, plan_to_undo, roll_back
 
@@ -171,7 +171,7 @@ class _Watch:
         return click.confirm(f"Run this rollback on {plan.cluster_name} ({plan.cluster_id})?", err=True)
 
     def progress(self, seen: RunProgress) -> None:
-        from reconciler.cli.progress import running
+        from reconciler.command.progress import running
 
         self.hook = self.hook or self.bar.enter_context(running(self.cluster_name))
         self.hook(seen)

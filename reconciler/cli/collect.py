@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.durations import DURATION
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
 from reconciler.render.escape import visible
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, MARKDOWN, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:
@@ -21,7 +21,7 @@ Examples:
 def command(context: click.Context, *, detailed_exitcode: bool) -> int:
     """Show what differs between desired and observed state, old -> new, without planning."""
     asked = asked_for(context)
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_json, as_markdown, as_text
     from reconciler.workflow.diff import find_differences
 

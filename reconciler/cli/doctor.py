@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.stopping import stopping
-from reconciler.cli.terminal import is_interactive, tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, Asked, asked_for, verb_options
+from reconciler.command.stopping import stopping
+from reconciler.command.terminal import is_interactive, tell, write
 
 if TYPE_CHECKING:
     from reconciler.model.diagnosis import Diagnosis
@@ -53,8 +53,7 @@ def command(context: click.Context, plan_path: str | None, fix: str | None, *, y
 
         name, found = look_at_snapshot(asked.inputs, plan_path)
         return _told(found, name, asked)
-    from reconciler.cli.heartbeat import heartbeat
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import heartbeat, reading
     from reconciler.workflow.doctor import visit
 
     with heartbeat() if fix else nullcontext(), visit(asked.inputs, plan_path) as beside:

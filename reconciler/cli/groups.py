@@ -1,22 +1,28 @@
 """`reconciler groups`: the verbs for consumer groups, each loaded from its own module when it is called."""
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import click
 
-from reconciler.cli.exits import EPILOG
-from reconciler.cli.group import VerbGroup
-from reconciler.cli.options import OUTPUTS, verb_options
+from reconciler.command.exits import EPILOG
+from reconciler.command.options import OUTPUTS, verb_options
+from reconciler.command.verbs import Verb, VerbGroup
 
-GROUP_VERBS = {
-    "list": "Every group: its kind, state, assignor, members, coordinator and total lag.",
-    "describe": "One group or more: members and what they own, coordinator, lag of each partition.",
-    "lag": "How far each group is behind, partition by partition.",
-    "simulate": "Who would get what, under any assignor, after a change.",
-    "advise": "How many partitions a topic needs, against what exists.",
-    "reset-offsets": "Move a group's committed offsets; shows first, acts with --execute.",
-    "delete": "Delete groups without members; shows first, acts with --execute.",
+VERBS: Mapping[str, Verb] = {
+    "list": Verb(
+        "reconciler.cli.groups_list", "Every group: its kind, state, assignor, members, coordinator and total lag."
+    ),
+    "describe": Verb(
+        "reconciler.cli.groups_describe",
+        "One group or more: members and what they own, coordinator, lag of each partition.",
+    ),
+    "lag": Verb("reconciler.cli.groups_lag", "How far each group is behind, partition by partition."),
+    "simulate": Verb("reconciler.cli.groups_simulate", "Who would get what, under any assignor, after a change."),
+    "advise": Verb("reconciler.cli.groups_advise", "How many partitions a topic needs, against what exists."),
+    "reset-offsets": Verb(
+        "reconciler.cli.groups_reset_offsets", "Move a group's committed offsets; shows first, acts with --execute."
+    ),
+    "delete": Verb("reconciler.cli.groups_delete", "Delete groups without members; shows first, acts with --execute."),
 }
 EXAMPLES = """\b
 Examples:
@@ -27,14 +33,7 @@ Examples:
 """
 
 
-class GroupVerbs(VerbGroup):
-    """The verbs of `groups`."""
-
-    verbs: ClassVar[Mapping[str, str]] = GROUP_VERBS
-    module_prefix: ClassVar[str] = "reconciler.cli.groups_"
-
-
-@click.command("groups", cls=GroupVerbs, subcommand_metavar="VERB ...", epilog=EXAMPLES + EPILOG)
+@click.command("groups", cls=VerbGroup, verbs=VERBS, subcommand_metavar="VERB ...", epilog=EXAMPLES + EPILOG)
 @verb_options(*OUTPUTS)
 def command() -> None:
     """Consumer groups: who reads what, how far behind, and what a change would do."""

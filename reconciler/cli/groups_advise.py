@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import write
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate
 from reconciler.model.loads import Statistic
 
@@ -122,7 +122,7 @@ def command(
 
 
 def _show(asked: Asked, topic: str | None, wanted: "Wanted", loads: "LoadsFolder | None") -> None:
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_advice
     from reconciler.workflow.groups_advise import advise_by_figures, advise_topic
 

@@ -2,10 +2,10 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.group_arguments import group_arguments
-from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:

@@ -2,10 +2,10 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.group_arguments import group_arguments
-from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:
@@ -25,7 +25,7 @@ def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
     Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
     """
     asked = asked_for(context)
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 

@@ -2,9 +2,9 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:
@@ -20,7 +20,7 @@ Examples:
 def command(context: click.Context) -> int:
     """List every group that this user may see, of a cluster or a snapshot."""
     asked = asked_for(context)
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_group_state, as_group_state_json, as_text
     from reconciler.workflow.groups_described import groups_seen
 

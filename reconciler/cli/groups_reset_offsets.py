@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.durations import DURATION
-from reconciler.cli.exits import EPILOG, Exit
 from reconciler.cli.group_arguments import group_arguments
-from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
 
 if TYPE_CHECKING:
     from reconciler.groups.offsets import Target, TopicScope

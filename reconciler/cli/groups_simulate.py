@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import STATISTICS
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ Examples:
 
 """
 MOST_PARTITIONS = 1_000_000
-STATISTICS = click.Choice([statistic.value for statistic in Statistic])
 
 
 @click.command("simulate", epilog=EXAMPLES + EPILOG)
@@ -86,7 +86,7 @@ def command(
 
 
 def _simulate_groups(asked: Asked, question: "Question") -> None:
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_groups, as_groups_json, as_groups_markdown
     from reconciler.workflow.groups_simulate import compare_groups
 

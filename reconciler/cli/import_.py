@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 if TYPE_CHECKING:
     from reconciler.model.imported import Imported
@@ -60,7 +60,7 @@ def _of_files(asked: Asked, files: tuple[str, ...], tool: str | None) -> "Import
 
 
 def _of_cluster(asked: Asked) -> "Imported":
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.workflow.importing import import_cluster
 
     with reading("finding rules") as progress:

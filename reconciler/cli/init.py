@@ -2,9 +2,9 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import click
 
-from reconciler.cli.durations import DURATION
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
 
 EXAMPLES = """\b
 Examples:

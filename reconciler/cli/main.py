@@ -1,21 +1,60 @@
-"""The program's entry: reads the shared options, runs one verb, and ends with its exit code."""
+"""Runs the program: reads the shared options, runs one verb of the table, and ends with its exit code."""
 
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit, Terminated, exit_of
-from reconciler.cli.group import VerbGroup
-from reconciler.cli.options import Asked, group_options
-from reconciler.cli.outputs import OUTPUTS, Closed, guard_outputs
-from reconciler.cli.report import of_a_path, tell_error, tell_internal_error, tell_of_thread, tell_usage_error
+from reconciler.command.exits import (
+    EPILOG,
+    Exit,
+    exit_of,
+    of_a_path,
+    tell_error,
+    tell_internal_error,
+    tell_of_thread,
+    tell_usage_error,
+)
+from reconciler.command.options import Asked, group_options
+from reconciler.command.stopping import OUTPUTS, Closed, Terminated, guard_outputs
+from reconciler.command.verbs import Verb, VerbGroup
 from reconciler.model.problem import ReconcilerError
 
+VERBS: Mapping[str, Verb] = {
+    "init": Verb("reconciler.cli.init", "Write a commented layout, or with --demo a simulated cluster to play with."),
+    "import": Verb(
+        "reconciler.cli.import_",
+        "Write a cluster as it is, or another tool's topics, as desired state; a plan after it is empty.",
+    ),
+    "validate": Verb("reconciler.cli.validate", "Check the files alone: syntax, schema, meaning."),
+    "snapshot": Verb("reconciler.cli.snapshot", "Write the observed state of a live cluster."),
+    "diff": Verb("reconciler.cli.diff", "Show what differs from the desired state, old -> new."),
+    "plan": Verb("reconciler.cli.plan", "Make the plan with the least movement; nothing is changed."),
+    "show": Verb("reconciler.cli.show", "Show a saved plan in any form."),
+    "apply": Verb("reconciler.cli.apply", "Run a saved plan, move for move; run again to resume."),
+    "throttle": Verb("reconciler.cli.throttle", "Change the rate of a running apply, from any machine."),
+    "status": Verb("reconciler.cli.status", "Show the run in progress, its moves, bytes, rate and time left."),
+    "cancel": Verb("reconciler.cli.cancel", "Stop a run on a legal state."),
+    "doctor": Verb(
+        "reconciler.cli.doctor",
+        "Show what is wrong with a cluster, and what to do next; take off throttles left behind.",
+    ),
+    "collect": Verb("reconciler.cli.collect", "Sample a live cluster into Parquet: sizes, leaders, end offsets."),
+    "loads": Verb(
+        "reconciler.cli.loads", "Make each partition's load from samples, with Spark: what plan --loads balances on."
+    ),
+    "balance": Verb(
+        "reconciler.cli.balance", "Show who carries what, now and after a plan, in one cluster or all, with Spark."
+    ),
+    "groups": Verb(
+        "reconciler.cli.groups", "Consumer groups: who reads what, how far behind, and what a change would do."
+    ),
+}
+"""All verbs, in the order in which they are used; consumer groups and the Spark pipeline bring theirs."""
 EXAMPLES = """\b
 Examples:
   reconciler init --demo
@@ -35,6 +74,7 @@ Completion, a line in the shell's startup file:
 
 @click.command(
     cls=VerbGroup,
+    verbs=VERBS,
     subcommand_metavar="VERB ...",
     epilog=EXAMPLES + EPILOG,
     context_settings={"auto_envvar_prefix": "RECONCILER", "help_option_names": ["-h", "--help"]},

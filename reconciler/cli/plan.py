@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import STATISTIC_HELP, STATISTICS
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ WHAT_IF_HELP = (
     "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, "
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
 )
-
-STATISTICS = click.Choice([statistic.value for statistic in Statistic])
-STATISTIC_HELP = "Which rate counts: that of the cluster's busiest time, or the mean."
 
 
 @click.command("plan", epilog=EXAMPLES + EPILOG)
@@ -70,7 +68,7 @@ def command(
 
 
 def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.workflow.plan import make_plan
 
     with reading("planning") as progress:
@@ -79,7 +77,7 @@ def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Plan
 
 def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions
 
     try:

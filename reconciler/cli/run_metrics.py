@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reconciler.cli.exits import Exit, Terminated, exit_of
+from reconciler.command.exits import Exit, exit_of
+from reconciler.command.stopping import Terminated
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunEnded, RunProgress, RunResult

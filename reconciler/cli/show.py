@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.log_dirs import NO_LOG_DIR
-from reconciler.cli.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.plan import STATISTIC_HELP, STATISTICS
-from reconciler.cli.seal import seal_of, seal_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import NO_LOG_DIR, STATISTIC_HELP, STATISTICS, seal_of, seal_options
 from reconciler.model.loads import Statistic
 from reconciler.workflow.inputs import Inputs
 
@@ -150,7 +148,7 @@ def _prove(asked: Asked, saved: _Saved, loads: str | None, statistic: Statistic,
         raise click.UsageError("--prove gives a verdict, as text or -o json; leave --out and other forms out.")
     if saved.path == "-" and asked.inputs.state == "-":
         raise click.UsageError("stdin holds one file: name the plan or the snapshot.")
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render import as_proof
     from reconciler.workflow.plan import LoadsAt
     from reconciler.workflow.prove import prove_plan

@@ -2,9 +2,9 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
 
 EXAMPLES = """\b
 Examples:
@@ -22,7 +22,7 @@ def command(context: click.Context, out: str | None) -> int:
     """Write the observed state of a live cluster as JSON; --state reads it. No cluster.yaml is needed."""
     asked = asked_for(context)
     refuse_state(asked, "snapshot")
-    from reconciler.cli.progress import reading
+    from reconciler.command.progress import reading
     from reconciler.render.units import counted
     from reconciler.workflow.snapshot import save_snapshot, snapshot_json, take_snapshot
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
 from reconciler.model.problem import ClusterUnavailable
 
 if TYPE_CHECKING:

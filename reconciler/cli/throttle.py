@@ -2,10 +2,10 @@
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, TEXT, asked_for, refuse_state, verb_options
-from reconciler.cli.rates import RATE
-from reconciler.cli.terminal import Teller, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import Teller, write
+from reconciler.command.values import RATE
 
 EXAMPLES = """\b
 Examples:
@@ -27,7 +27,7 @@ def command(context: click.Context, plan_path: str, rate: int) -> int:
     """
     asked = asked_for(context)
     refuse_state(asked, "throttle")
-    from reconciler.cli.heartbeat import heartbeat
+    from reconciler.command.progress import heartbeat
     from reconciler.render import as_json, as_text
     from reconciler.workflow.throttle import throttle
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.exits import EPILOG, Exit
-from reconciler.cli.options import JSON, SARIF, TEXT, Asked, asked_for, verb_options
-from reconciler.cli.terminal import tell, write
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, SARIF, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
 
 if TYPE_CHECKING:
     from reconciler.workflow.validate import Validated

@@ -11,7 +11,7 @@ from helpers.figures import Tell
 from helpers.program.call import Program
 
 from reconciler.admin.client import oauth, wire
-from reconciler.cli.logs import set_up_logs
+from reconciler.command.logs import set_up_logs
 
 pytestmark = pytest.mark.long
 

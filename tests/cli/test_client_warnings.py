@@ -10,7 +10,7 @@ from helpers.program.call import Program
 from reconciler.admin import client
 from reconciler.admin.client.properties import translate
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.cli.logs import set_up_logs
+from reconciler.command.logs import set_up_logs
 from reconciler.files.snapshot import read_snapshot
 
 SNAPSHOT = {

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.program.call import ROOT, Program, modules_loaded_by
 
-from reconciler.cli.group import VERBS
-from reconciler.cli.main import main
+from reconciler.cli.main import VERBS, main
 
 SHELLS = ("bash", "zsh", "fish")
 Completer = Callable[..., list[str]]
@@ -86,7 +85,7 @@ def test_an_unknown_verb_completes_to_nothing_without_an_error(completed: Comple
 
 
 def test_zsh_and_fish_get_what_a_verb_does_with_its_name(completed: Completer) -> None:
-    told = VERBS["validate"]
+    told = VERBS["validate"].summary
     assert completed("val", of="zsh") == ["plain", "validate", told]
     assert completed("val", of="fish") in ([f"plain,validate\t{told}"], ["plain", "validate", told])
 

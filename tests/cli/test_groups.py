@@ -9,7 +9,7 @@ from helpers.program.call import Program, all_of, modules_loaded_by
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.cli.groups import GROUP_VERBS
+from reconciler.cli.groups import VERBS
 from reconciler.model.topic_partition import TopicPartition
 
 NOT_EMPTY = Answer("NON_EMPTY_GROUP")
@@ -404,7 +404,7 @@ def test_deleting_needs_a_name_and_a_cluster(reconciler: Program, state: str) ->
 # Help
 
 
-@pytest.mark.parametrize("verb", GROUP_VERBS)
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_groups_has_help_with_examples_and_variables(reconciler: Program, verb: str) -> None:
     ended = reconciler("groups", verb, "--help")
     assert ended.code == 0

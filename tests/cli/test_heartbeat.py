@@ -7,11 +7,10 @@ import pytest
 from helpers.waiting import wait_for
 
 from reconciler.admin.waits import WAITS, waiting_for
-from reconciler.cli import heartbeat as module
-from reconciler.cli import terminal
-from reconciler.cli.heartbeat import QUIET_SECONDS, heartbeat, waiting_line
-from reconciler.cli.progress import running
-from reconciler.cli.terminal import tell
+from reconciler.command import progress as module
+from reconciler.command import terminal
+from reconciler.command.progress import QUIET_SECONDS, heartbeat, running, waiting_line
+from reconciler.command.terminal import tell
 from reconciler.model.run import RunProgress
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.cli.logs import set_up_logs
+from reconciler.command.logs import set_up_logs
 
 
 @pytest.fixture(autouse=True)

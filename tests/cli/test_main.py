@@ -12,8 +12,9 @@ from helpers.program.call import ROOT, Ended, Program, all_of, modules_loaded_by
 from helpers.waiting import HANG
 
 from reconciler.cli import main as entry
-from reconciler.cli.exits import Exit, Terminated
-from reconciler.cli.group import VERBS
+from reconciler.cli.main import VERBS
+from reconciler.command.exits import Exit
+from reconciler.command.stopping import Terminated
 from reconciler.model.problem import (
     ClusterUnavailable,
     InvalidInput,

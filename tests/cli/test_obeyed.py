@@ -7,7 +7,7 @@ import pytest
 from render.payloads import PAYLOADS
 from render.test_inert import is_plain
 
-from reconciler.cli.terminal import tell, write
+from reconciler.command.terminal import tell, write
 
 
 def test_json_on_the_terminal_steers_nothing_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:

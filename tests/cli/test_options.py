@@ -4,9 +4,10 @@ import click
 import pytest
 from helpers.program.call import Program
 
-from reconciler.cli import main, options
-from reconciler.cli.options import Asked
-from reconciler.cli.terminal import is_colored
+from reconciler.cli import main
+from reconciler.command import options
+from reconciler.command.options import Asked
+from reconciler.command.terminal import is_colored
 from reconciler.workflow.inputs import Inputs
 
 

@@ -9,7 +9,7 @@ import pytest
 from helpers.program.command_line import reconciler
 from helpers.waiting import HANG
 
-from reconciler.cli.progress import progress_text, reading, running
+from reconciler.command.progress import progress_text, reading, running
 from reconciler.model.run import RunProgress
 
 GIB = 1024**3

@@ -26,8 +26,8 @@ from reconciler.admin.client.errors import said
 from reconciler.admin.client.properties import translate
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.cli.logs import set_up_logs
-from reconciler.cli.report import tell_of_thread
+from reconciler.command.exits import tell_of_thread
+from reconciler.command.logs import set_up_logs
 from reconciler.files.snapshot import read_snapshot
 from reconciler.model.client_properties import DOMAINS, NAMES
 from reconciler.model.problem import ClusterUnavailable

@@ -6,9 +6,9 @@ import sys
 import pytest
 from helpers.waiting import HANG
 
-from reconciler.cli.exits import Exit
-from reconciler.cli.stopping import LAST_SECONDS, stopping
-from reconciler.cli.terminal import Teller
+from reconciler.command.exits import Exit
+from reconciler.command.stopping import LAST_SECONDS, stopping
+from reconciler.command.terminal import Teller
 
 SIGNALS = [
     (signal.SIGINT, Exit.INTERRUPTED, signal.SIGINT),
@@ -21,7 +21,7 @@ SIGNALS = [
 def test_the_first_signal_asks_and_the_second_ends_the_waiting(
     number: signal.Signals, code: Exit, second: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reconciler.cli.stopping._end_soon", lambda _code: None)
+    monkeypatch.setattr("reconciler.command.stopping._end_soon", lambda _code: None)
     before = signal.getsignal(number)
     with stopping() as stop:
         assert (stop.reason(), stop.exit) == (None, None)
@@ -58,7 +58,7 @@ def test_the_second_signal_leaves_less_than_the_ten_seconds_that_are_promised() 
 
 SCRIPT = """
 import os, signal, time
-from reconciler.cli import stopping as module
+from reconciler.command import stopping as module
 module.LAST_SECONDS = 0.3
 with module.stopping():
     os.kill(os.getpid(), signal.SIGTERM)

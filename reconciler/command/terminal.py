@@ -1,4 +1,4 @@
-"""The two streams: what was asked for goes to stdout, everything else to stderr; and colour, where it is wanted."""
+"""Writes to the two streams: what was asked for to stdout, everything else to stderr; in colour where it is wanted."""
 
 import os
 import re

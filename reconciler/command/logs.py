@@ -1,9 +1,12 @@
-"""What libraries and long calls say beside the result: on stderr, as much as was asked for."""
+"""Sets up what libraries and long calls log beside the result: on stderr, as much as was asked for.
+
+Loaded once a verb runs: `logging` would slow down `--help`.
+"""
 
 import logging
 import sys
 
-from reconciler.cli.terminal import without_secrets
+from reconciler.command.terminal import without_secrets
 from reconciler.render.escape import visible
 
 OURS, CLIENT = "reconciler", "kafka"

@@ -1,17 +1,25 @@
-"""stdout and stderr whose reader may go at any time: `| head`, a lost terminal. The first write that fails is SIGTERM.
+"""Notices that a verb is to end: by SIGINT, SIGTERM, SIGHUP, or because nobody reads its output any more.
 
-While a run is on it is asked to end in order; any other verb ends there and then, and says no more, as Unix tools do.
+While a run is on, the first signal asks it to end in order, and the second ends the waiting. SIGHUP is never the
+second: a terminal that goes away sends several, after EIO at a write.
+
+stdout and stderr may lose their reader at any time: `| head`, a lost terminal. The first write that fails counts as
+SIGTERM: a run is asked to end in order; any other verb ends at once and says no more, as Unix tools do.
 """
 
 import errno
 import io
 import os
+import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING
 
-from reconciler.cli.exits import Terminated
+from reconciler.command.exits import Exit
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -20,6 +28,13 @@ if TYPE_CHECKING:
 # an error, which stderr tells of; of its own nobody can tell, so there it is all one.
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF, errno.ENXIO})
 STDIN, STDOUT, STDERR = 0, 1, 2
+LAST_SECONDS = 8.0
+"""How long the second signal leaves to say what is left behind, and to close connections."""
+_EXITS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.TERMINATED}
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP came; not an Exception, so that nothing on the way takes it for a failure to be handled."""
 
 
 class Closed(Terminated):
@@ -105,3 +120,64 @@ def _is_open(number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@dataclass(slots=True)
+class Stopping:
+    """Which signal came, if any."""
+
+    came: signal.Signals | None = None
+
+    def reason(self) -> str | None:
+        """Return why to stop, None for no reason."""
+        if self.came is not None:
+            return f"{self.came.name} came"
+        return f"{OUTPUTS.closed} was closed" if OUTPUTS.closed is not None else None
+
+    @property
+    def exit(self) -> Exit | None:
+        """The exit code of that signal, or of a closed output."""
+        if self.came is not None:
+            return _EXITS[self.came]
+        return Exit.TERMINATED if OUTPUTS.closed is not None else None
+
+
+@contextmanager
+def stopping() -> Iterator[Stopping]:
+    """Yield what tells of a signal, or of a closed output; the handlers that were there come back at the end.
+
+    SIGHUP stays ignored where it is.
+    """
+    seen = Stopping()
+    OUTPUTS.hush()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if seen.came is not None and number == signal.SIGHUP:
+            return
+        if seen.came is not None:
+            _end_soon(_EXITS[seen.came])
+            raise KeyboardInterrupt
+        seen.came = signal.Signals(number)
+        _tell_at_once(f"{seen.came.name}: ending in order, throttles go back first. Once more ends the waiting.\n")
+
+    is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    heard = [each for each in _EXITS if not (is_deaf and each is signal.SIGHUP)]
+    before = {each: signal.signal(each, handle) for each in heard}
+    try:
+        yield seen
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _end_soon(code: Exit) -> None:
+    """End the process after a while whatever it waits for: a frozen broker's answer, or a thread that does."""
+    timer = threading.Timer(LAST_SECONDS, os._exit, (int(code),))
+    timer.daemon = True
+    timer.start()
+
+
+def _tell_at_once(text: str) -> None:
+    """Write past the stream's buffer: the signal may have come while that was being written to."""
+    with suppress(OSError):
+        os.write(STDERR, text.encode())

@@ -1,19 +1,26 @@
-"""The options that all verbs share, accepted before and after the verb, and what they come to."""
+"""Declares the options that all verbs share, accepted before and after the verb, and holds what was asked for.
+
+A shell completes the names of clusters, files and folders from here.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from reconciler.cli.completion import FILES, FOLDERS, clusters
-from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs
+from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF = "text", "json", "markdown", "html", "kafka-json", "sarif"
 OUTPUTS = (TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF)
 COLORS = ("auto", "always", "never")
+FILES: Final = click.Path()
+FOLDERS: Final = click.Path(file_okay=False)
+_BY_METAVAR = {"FILE": FILES, "PLAN": FILES, "PATH": FILES, "DIR": FOLDERS}
+"""What the shell completes for a parameter, by its name in the help."""
 
 
 @dataclass(slots=True)
@@ -82,7 +89,7 @@ def asked_for(context: click.Context) -> Asked:
     choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ()
     if asked.output not in choices:
         raise click.UsageError(f"{context.info_name} has no output {asked.output}; it has {', '.join(choices)}.")
-    from reconciler.cli.logs import set_up_logs
+    from reconciler.command.logs import set_up_logs
 
     set_up_logs(asked.verbosity)
     return asked
@@ -127,3 +134,20 @@ def _remember_verbosity(context: click.Context, _parameter: click.Parameter, val
     asked = context.find_root().obj
     if isinstance(asked, Asked):
         asked.verbosity += value
+
+
+def complete_paths(command: click.Command) -> None:
+    """Have the shell complete files and folders where a verb's parameters are named after one.
+
+    Only for a command that is loaded to be completed: what it is given is a text to every verb.
+    """
+    for parameter in command.params:
+        kind = _BY_METAVAR.get((parameter.metavar or "").strip("[].")) if parameter.type is click.STRING else None
+        parameter.type = kind or parameter.type
+
+
+def clusters(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the clusters of the root that begin so."""
+    asked = context.find_root().obj
+    root = (asked if isinstance(asked, Asked) else Asked()).inputs.root
+    return [CompletionItem(name) for name in cluster_names(root) if name.startswith(incomplete)]

@@ -1,14 +1,25 @@
-"""Errors as a person, or a program, reads them; never a traceback unless one was asked for."""
+"""Turns errors into exit codes and sentences; nowhere else. No traceback is shown unless it was asked for."""
 
 import errno
 import os
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.terminal import tell, without_secrets
-from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, ReconcilerError, Remedy
+from reconciler.command.terminal import tell, without_secrets
+from reconciler.model.problem import (
+    InvalidInput,
+    PlacementInfeasible,
+    Problem,
+    ReconcilerError,
+    Refused,
+    Remedy,
+    StalePlan,
+)
+from reconciler.model.run import StoppedEarly
 from reconciler.render.escape import visible
+from reconciler.workflow.inputs import NotNamed
 
 if TYPE_CHECKING:
     import threading
@@ -16,7 +27,51 @@ if TYPE_CHECKING:
 USAGE_CODE = "KR002"
 INTERNAL_CODE = "KR003"
 _NO_PATH = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
+"""What the operating system says to a path that no file can have."""
 _SHOWN = 200
+"""How many characters of such a path are shown: ENAMETOOLONG may have thousands."""
+
+
+class Exit(IntEnum):
+    """The exit codes of all verbs."""
+
+    DONE = 0
+    ERROR = 1
+    CHANGES = 2
+    REFUSED = 3
+    STALE = 4
+    STOPPED = 5
+    USAGE = 64
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+EPILOG = """\b
+Exit codes:
+  0    done, or no changes
+  1    error
+  2    plan or diff with --detailed-exitcode found differences
+  3    refused by a limit, a policy or a lock (3 wins over 2)
+  4    the plan is stale
+  5    stopped early on purpose, with work left
+  64   wrong usage
+  130  interrupted (SIGINT)
+  143  terminated (SIGTERM, SIGHUP, a closed output)"""
+
+
+def exit_of(error: ReconcilerError) -> Exit:
+    """Return the exit code of an error."""
+    match error:
+        case Refused():
+            return Exit.REFUSED
+        case StalePlan():
+            return Exit.STALE
+        case StoppedEarly():
+            return Exit.STOPPED
+        case NotNamed():
+            return Exit.USAGE
+        case _:
+            return Exit.ERROR
 
 
 def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "") -> None:

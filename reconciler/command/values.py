@@ -1,18 +1,69 @@
-"""What tells show and apply which plan was reviewed: `--digest`, `--verify` and `--signature`."""
+"""Reads the values of options: lengths of time and rates with their units, and which plan was reviewed.
+
+Values have the units that the YAML has; a bare number is refused.
+"""
 
 import os
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
     from reconciler.files.plan_file import Seal
 
 Command = TypeVar("Command", bound=Callable[..., object])
-_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _STDIN = "-"
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d{1,9})([smhd])")
+STATISTICS = click.Choice([statistic.value for statistic in Statistic])
+STATISTIC_HELP = "Which rate counts: that of the cluster's busiest time, or the mean."
+NO_LOG_DIR = "warning: no log dir is named: no new replica goes to a broker known to have several (KR827)"
+"""What `--log-dirs` of show and of apply both say."""
+
+
+class Duration(click.ParamType[timedelta]):
+    """`90s`, `30m`, `4h`, `2d`."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """Return the length of time; a bare number is refused."""
+        found = _DURATION.fullmatch(str(value))
+        if found is None:
+            self.fail(
+                f"{value!r} is no length of time: write a number and a unit, such as 90s, 30m, 4h, 2d.", param, ctx
+            )
+        return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+
+
+DURATION = Duration()
+
+
+class Rate(click.ParamType[int]):
+    """`50MiB/s`, as whole bytes per second."""
+
+    name = "rate"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes per second; a bare number and a rate of nothing are refused."""
+        from reconciler.files.units import parse_rate
+
+        try:
+            found = value if isinstance(value, int) else parse_rate(str(value))
+        except ValueError:
+            found = 0
+        if found < 1:
+            self.fail(f"{value!r} is no rate: write a number and a unit, such as 50MiB/s, 800kB/s.", param, ctx)
+        return found
+
+
+RATE = Rate()
 
 
 class _Digest(click.ParamType[str]):
@@ -20,7 +71,7 @@ class _Digest(click.ParamType[str]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the digest; the start of one is refused: others can make a plan whose digest begins so."""
-        if _PATTERN.fullmatch(str(value)) is None:
+        if _DIGEST.fullmatch(str(value)) is None:
             self.fail(f"{value!r} is no digest: write all of it, sha256: and 64 digits, as show prints it.", param, ctx)
         return str(value)
 
