@@ -88,13 +88,18 @@ def test_ci_runs_the_readmes_second_command() -> None:
 
 
 def test_every_decision_says_context_choice_and_what_was_refused() -> None:
-    files = sorted((ROOT / ".github" / "decisions").glob("*.md"))
+    folder = ROOT / ".github" / "decisions"
+    index = (folder / "README.md").read_text("utf-8")
+    files = sorted(folder.glob("0*.md"))
     assert files
+    assert len(files) == index.count("](0")
     for file in files:
         text = file.read_text("utf-8")
         number = re.match(r"(\d{4})-[a-z0-9-]+\.md", file.name)
         assert number, file
-        assert text.startswith(f"# {int(number[1])}. "), file
+        title = text.partition("\n")[0].removeprefix("# ")
+        assert title.startswith(f"{int(number[1])}. "), file
+        assert f"- [{title}]({file.name})" in index, file
         assert [part for part in ("**Context.**", "**Choice.**", "**Refused.**") if part not in text] == [], file
 
 
