@@ -11,7 +11,7 @@ from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
-from reconciler.planner.demand import Slot
+from reconciler.planner.placement_task import PartitionToPlace
 
 SHOWN = 10
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
@@ -54,15 +54,17 @@ class _State:
         return f"brokers {', '.join(f'{broker_id}{_at(at)}' for broker_id, at in places.items())} are {self.word}"
 
 
-def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Problem]:
+def placement_conflicts(
+    desired: Desired, observed: Cluster, partitions: Iterable[PartitionToPlace]
+) -> Iterator[Problem]:
     """Yield a problem for each topic whose partitions cannot all be placed, naming the first such partition.
 
     Topics that the same lines put into the same conflict share one problem.
     """
-    alike: dict[tuple[str, Location | None], list[Slot]] = {}
-    for slot in unplaceable(desired, observed, slots):
-        words, at = _explained(desired, observed, slot)
-        alike.setdefault((words, at), []).append(slot)
+    alike: dict[tuple[str, Location | None], list[PartitionToPlace]] = {}
+    for partition in unplaceable(desired, observed, partitions):
+        words, at = _explained(desired, observed, partition)
+        alike.setdefault((words, at), []).append(partition)
     for (words, at), found in alike.items():
         message = f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}"
         declared = found[0].rules.declared
@@ -73,22 +75,24 @@ def placement_conflicts(desired: Desired, observed: Cluster, slots: Iterable[Slo
         yield Problem("KR301", message, at, beside=_named(message, places))
 
 
-def unplaceable(desired: Desired, observed: Cluster, slots: Iterable[Slot]) -> Iterator[Slot]:
+def unplaceable(
+    desired: Desired, observed: Cluster, partitions: Iterable[PartitionToPlace]
+) -> Iterator[PartitionToPlace]:
     """Yield, of each topic whose partitions cannot all be placed, the first that cannot."""
     told: set[str] = set()
     known: dict[object, bool] = {}
-    for slot in slots:
-        name = slot.topic_partition.topic
+    for partition in partitions:
+        name = partition.topic_partition.topic
         if name in told:
             continue
-        kept = (slot.rules.keepable - slot.rules.receivable).intersection(slot.replicas)
+        kept = (partition.rules.keepable - partition.rules.receivable).intersection(partition.replicas)
         # Topics with the same placement share the set of brokers itself.
-        key = (id(slot.rules.receivable), slot.need, slot.fixed, slot.is_new, kept)
+        key = (id(partition.rules.receivable), partition.need, partition.fixed, partition.is_new, kept)
         if key not in known:
-            known[key] = _fits(desired, observed, slot)
+            known[key] = _fits(desired, observed, partition)
         if not known[key]:
             told.add(name)
-            yield slot
+            yield partition
 
 
 def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRule]) -> Iterator[Problem]:
@@ -106,33 +110,35 @@ def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRul
             yield Problem("KR302", message, protect, beside=_named(message, (protect, finding.at)))
 
 
-def _fits(desired: Desired, observed: Cluster, slot: Slot) -> bool:
-    rules = _rules(desired, observed, slot)
-    return _can_place(observed, slot, rules) and (not slot.fixed or slot.need > 0 or not _wrong_fixed(slot, rules))
+def _fits(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> bool:
+    rules = _rules(desired, observed, partition)
+    return _can_place(observed, partition, rules) and (
+        not partition.fixed or partition.need > 0 or not _wrong_fixed(partition, rules)
+    )
 
 
-def _others(slots: Sequence[Slot]) -> str:
+def _others(partitions: Sequence[PartitionToPlace]) -> str:
     """Return, as a sentence of its own, which other topics are in the same conflict."""
-    names = [slot.topic_partition.topic for slot in slots]
+    names = [partition.topic_partition.topic for partition in partitions]
     if not names:
         return ""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f" The same holds for {', '.join(names[:SHOWN])}{more}."
 
 
-def _explained(desired: Desired, observed: Cluster, slot: Slot) -> tuple[str, Location | None]:
+def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> tuple[str, Location | None]:
     """Return the smallest conflict in words, and the line to look at first."""
-    declared = slot.rules.declared
-    rules = _rules(desired, observed, slot)
-    if slot.fixed and slot.need == 0 and declared is not None:
+    declared = partition.rules.declared
+    rules = _rules(desired, observed, partition)
+    if partition.fixed and partition.need == 0 and declared is not None:
         at = declared.where("placement.assignment")
-        causes = _wrong_fixed(slot, rules)
+        causes = _wrong_fixed(partition, rules)
         told = "; ".join(cause.words for cause in causes)
-        return f"assignment names {_listed(slot.fixed)}{_at(at)}, but {told}. Change one of them.", at
-    causes = _smallest_conflict(observed, slot, rules)
+        return f"assignment names {_listed(partition.fixed)}{_at(at)}, but {told}. Change one of them.", at
+    causes = _smallest_conflict(observed, partition, rules)
     at = declared.where("replicationFactor") if declared else None
-    causes = _only_needed(observed, slot, causes)
-    wanted = len(slot.fixed) + slot.need
+    causes = _only_needed(observed, partition, causes)
+    wanted = len(partition.fixed) + partition.need
     factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
     cures = "; or ".join(cause.cure for cause in causes) or "add brokers"
@@ -140,15 +146,15 @@ def _explained(desired: Desired, observed: Cluster, slot: Slot) -> tuple[str, Lo
     return message, at or (declared.where("") if declared else None)
 
 
-def _smallest_conflict(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) -> Sequence[_Rule]:
+def _smallest_conflict(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
     for size in range(len(rules) + 1):
         for chosen in combinations(rules, size):
-            if not _can_place(observed, slot, chosen):
+            if not _can_place(observed, partition, chosen):
                 return chosen
     return ()
 
 
-def _only_needed(observed: Cluster, slot: Slot, causes: Sequence[_Rule]) -> Sequence[_Rule]:
+def _only_needed(observed: Cluster, partition: PartitionToPlace, causes: Sequence[_Rule]) -> Sequence[_Rule]:
     """Return the causes without the brokers that have no part in the conflict.
 
     These are brokers that another cause bars as well, and racks whose brokers could be let in without any use.
@@ -158,11 +164,11 @@ def _only_needed(observed: Cluster, slot: Slot, causes: Sequence[_Rule]) -> Sequ
         if cause.state is None:
             continue
         others = [*kept[:place], *kept[place + 1 :]]
-        own = [b for b in cause.state.at if b not in slot.fixed and not any(other.bars(b) for other in others)]
+        own = [b for b in cause.state.at if b not in partition.fixed and not any(other.bars(b) for other in others)]
         by_rack: dict[str, list[int]] = {}
         for broker_id in own:
             by_rack.setdefault(observed.brokers[broker_id].rack or NO_RACK, []).append(broker_id)
-        conflicting = partial(_is_conflict, observed, slot, others, cause.state)
+        conflicting = partial(_is_conflict, observed, partition, others, cause.state)
         named = [b for rack, there in by_rack.items() if _is_needed(rack, by_rack, conflicting) for b in there]
         named = named if conflicting(named) else own
         firsts = (there[0] for there in by_rack.values())
@@ -172,10 +178,10 @@ def _only_needed(observed: Cluster, slot: Slot, causes: Sequence[_Rule]) -> Sequ
 
 
 def _is_conflict(
-    observed: Cluster, slot: Slot, others: Sequence[_Rule], state: _State, broker_ids: Collection[int]
+    observed: Cluster, partition: PartitionToPlace, others: Sequence[_Rule], state: _State, broker_ids: Collection[int]
 ) -> bool:
     rules = [*others, state.rule(broker_ids)] if broker_ids else others
-    return not _can_place(observed, slot, rules)
+    return not _can_place(observed, partition, rules)
 
 
 def _is_needed(rack: str, by_rack: Mapping[str, Sequence[int]], conflicting: Callable[[Collection[int]], bool]) -> bool:
@@ -188,60 +194,62 @@ def _is_needed(rack: str, by_rack: Mapping[str, Sequence[int]], conflicting: Cal
     return rack in left
 
 
-def _can_place(observed: Cluster, slot: Slot, rules: Sequence[_Rule]) -> bool:
+def _can_place(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_Rule]) -> bool:
     """Whether enough brokers remain, in the racks that the rules want, when just these rules hold."""
-    if slot.need == 0:
+    if partition.need == 0:
         return True
     barred = {broker_id for broker_id in observed.brokers for rule in rules if rule.bars(broker_id)}
     room = Counter(
         observed.brokers[broker_id].rack or NO_RACK
         for broker_id in observed.brokers
-        if broker_id not in barred and broker_id not in slot.fixed
+        if broker_id not in barred and broker_id not in partition.fixed
     )
-    if sum(room.values()) < slot.need:
+    if sum(room.values()) < partition.need:
         return False
     wanted = next((rule.leader_racks for rule in rules if rule.leader_racks is not None), None)
     if wanted is not None and not any(room[rack] for rack in wanted):
         return False
     if not any(rule.is_strict for rule in rules):
         return True
-    low, high = slot.rules.rack_bounds(slot.need)
-    return all(room[rack] >= low for rack in slot.rules.racks) and (
-        sum(min(high, room[rack]) for rack in room) >= slot.need
+    low, high = partition.rules.rack_bounds(partition.need)
+    return all(room[rack] >= low for rack in partition.rules.racks) and (
+        sum(min(high, room[rack]) for rack in room) >= partition.need
     )
 
 
-def _wrong_fixed(slot: Slot, rules: Sequence[_Rule]) -> Sequence[_Rule]:
+def _wrong_fixed(partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
     """Return the rules that an explicit assignment breaks."""
-    barring = ((rule, [replica for replica in slot.fixed if rule.bars(replica)]) for rule in rules)
+    barring = ((rule, [replica for replica in partition.fixed if rule.bars(replica)]) for rule in rules)
     wrong = [rule.state.rule(barred) if rule.state else rule for rule, barred in barring if barred]
-    if slot.rules.spread is Spread.STRICT and slot.rules.rack_excess(slot.fixed):
+    if partition.rules.spread is Spread.STRICT and partition.rules.rack_excess(partition.fixed):
         wrong += [rule for rule in rules if rule.is_strict]
     leaders = next((rule for rule in rules if rule.leader_racks is not None), None)
-    if leaders is not None and slot.rules.rack_of.get(slot.fixed[0], NO_RACK) not in (leaders.leader_racks or ()):
+    if leaders is not None and partition.rules.rack_of.get(partition.fixed[0], NO_RACK) not in (
+        leaders.leader_racks or ()
+    ):
         wrong.append(leaders)
     return wrong
 
 
-def _rules(desired: Desired, observed: Cluster, slot: Slot) -> list[_Rule]:
-    rules = [*_broker_rules(desired, observed, slot)]
-    if slot.rules.declared is not None:
-        rules += _topic_rules(slot.rules, slot.rules.declared)
+def _rules(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> list[_Rule]:
+    rules = [*_broker_rules(desired, observed, partition)]
+    if partition.rules.declared is not None:
+        rules += _topic_rules(partition.rules, partition.rules.declared)
     return rules
 
 
-def _broker_rules(desired: Desired, observed: Cluster, slot: Slot) -> Iterator[_Rule]:
-    registered = [*observed.brokers, *(replica for replica in slot.fixed if replica not in observed.brokers)]
+def _broker_rules(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> Iterator[_Rule]:
+    registered = [*observed.brokers, *(replica for replica in partition.fixed if replica not in observed.brokers)]
     words = {
         BrokerState.DRAINING: ("declared draining", "keep {} active"),
         BrokerState.ABSENT: ("declared absent", "declare {} active"),
         BrokerState.CORDONED: ("cordoned", "uncordon {}"),
     }
     for state, (word, cure) in words.items():
-        found = [b for b in registered if desired.cluster.broker(b).state is state and not _stays(slot, b, state)]
+        found = [b for b in registered if desired.cluster.broker(b).state is state and not _stays(partition, b, state)]
         if found:
             yield _State({b: desired.cluster.broker(b).at for b in found}, word, cure).rule(found)
-    closed = [b for b in sorted(cordoned_by_kafka(desired, observed)) if not _stays(slot, b, BrokerState.CORDONED)]
+    closed = [b for b in sorted(cordoned_by_kafka(desired, observed)) if not _stays(partition, b, BrokerState.CORDONED)]
     told = [b for b in closed if desired.cluster.broker(b).state in TAKING]
     if told:
         at = {b: desired.cluster.broker(b).at for b in told}
@@ -251,8 +259,8 @@ def _broker_rules(desired: Desired, observed: Cluster, slot: Slot) -> Iterator[_
         yield _State(dict.fromkeys(dead), "not alive", "start {}").rule(dead)
 
 
-def _stays(slot: Slot, broker_id: int, state: BrokerState) -> bool:
-    return state is BrokerState.CORDONED and broker_id in slot.replicas
+def _stays(partition: PartitionToPlace, broker_id: int, state: BrokerState) -> bool:
+    return state is BrokerState.CORDONED and broker_id in partition.replicas
 
 
 def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:

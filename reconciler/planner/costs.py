@@ -1,9 +1,11 @@
 """What the choice of a broker costs a row: sparse where only the brokers that a partition is on differ."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.placement_task import EligibleBrokers, PartitionToPlace
 from reconciler.planner.rows import Ints
 
 
@@ -101,3 +103,29 @@ class NoCost:
 
 
 NO_COST = NoCost()
+
+
+def turns(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> TurnCost:
+    """Return how far each broker is from its turn for a new partition; 0 for the others.
+
+    Partition n is the turn of broker n of each rack; with each round the racks shift against one another, so that two
+    brokers do not meet in every partition, as Kafka's own placer shifts followers.
+    """
+    members = np.bincount(eligible.rack, minlength=len(eligible.racks))[eligible.rack]
+    seat = np.array(
+        [int((eligible.rack[:column] == rack).sum()) for column, rack in enumerate(eligible.rack)], dtype=np.int64
+    )
+    return TurnCost(seat, eligible.rack, members, _numbers(partitions))
+
+
+def leader_turns(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> TurnCost:
+    """Return how far each broker's rack is from its turn to lead a new partition, 0 for others."""
+    members = np.full(len(eligible.ids), max(1, len(eligible.racks)), dtype=np.int64)
+    return TurnCost(eligible.rack, np.zeros_like(members), members, _numbers(partitions))
+
+
+def _numbers(partitions: Sequence[PartitionToPlace]) -> Ints:
+    """Return the number of each new partition, -1 for the others."""
+    return np.array(
+        [partition.topic_partition.partition if partition.is_new else -1 for partition in partitions], dtype=np.int64
+    )

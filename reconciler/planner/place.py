@@ -16,14 +16,21 @@ from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
-from reconciler.planner.demand import Bench, Demand, Slot, Still, bench_of, demand_of, slots_of
 from reconciler.planner.leaders import Leaders, place_leaders
-from reconciler.planner.loaded.measured import Measured, has_loads, measured, refuse_without_loads
-from reconciler.planner.loaded.rates import with_rates
+from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.placement_task import (
+    EligibleBrokers,
+    PartitionToPlace,
+    PlacementTask,
+    Unmoved,
+    eligible_brokers,
+    partitions_to_place,
+    placement_task,
+)
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
-from reconciler.planner.shares import shares
+from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
@@ -63,40 +70,40 @@ def plan_placement(
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
-    slots, still = slots_of(desired, observed, rules, changes, only)
-    _refuse_conflicts(desired, observed, rules, _selected(changes, only), slots)
-    demand = demand_of(slots, still, bench_of(desired, observed))
+    partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
+    _refuse_conflicts(desired, observed, rules, _selected(changes, only), partitions)
+    task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
     if has_loads(balance):
-        from reconciler.planner.loaded.outcome import placed_with_loads
+        from reconciler.planner.load_balance.place import placed_with_loads
 
-        carried = _carried(demand, still, observed, balance, loads)
-        outcome = placed_with_loads(demand, still, balance, carried)
+        carried = _carried(task, unmoved, observed, balance, loads)
+        outcome = placed_with_loads(task, unmoved, balance, carried)
         sets, leaders = ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader)
         tightness = (*carried.warnings, *outcome.warnings)
-        held = sets.held | demand.mask(demand.fixed)
+        held = sets.held | task.mask(task.fixed)
     else:
-        sets = place_replicas(demand, balance)
-        held = sets.held | demand.mask(demand.fixed)
-        leaders = place_leaders(demand, held, balance)
-        tightness = tuple(tightness_warnings(balance, demand, sets.held, leaders.column))
-    target = _target(demand, held, leaders.column)
+        sets = place_replicas(task, balance)
+        held = sets.held | task.mask(task.fixed)
+        leaders = place_leaders(task, held, balance)
+        tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
+    target = _target(task, held, leaders.column)
     before, after = shares(observed, target, _deleted(changes))
     if has_loads(balance) and loads is not None:
         before, after = with_rates(before, after, observed, target, carried.of)
-    moves = tuple(_moves(slots, target, changes.broken_rules, desired))
+    moves = tuple(_moves(partitions, target, changes.broken_rules, desired))
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     return Placed(
         moves=moves,
         topic_changes=topic_changes,
-        proof=replace(_with_leaders(_with_forced(sets, slots), leaders), tiered=_tiered(moves, observed)),
+        proof=replace(_with_leaders(_with_forced(sets, partitions), leaders), tiered=_tiered(moves, observed)),
         warnings=(
-            *_size_warnings(slots),
+            *_size_warnings(partitions),
             *_reassigning_warnings(observed),
             *tightness,
         ),
         balance_before=before,
         balance_after=after,
-        grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, demand=demand, moves=moves),
+        grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
     )
 
 
@@ -119,9 +126,11 @@ def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[Broken
     return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
 
 
-def _carried(demand: Demand, still: Still, observed: Cluster, balance: Balance, loads: Loads | None) -> Measured:
-    sizes = [(key, found.bytes_to_copy) for key, _ in still if (found := observed.partition(key)) is not None]
-    return measured(demand.slots, sizes, balance, loads)
+def _carried(
+    task: PlacementTask, unmoved: Unmoved, observed: Cluster, balance: Balance, loads: Loads | None
+) -> Measured:
+    sizes = [(key, found.bytes_to_copy) for key, _ in unmoved if (found := observed.partition(key)) is not None]
+    return measured(task.partitions, sizes, balance, loads)
 
 
 def _refuse_conflicts(
@@ -129,12 +138,12 @@ def _refuse_conflicts(
     observed: Cluster,
     rules: Mapping[str, TopicRules],
     broken: Sequence[BrokenRule],
-    slots: Sequence[Slot],
+    partitions: Sequence[PartitionToPlace],
 ) -> None:
     problems = [
         *_absent_but_there(desired, observed),
         *frozen_conflicts(rules, broken),
-        *placement_conflicts(desired, observed, slots),
+        *placement_conflicts(desired, observed, partitions),
     ]
     if problems:
         raise PlacementInfeasible(problems)
@@ -156,54 +165,54 @@ def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
             yield Problem("KR303", message, at)
 
 
-def _target(demand: Demand, held: Bools, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
-    """Return the whole ordered replicas of each slot that does not stay exactly as it is."""
-    length = np.array([len(slot.replicas) for slot in demand.slots], dtype=np.int64)
-    is_same = (held == demand.mask(demand.replicas)).all(axis=1) & (held.sum(axis=1) == length)
-    is_same &= (leader == demand.replicas[:, 0]) & (demand.need > 0)
+def _target(task: PlacementTask, held: Bools, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
+    """Return the whole ordered replicas of each partition that does not stay exactly as it is."""
+    length = np.array([len(partition.replicas) for partition in task.partitions], dtype=np.int64)
+    is_same = (held == task.mask(task.replicas)).all(axis=1) & (held.sum(axis=1) == length)
+    is_same &= (leader == task.replicas[:, 0]) & (task.need > 0)
     lists = {}
     for number in np.flatnonzero(~is_same).tolist():
-        slot = demand.slots[number]
-        replicas = _ordered(slot, held[number], demand.bench.ids[leader[number]], demand.bench)
-        if replicas != slot.replicas:
-            lists[slot.topic_partition] = replicas
+        partition = task.partitions[number]
+        replicas = _ordered(partition, held[number], task.eligible.ids[leader[number]], task.eligible)
+        if replicas != partition.replicas:
+            lists[partition.topic_partition] = replicas
     return lists
 
 
-def _ordered(slot: Slot, held: Bools, leader: int, bench: Bench) -> tuple[int, ...]:
+def _ordered(partition: PartitionToPlace, held: Bools, leader: int, eligible: EligibleBrokers) -> tuple[int, ...]:
     """Return the leader, then kept replicas in their present order, then new ones by id, from the leader's id on."""
-    if slot.fixed and slot.need == 0:
-        return slot.fixed
-    holders = {bench.ids[column] for column in np.flatnonzero(held)} | set(slot.fixed)
-    kept = [replica for replica in slot.replicas if replica in holders and replica != leader]
-    new = sorted(holders.difference(slot.replicas) - {leader}, key=lambda replica: (replica < leader, replica))
+    if partition.fixed and partition.need == 0:
+        return partition.fixed
+    holders = {eligible.ids[column] for column in np.flatnonzero(held)} | set(partition.fixed)
+    kept = [replica for replica in partition.replicas if replica in holders and replica != leader]
+    new = sorted(holders.difference(partition.replicas) - {leader}, key=lambda replica: (replica < leader, replica))
     return (leader, *kept, *new)
 
 
 def _moves(
-    slots: Sequence[Slot],
+    partitions: Sequence[PartitionToPlace],
     target: Mapping[TopicPartition, tuple[int, ...]],
     broken: Sequence[BrokenRule],
     desired: Desired,
 ) -> Iterator[Move]:
     why = {finding.topic_partition: finding for finding in broken}
     balance = desired.cluster.balance
-    for slot in slots:
-        replicas = target.get(slot.topic_partition)
-        if slot.is_new or replicas is None:
+    for partition in partitions:
+        replicas = target.get(partition.topic_partition)
+        if partition.is_new or replicas is None:
             continue
-        added = len(set(replicas).difference(slot.replicas))
-        finding = why.get(slot.topic_partition)
-        is_set_changed = set(replicas) != set(slot.replicas)
+        added = len(set(replicas).difference(partition.replicas))
+        finding = why.get(partition.topic_partition)
+        is_set_changed = set(replicas) != set(partition.replicas)
         reason, asked = (Reason.BALANCE, _FOR_SETS) if is_set_changed else (Reason.LEADERS, _FOR_LEADERS)
         yield Move(
-            slot.topic_partition,
-            slot.replicas,
+            partition.topic_partition,
+            partition.replicas,
             replicas,
-            bytes=added * (slot.size or 0),
+            bytes=added * (partition.size or 0),
             reason=finding.reason if finding else reason,
             at=finding.at if finding else _asked_at(balance, asked),
-            is_size_known=slot.size is not None,
+            is_size_known=partition.size is not None,
         )
 
 
@@ -233,11 +242,13 @@ def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ..
     return replace(change, assignment={key.partition: target[key] for key in keys if key in target})
 
 
-def _with_forced(sets: ReplicaSets, slots: Sequence[Slot]) -> Proof:
+def _with_forced(sets: ReplicaSets, partitions: Sequence[PartitionToPlace]) -> Proof:
     """Return the proof with what explicit assignments copy, which no choice could save."""
-    assigned = [slot for slot in slots if slot.fixed and slot.need == 0 and not slot.is_new]
-    copies = [len(set(slot.fixed).difference(slot.replicas)) for slot in assigned]
-    copied = sum(count * (slot.size or 0) for count, slot in zip(copies, assigned, strict=True))
+    assigned = [
+        partition for partition in partitions if partition.fixed and partition.need == 0 and not partition.is_new
+    ]
+    copies = [len(set(partition.fixed).difference(partition.replicas)) for partition in assigned]
+    copied = sum(count * (partition.size or 0) for count, partition in zip(copies, assigned, strict=True))
     forced = {"bytes": copied, "replicas": sum(copies)}
     proof, more = sets.proof, forced[sets.proof.objective]
     levels = tuple(
@@ -255,8 +266,8 @@ def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:
     return replace(proof, levels=(*proof.levels, *leaders.levels))
 
 
-def _size_warnings(slots: Sequence[Slot]) -> Iterator[Problem]:
-    unknown = [slot.topic_partition for slot in slots if slot.size is None and not slot.is_new]
+def _size_warnings(partitions: Sequence[PartitionToPlace]) -> Iterator[Problem]:
+    unknown = [partition.topic_partition for partition in partitions if partition.size is None and not partition.is_new]
     if unknown:
         message = (
             f"the size of {len(unknown)} partitions is unknown ({unknown[0]} and others): "

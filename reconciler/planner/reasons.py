@@ -11,7 +11,7 @@ from reconciler.model.desired import Desired, Placement
 from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.demand import Demand
+from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Ints
 
 
@@ -21,7 +21,7 @@ def grounds_of(
     rules: Mapping[str, TopicRules],
     *,
     topic_changes: Sequence[TopicChange],
-    demand: Demand,
+    task: PlacementTask,
     moves: Sequence[Move],
 ) -> Grounds:
     """Return why these moves were chosen among what could have been, in tables whose size hardly grows with them."""
@@ -34,7 +34,7 @@ def grounds_of(
         declared = rules[name].declared if name in touched else None
         number = placements.setdefault(_placement(declared.placement), len(placements)) if declared else None
         topics[name] = TopicGround(partitions, number)
-    return Grounds(_brokers(desired, observed), tuple(placements), topics, dict(_instead(demand, moves)))
+    return Grounds(_brokers(desired, observed), tuple(placements), topics, dict(_instead(task, moves)))
 
 
 def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
@@ -74,27 +74,27 @@ def _partitions_after(observed: Cluster, topic_changes: Iterable[TopicChange]) -
     return count
 
 
-def _instead(demand: Demand, moves: Sequence[Move]) -> Iterator[tuple[Swap, OtherMove]]:
+def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap, OtherMove]]:
     """Yield, for each swap that balance asked for, the smallest partition that stays and could have been swapped so."""
-    if not demand.is_size_known:
+    if not task.is_size_known:
         return
-    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in swaps_of(move, demand)})
-    staying = _staying(demand, {move.topic_partition for move in moves})
-    held = demand.mask(demand.replicas)
+    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in swaps_of(move, task)})
+    staying = _staying(task, {move.topic_partition for move in moves})
+    held = task.mask(task.replicas)
     giver, candidates = -1, np.empty(0, dtype=np.int64)
     for swap in swaps:
-        source, destination = demand.bench.column[swap.giver], demand.bench.column[swap.taker]
+        source, destination = task.eligible.column[swap.giver], task.eligible.column[swap.taker]
         if source != giver:
             giver, candidates = source, staying[held[staying, source]]
-        number = _first(candidates[_may_swap(demand, held, candidates, source, destination)])
+        number = _first(candidates[_may_swap(task, held, candidates, source, destination)])
         if number is not None:
-            slot = demand.slots[number]
-            yield swap, OtherMove(slot.topic_partition, int(demand.size[number]))
+            partition = task.partitions[number]
+            yield swap, OtherMove(partition.topic_partition, int(task.size[number]))
 
 
-def swaps_of(move: Move, demand: Demand) -> Iterator[Swap]:
+def swaps_of(move: Move, task: PlacementTask) -> Iterator[Swap]:
     """Yield who gives a replica to whom: brokers of one rack to one another first, the rest in their order."""
-    column, rack = demand.bench.column, demand.bench.rack
+    column, rack = task.eligible.column, task.eligible.rack
     givers = [broker_id for broker_id in move.removed if broker_id in column]
     takers = [broker_id for broker_id in move.added if broker_id in column]
     for taker in sorted(takers, key=lambda one: all(rack[column[one]] != rack[column[other]] for other in givers)):
@@ -105,17 +105,19 @@ def swaps_of(move: Move, demand: Demand) -> Iterator[Swap]:
             yield Swap(giver, taker)
 
 
-def _staying(demand: Demand, moved: set[TopicPartition]) -> Ints:
-    """Return the slots whose replicas stay though they were free to move, the smallest first."""
-    is_moved = np.fromiter((slot.topic_partition in moved for slot in demand.slots), np.bool_, len(demand.slots))
-    is_free = (demand.need > 0) & ~is_moved & ~demand.is_new & (demand.fixed < 0).all(axis=1)
+def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:
+    """Return the partitions whose replicas stay though they were free to move, the smallest first."""
+    is_moved = np.fromiter(
+        (partition.topic_partition in moved for partition in task.partitions), np.bool_, len(task.partitions)
+    )
+    is_free = (task.need > 0) & ~is_moved & ~task.is_new & (task.fixed < 0).all(axis=1)
     number = np.flatnonzero(is_free)
-    return number[np.argsort(demand.size[number], kind="stable")]
+    return number[np.argsort(task.size[number], kind="stable")]
 
 
-def _may_swap(demand: Demand, held: Bools, number: Ints, source: int, destination: int) -> Bools:
-    """Return which of these slots, all on the source, keep every rule with that replica on the destination instead."""
-    kind, rows, rack = demand.kind[number], demand.kinds.rows, demand.bench.rack
+def _may_swap(task: PlacementTask, held: Bools, number: Ints, source: int, destination: int) -> Bools:
+    """Return which of these partitions, all on the source, keep every rule with the replica on the destination."""
+    kind, rows, rack = task.kind[number], task.kinds.rows, task.eligible.rack
     allowed: Bools = rows.allowed[kind, destination] & ~held[number, destination]
     if rack[source] == rack[destination]:
         return allowed

@@ -7,127 +7,125 @@ import numpy as np
 
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.planner.costs import HeldCost
-from reconciler.planner.demand import Demand
-from reconciler.planner.evenness import Asked, asked_of_replicas, imbalance
-from reconciler.planner.levels import Shares, evened, is_open, least_cost
+from reconciler.planner.cheapest_sets import Classes
+from reconciler.planner.costs import HeldCost, turns
+from reconciler.planner.objectives import Asked, Shares, asked_of_replicas, evened, imbalance, is_open, least_cost
+from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Rows, classes, free_choices, kinds_of
-from reconciler.planner.shortlist import Classes
-from reconciler.planner.sift import Cost, Solved
-from reconciler.planner.turns import turns
+from reconciler.planner.sparse_flow import Cost, Solved
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSets:
-    """Who holds what [slots, brokers], and the proof that no choice copies less."""
+    """Who holds what [partitions, brokers], and the proof that no choice copies less."""
 
     held: Bools
     proof: Proof
 
 
-def place_replicas(demand: Demand, balance: Balance) -> ReplicaSets:
+def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """Return the least movement to a placement that keeps every rule and is as balanced as asked for.
 
     Where a size is unknown, replicas are counted before bytes.
     """
-    if not demand.slots:
-        return ReplicaSets(demand.rows.allowed, Proof())
-    asked = list(asked_of_replicas(demand, balance))
-    rows, kinds, levels = _balanced(demand, asked)
+    if not task.partitions:
+        return ReplicaSets(task.rows.allowed, Proof())
+    asked = list(asked_of_replicas(task, balance))
+    rows, kinds, levels = _balanced(task, asked)
     choices = kinds.choices.take(kinds.of_row)
-    is_known = demand.is_size_known
-    least = least_cost(rows, choices, _bytes(demand) if is_known else _copies(demand), kinds)
+    is_known = task.is_size_known
+    least = least_cost(rows, choices, _bytes(task) if is_known else _copies(task), kinds)
     objective = "bytes" if is_known else "replicas"
-    levels.append(price_level(objective, least.value, demand, least))
-    proof = Proof(objective, least.value, least.bound, _joint_prices(demand, levels))
-    for name, cost in _tie_breaks(demand, balance):
+    levels.append(price_level(objective, least.value, task, least))
+    proof = Proof(objective, least.value, least.bound, _joint_prices(task, levels))
+    for name, cost in _tie_breaks(task, balance):
         if not is_open(rows, least.choices):
             break
         least = evened(rows, least.choices, cost) if isinstance(cost, Shares) else least_cost(rows, least.choices, cost)
         if name:
             value = imbalance(cost, rows, least.placed) if isinstance(cost, Shares) else least.value
-            levels.append(price_level(name, value, demand, least))
+            levels.append(price_level(name, value, task, least))
     return ReplicaSets(least.placed > 0, replace(proof, levels=tuple(levels)))
 
 
-def price_level(objective: str, value: int, demand: Demand, solved: Solved) -> PriceLevel:
+def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:
     """Return an objective that was solved to its optimum, with the prices of its solution."""
-    ids = demand.bench.ids
+    ids = task.eligible.ids
     broker_price = solved.broker_price.tolist()
     topic_prices = {}
-    if len(solved.price) == len(ids) * len(demand.topics) and ids:
+    if len(solved.price) == len(ids) * len(task.topics) and ids:
         of_topic = (solved.price.reshape(-1, len(ids)) - solved.broker_price).tolist()
         topic_prices = {
             topic: {broker_id: price for broker_id, price in zip(ids, prices, strict=True) if price}
-            for topic, prices in zip(demand.topics, of_topic, strict=True)
+            for topic, prices in zip(task.topics, of_topic, strict=True)
             if any(prices)
         }
     return PriceLevel(objective, value, value, dict(zip(ids, broker_price, strict=True)), topic_prices)
 
 
-def _balanced(demand: Demand, asked: list[Asked]) -> tuple[Rows, Classes, list[PriceLevel]]:
+def _balanced(task: PlacementTask, asked: list[Asked]) -> tuple[Rows, Classes, list[PriceLevel]]:
     """Return the rows, and the choices of their classes whose counts are as balanced as the rules allow.
 
-    Only counts matter here, so partitions of the same demand are one row: the solutions of the classes are those of
+    Only counts matter here, so partitions of the same task are one row: the solutions of the classes are those of
     the partitions, since the demands are flows and a flow of n equal ones is n flows.
     """
     has_cells = any(each.shares.is_cells for each in asked)
-    rows = demand.rows if has_cells else replace(demand.rows, topic=np.zeros_like(demand.topic))
-    picked, of_row = classes(rows, kinds_of(demand.kinds.rows)[demand.kind])
-    choices = free_choices(picked, len(demand.topics) if has_cells else 0)
+    rows = task.rows if has_cells else replace(task.rows, topic=np.zeros_like(task.topic))
+    picked, of_row = classes(rows, kinds_of(task.kinds.rows)[task.kind])
+    choices = free_choices(picked, len(task.topics) if has_cells else 0)
     levels = []
     for each in asked:
         solved = evened(picked, choices, each.shares)
         choices = solved.choices
-        levels.append(price_level(each.objective, imbalance(each.shares, picked, solved.placed), demand, solved))
+        levels.append(price_level(each.objective, imbalance(each.shares, picked, solved.placed), task, solved))
     return rows, Classes(picked, choices, of_row), levels
 
 
-def _tie_breaks(demand: Demand, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
+def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
     Before leaders, the fewest replicas out of sync stay: a move ends only once all that stay are in sync. What is
     proved has a name.
     """
-    yield ("replicas", _copies(demand)) if demand.is_size_known else ("bytes", _bytes(demand))
+    yield ("replicas", _copies(task)) if task.is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
-        yield "evenness", Shares(demand.base, demand.bench.capacity)
-    if any(slot.lagging for slot in demand.slots):
-        yield "", _lagging_kept(demand)
-    yield "", _leaders_kept(demand)
-    if demand.is_new.any():
-        yield "", turns(demand.slots, demand.bench)
+        yield "evenness", Shares(task.base, task.eligible.capacity)
+    if any(partition.lagging for partition in task.partitions):
+        yield "", _lagging_kept(task)
+    yield "", _leaders_kept(task)
+    if task.is_new.any():
+        yield "", turns(task.partitions, task.eligible)
 
 
-def _bytes(demand: Demand) -> HeldCost:
+def _bytes(task: PlacementTask) -> HeldCost:
     """Return the bytes that each choice copies; a new partition starts empty."""
-    return HeldCost(demand.size, demand.replicas, np.zeros_like(demand.replicas))
+    return HeldCost(task.size, task.replicas, np.zeros_like(task.replicas))
 
 
-def _copies(demand: Demand) -> HeldCost:
-    return HeldCost((~demand.is_new).astype(np.int64), demand.replicas, np.zeros_like(demand.replicas))
+def _copies(task: PlacementTask) -> HeldCost:
+    return HeldCost((~task.is_new).astype(np.int64), task.replicas, np.zeros_like(task.replicas))
 
 
-def _lagging_kept(demand: Demand) -> HeldCost:
+def _lagging_kept(task: PlacementTask) -> HeldCost:
     """Return one for each present replica that is out of sync."""
-    at = np.zeros_like(demand.replicas)
-    for number, slot in enumerate(demand.slots):
-        if slot.lagging:
-            at[number, : len(slot.replicas)] = [replica in slot.lagging for replica in slot.replicas]
-    return HeldCost(np.zeros(len(at), dtype=np.int64), demand.replicas, at)
+    at = np.zeros_like(task.replicas)
+    for number, partition in enumerate(task.partitions):
+        if partition.lagging:
+            at[number, : len(partition.replicas)] = [replica in partition.lagging for replica in partition.replicas]
+    return HeldCost(np.zeros(len(at), dtype=np.int64), task.replicas, at)
 
 
-def _leaders_kept(demand: Demand) -> HeldCost:
+def _leaders_kept(task: PlacementTask) -> HeldCost:
     """Return a gain for the present preferred leader, where it may lead."""
-    first = demand.replicas[:, :1]
+    first = task.replicas[:, :1]
     number = np.arange(len(first))
-    may_lead = (first[:, 0] >= 0) & demand.kinds.leadable[demand.kind, np.maximum(first[:, 0], 0)]
+    may_lead = (first[:, 0] >= 0) & task.kinds.leadable[task.kind, np.maximum(first[:, 0], 0)]
     at = np.zeros_like(first)
     at[number[may_lead], 0] = -1
     return HeldCost(np.zeros(len(first), dtype=np.int64), first, at)
 
 
-def _joint_prices(demand: Demand, levels: list[PriceLevel]) -> dict[int, int]:
+def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, int]:
     """Return prices that hold without the balance being given: those of the balance weigh more than any copy can save.
 
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the
@@ -135,8 +133,8 @@ def _joint_prices(demand: Demand, levels: list[PriceLevel]) -> dict[int, int]:
     """
     *balances, last = levels
     prices = list(last.prices.values())
-    largest = int(demand.size.max(initial=1)) if last.objective == "bytes" else 1
-    weight = int(demand.kinds.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
+    largest = int(task.size.max(initial=1)) if last.objective == "bytes" else 1
+    weight = int(task.kinds.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
     first = (
         balances[0].prices
         if balances and balances[0].objective == "replicas balance"

@@ -1,13 +1,15 @@
 """What each broker holds: replicas, preferred leaders, bytes; now, and once partitions have moved."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.plan import BrokerShare
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.load_balance.measured import Carried
 
 Shares = Mapping[int, BrokerShare]
 
@@ -74,4 +76,35 @@ def _shares(
     return {
         broker_id: BrokerShare(replicas[broker_id], leaders[broker_id], held[broker_id] if held is not None else None)
         for broker_id in sorted({*observed.brokers, *(found for found, count in replicas.items() if count)})
+    }
+
+
+Target = Mapping[TopicPartition, tuple[int, ...]]
+
+
+def with_rates(
+    before: Shares, after: Shares, observed: Cluster, target: Target, carried: Mapping[TopicPartition, Carried]
+) -> tuple[Shares, Shares]:
+    """Return the shares with rates in bytes a second, those of the partitions in `target` where they will be.
+
+    Topics that are deleted, of which nothing is carried, are left out of both.
+    """
+    present = {key: partition.target_replicas for key, partition in observed.partitions() if key in carried}
+    return _with(before, present.items(), carried), _with(after, {**present, **target}.items(), carried)
+
+
+def _with(
+    shares: Shares, lists: Iterable[tuple[TopicPartition, tuple[int, ...]]], carried: Mapping[TopicPartition, Carried]
+) -> Shares:
+    taken: Counter[int] = Counter()
+    sent: Counter[int] = Counter()
+    for key, replicas in lists:
+        _, bytes_in, bytes_out = carried[key]
+        for replica in replicas:
+            taken[replica] += bytes_in
+        if replicas:
+            sent[replicas[0]] += bytes_out + (len(replicas) - 1) * bytes_in
+    return {
+        broker_id: replace(share, bytes_in_per_second=taken[broker_id], bytes_out_per_second=sent[broker_id])
+        for broker_id, share in shares.items()
     }

@@ -7,9 +7,8 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.demand import Bench, Demand
-from reconciler.planner.evenness import band, eligible_brokers, imbalance
-from reconciler.planner.levels import Shares, evened
+from reconciler.planner.objectives import Shares, band, eligible_by_topic, evened, imbalance
+from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
 from reconciler.planner.rows import Bools, Ints, Rows, classes, free_choices, kinds_of
 
 UNWRITTEN_SPREAD = (
@@ -18,32 +17,32 @@ UNWRITTEN_SPREAD = (
 )
 
 
-def tightness_warnings(balance: Balance, demand: Demand, held: Bools, leader: Ints) -> Iterator[Problem]:
+def tightness_warnings(balance: Balance, task: PlacementTask, held: Bools, leader: Ints) -> Iterator[Problem]:
     """Yield a warning for each balance that the rules keep from its target, with these replicas and leaders placed."""
-    bench = demand.bench
-    if not demand.slots:
+    eligible = task.eligible
+    if not task.partitions:
         return
-    counts = demand.base + held.sum(axis=0)
-    if not _is_reached(counts, bench.capacity, balance.replicas):
-        message = f"replicas per broker end at {_span(counts)}: {_forbidding(demand, bench)}"
+    counts = task.base + held.sum(axis=0)
+    if not _is_reached(counts, eligible.capacity, balance.replicas):
+        message = f"replicas per broker end at {_span(counts)}: {_forbidding(task, eligible)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
-    leading = demand.led + np.bincount(leader, minlength=len(bench.ids))
-    if not _is_reached(leading, bench.capacity, balance.leaders):
+    leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
+    if not _is_reached(leading, eligible.capacity, balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
         yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
     if not isinstance(balance.topics, Off):
-        yield from _uneven_topics(balance, demand, held)
+        yield from _uneven_topics(balance, task, held)
 
 
-def _uneven_topics(balance: Balance, demand: Demand, held: Bools) -> Iterator[Problem]:
+def _uneven_topics(balance: Balance, task: PlacementTask, held: Bools) -> Iterator[Problem]:
     """Yield a warning where topics stay further from their shares over the brokers than asked."""
-    count = demand.base_of_topic.copy()
-    np.add.at(count, demand.topic, held.astype(np.int64))
+    count = task.base_of_topic.copy()
+    np.add.at(count, task.topic, held.astype(np.int64))
     uneven = []
-    for number, eligible in enumerate(eligible_brokers(demand)):
-        counts, capacity = count[number, eligible], demand.bench.capacity[eligible]
+    for number, may_hold in enumerate(eligible_by_topic(task)):
+        counts, capacity = count[number, may_hold], task.eligible.capacity[may_hold]
         if not _is_reached(counts, capacity, balance.topics):
-            uneven.append((int(counts.max()), -(-int(counts.sum()) // len(counts)), demand.topics[number]))
+            uneven.append((int(counts.max()), -(-int(counts.sum()) // len(counts)), task.topics[number]))
     if uneven:
         most, share, name = max(uneven, key=lambda each: (each[0] - each[1], each[2]))
         topics = "1 topic ends" if len(uneven) == 1 else f"{len(uneven)} topics end"
@@ -65,10 +64,10 @@ def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
     return bool(((low <= counts) & (counts <= high)).all())
 
 
-def _forbidding(demand: Demand, bench: Bench) -> str:
+def _forbidding(task: PlacementTask, eligible: EligibleBrokers) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
-    rows = replace(demand.rows, topic=np.zeros_like(demand.topic))
-    picked, _ = classes(rows, kinds_of(demand.kinds.rows)[demand.kind])
+    rows = replace(task.rows, topic=np.zeros_like(task.topic))
+    picked, _ = classes(rows, kinds_of(task.kinds.rows)[task.kind])
     without_racks = replace(
         picked,
         low=np.zeros_like(picked.low),
@@ -76,18 +75,20 @@ def _forbidding(demand: Demand, bench: Bench) -> str:
         leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
-    shares = Shares(demand.base, bench.capacity)
+    shares = Shares(task.base, eligible.capacity)
     now = _unevenness(picked, shares)
     if _unevenness(without_racks, shares) < now:
-        return "placement.racks forbids more" if _is_spread_asked_for(demand) else UNWRITTEN_SPREAD
+        return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
     if _unevenness(without_brokers, shares) < now:
         return "placement.brokers, racks.only or a cordoned broker forbids more"
     return "replicas that may not move, or too few of them, forbid more"
 
 
-def _is_spread_asked_for(demand: Demand) -> bool:
+def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
-    placements = (slot.rules.declared.placement for slot in demand.slots if slot.rules.declared is not None)
+    placements = (
+        partition.rules.declared.placement for partition in task.partitions if partition.rules.declared is not None
+    )
     return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
 
 

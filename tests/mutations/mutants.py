@@ -39,7 +39,7 @@ AREAS = {
     "place": Area(
         ("planner/place.py",),
         ("planner",),
-        without=("planner/test_determinism.py", "planner/loaded/test_loads_clusters.py"),
+        without=("planner/test_determinism.py", "planner/load_balance/test_loads_clusters.py"),
         judged=463,
     ),
     "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=300),

@@ -12,7 +12,7 @@ from helpers.depth import parts
 from mutations.faults import Fault, planted
 from mutations.scrutiny import Case, cases, complaint, part
 
-from reconciler.planner import levels, sift
+from reconciler.planner import objectives, sparse_flow
 
 pytestmark = pytest.mark.long
 PLANNER = "reconciler.planner"
@@ -20,10 +20,10 @@ PLANNER = "reconciler.planner"
 
 def take_every_path(patch: pytest.MonkeyPatch) -> None:
     """Make small clusters go the way of large ones: a few arcs at a time, and counts through a narrow window."""
-    patch.setattr(sift, "FEW_ARCS", 0)
-    patch.setattr(sift, "SPARE_ROWS", 1)
-    patch.setattr(sift, "CHUNK", 3)
-    patch.setattr(levels, "BROKER_WINDOW", 1)
+    patch.setattr(sparse_flow, "FEW_ARCS", 0)
+    patch.setattr(sparse_flow, "SPARE_ROWS", 1)
+    patch.setattr(sparse_flow, "CHUNK", 3)
+    patch.setattr(objectives, "BROKER_WINDOW", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -35,99 +35,119 @@ FAULTS = [
     # What is to be placed.
     Fault(
         "a rack's lower bound is lost",
-        "demand._demand",
+        "placement_task._choice_of",
         "low.append(max(0, least - there))",
         "low.append(0)",
         "9 brokers, seed 302, topics",
     ),
     Fault(
         "a rack's upper bound is lost",
-        "demand._demand",
+        "placement_task._choice_of",
         "high.append(max(0, most - there))",
-        "high.append(slot.need)",
+        "high.append(partition.need)",
         "5 brokers, seed 17",
     ),
     Fault(
         "leader racks are forgotten",
-        "demand._demand",
+        "placement_task._choice_of",
         "leads = bool(",
         "leads = False and bool(",
         "5 brokers, seed 307, topics",
     ),
     Fault(
         "a cordoned broker gets replicas",
-        "demand._demand",
+        "placement_task._choice_of",
         "(rules.receivable | may_stay)",
         "rules.keepable",
         "5 brokers, seed 12",
     ),
     Fault(
         "a cordoned broker loses replicas",
-        "demand._demand",
+        "placement_task._choice_of",
         "(rules.receivable | may_stay)",
         "rules.receivable",
         "5 brokers, seed 3",
     ),
     Fault(
         "a broker is dropped",
-        "demand.bench_of",
+        "placement_task.eligible_brokers",
         "in sorted(observed.brokers)",
         "in sorted(observed.brokers)[1:]",
         "a new topic",
     ),
     Fault(
-        "dead brokers take part", "demand.bench_of", "observed.is_alive(broker_id)", "broker_id", "5 brokers, seed 1"
+        "dead brokers take part",
+        "placement_task.eligible_brokers",
+        "observed.is_alive(broker_id)",
+        "broker_id",
+        "5 brokers, seed 1",
     ),
-    Fault("draining brokers take part", "demand.bench_of", "not in LEAVING", "is not None", "5 brokers, seed 0"),
+    Fault(
+        "draining brokers take part",
+        "placement_task.eligible_brokers",
+        "not in LEAVING",
+        "is not None",
+        "5 brokers, seed 0",
+    ),
     Fault(
         "capacities are forgotten",
-        "demand.bench_of",
+        "placement_task.eligible_brokers",
         ".capacity for broker_id",
         ".capacity**0 for broker_id",
         "5 brokers, seed 4",
     ),
     Fault(
         "racks are mixed up",
-        "demand.bench_of",
+        "placement_task.eligible_brokers",
         "racks.index(name) for name in names",
         "0 for name in names",
         "a new topic",
     ),
     Fault(
         "replicas that stay are not counted",
-        "demand.demand_of",
-        "for _, replicas in still for replica in replicas",
-        "for _, replicas in still for replica in replicas[1:]",
+        "placement_task.placement_task",
+        "for _, replicas in unmoved for replica in replicas",
+        "for _, replicas in unmoved for replica in replicas[1:]",
         "5 brokers, seed 46",
     ),
     Fault(
         "assigned replicas are not counted",
-        "demand.demand_of",
-        "base += np.bincount(fixed[fixed >= 0], minlength=len(bench.ids))",
+        "placement_task.placement_task",
+        "base += np.bincount(fixed[fixed >= 0], minlength=len(eligible.ids))",
         "pass",
         "beside assigned ones",
     ),
     Fault(
         "leaders that stay are not counted",
-        "demand.demand_of",
-        "led=bench.tally([replicas[0] for _, replicas in still if replicas])",
+        "placement_task.placement_task",
+        "led=eligible.tally([replicas[0] for _, replicas in unmoved if replicas])",
         "led=0 * base",
         "5 brokers, seed 14",
     ),
     Fault(
-        "protected partitions move", "demand._slot", "if rules.is_frozen:", "if False:", "5 brokers, seed 327, topics"
+        "protected partitions move",
+        "placement_task._existing",
+        "if rules.is_frozen:",
+        "if False:",
+        "5 brokers, seed 327, topics",
     ),
-    Fault("an assignment is ignored", "demand._slot", "if explicit is not None:", "if False:", "beside assigned ones"),
+    Fault(
+        "an assignment is ignored",
+        "placement_task._existing",
+        "if explicit is not None:",
+        "if False:",
+        "beside assigned ones",
+    ),
     Fault(
         "the replication factor stays",
-        "demand._slot",
+        "placement_task._existing",
         "rules.target_factor(replicas), size)",
         "len(replicas), size)",
         "5 brokers, seed 4",
     ),
     Fault(
         "a drained broker keeps undeclared topics",
-        "demand._slot",
+        "placement_task._existing",
         "state in LEAVING",
         "state is None",
         "9 brokers, seed 8",
@@ -136,29 +156,29 @@ FAULTS = [
     Fault(
         "replicas come before bytes",
         "replicas.place_replicas",
-        "_bytes(demand) if is_known else _copies(demand)",
-        "_copies(demand) if is_known else _bytes(demand)",
+        "_bytes(task) if is_known else _copies(task)",
+        "_copies(task) if is_known else _bytes(task)",
         "beside assigned ones",
     ),
     Fault(
         "bytes are as many as replicas",
         "replicas._bytes",
-        "HeldCost(demand.size,",
-        "HeldCost(demand.size**0,",
+        "HeldCost(task.size,",
+        "HeldCost(task.size**0,",
         "a new topic",
     ),
     Fault(
         "a present replica costs as much as a new one",
         "replicas._bytes",
-        "np.zeros_like(demand.replicas)",
-        "np.broadcast_to(demand.size[:, None], demand.replicas.shape)",
+        "np.zeros_like(task.replicas)",
+        "np.broadcast_to(task.size[:, None], task.replicas.shape)",
         "beside assigned ones",
     ),
     Fault(
         "copies do not matter",
         "replicas._copies",
-        "(~demand.is_new).astype(np.int64)",
-        "0 * demand.size",
+        "(~task.is_new).astype(np.int64)",
+        "0 * task.size",
         "a new topic",
     ),
     Fault(
@@ -171,48 +191,48 @@ FAULTS = [
         "if False:",
         "5 brokers, seed 27",
     ),
-    Fault("turns are not taken", "replicas._tie_breaks", "if demand.is_new.any():", "if False:", "a new topic"),
+    Fault("turns are not taken", "replicas._tie_breaks", "if task.is_new.any():", "if False:", "a new topic"),
     Fault(
         "balance is forgotten",
-        "evenness.asked_of_replicas",
+        "objectives.asked_of_replicas",
         "if not isinstance(balance.replicas, Off):",
         "if False:",
         "beside assigned ones",
     ),
     Fault(
         "topics are forgotten",
-        "evenness.asked_of_replicas",
+        "objectives.asked_of_replicas",
         "if not isinstance(balance.topics, Off):",
         "if False:",
         "beside assigned ones",
     ),
     Fault(
         "leaders are forgotten",
-        "evenness.asked_of_leaders",
+        "objectives.asked_of_leaders",
         "if not isinstance(balance.leaders, Off):",
         "if False:",
         "beside assigned ones",
     ),
     Fault(
         "a band is too wide",
-        "evenness.band",
+        "objectives.band",
         "high.append(max(most, -(-share // whole)))",
         "high.append(most + 1)",
         "5 brokers, seed 30",
     ),
     Fault(
         "a band is too narrow",
-        "evenness.band",
+        "objectives.band",
         "low.append(max(0, min(least, share // whole)))",
         "low.append(least)",
         "5 brokers, seed 3",
     ),
-    Fault("capacity weighs the wrong way", "levels.weights", "common // capacity", "capacity", "5 brokers, seed 4"),
+    Fault("capacity weighs the wrong way", "objectives.weights", "common // capacity", "capacity", "5 brokers, seed 4"),
     Fault(
         "topics weigh replicas that are not theirs",
-        "evenness.asked_of_replicas",
-        "base = demand.base_of_topic",
-        "base = 0 * demand.base_of_topic",
+        "objectives.asked_of_replicas",
+        "base = task.base_of_topic",
+        "base = 0 * task.base_of_topic",
         "beside assigned ones",
     ),
     # Prices.
@@ -247,14 +267,14 @@ FAULTS = [
     ),
     Fault(
         "prices are found from half the arcs",
-        "network._residual_layers",
+        "flow._residual_layers",
         "[*reversed(back), *forth]",
         "forth",
         "a new topic",
     ),
     Fault(
         "the value leaves rows out",
-        "sift._solved",
+        "sparse_flow._solved",
         "value = _exact_sum(each * placed[number, seat])",
         "value = _exact_sum((each * placed[number, seat])[1:])",
         "a new topic",
@@ -262,65 +282,65 @@ FAULTS = [
     # The flow and its sifting.
     Fault(
         "counts are fixed too early",
-        "sinks.Pieces.narrowed",
+        "flow.Pieces.narrowed",
         "np.where(reduced < 0, self",
         "np.where(reduced <= 0, self",
         "a new topic",
     ),
-    Fault("what is above a band costs nothing", "sinks.outside", "none + 1", "none", "5 brokers, seed 3"),
-    Fault("what is below a band costs nothing", "sinks.outside", "none - 1", "none", "5 brokers, seed 12"),
+    Fault("what is above a band costs nothing", "flow.outside", "none + 1", "none", "5 brokers, seed 3"),
+    Fault("what is below a band costs nothing", "flow.outside", "none - 1", "none", "5 brokers, seed 12"),
     Fault(
         "a square is off by one",
-        "sinks.rising",
+        "flow.rising",
         "(2 * (base[place] + units) - 1)",
         "(2 * (base[place] + units) + 1)",
         "beside assigned ones",
     ),
     Fault(
         "the window is where it began",
-        "levels._least_squares",
+        "objectives._least_squares",
         "if is_inside.all():",
         "if True:",
         "5 brokers, seed 307, topics",
     ),
     Fault(
         "decided choices are open again",
-        "sift._solved",
+        "sparse_flow._solved",
         "_settle(brokers,",
         "(lambda *_: None)(brokers,",
         "a new topic",
     ),
     Fault(
         "decided racks are open again",
-        "sift._solved",
+        "sparse_flow._solved",
         "_settle(racks, some, np.sign(above - cheapest.rack_price))",
         "pass",
         "a new topic",
     ),
     Fault(
         "the price check is too content",
-        "sift._priced_in",
+        "sparse_flow._priced_in",
         "np.flatnonzero(gain > 0)",
         "np.flatnonzero(gain > 3)",
         "a new topic",
     ),
     Fault(
         "the price check does not look",
-        "sift._priced_in",
+        "sparse_flow._priced_in",
         "np.flatnonzero(gain > 0)",
         "np.flatnonzero(gain < 0)",
         "a new topic",
     ),
     Fault(
         "a rack gives one too many",
-        "cheapest.bounds_of",
+        "cheapest_sets.bounds_of",
         "rows.low, rows.high)",
         "rows.low, rows.high + 1)",
         "5 brokers, seed 17",
     ),
     Fault(
         "the rack bounds of a flow are lost",
-        "arcs._add_racks",
+        "flow._add_racks",
         "count * bounds.low[row, rack]",
         "0 * count",
         "9 brokers, seed 302, topics",
@@ -329,27 +349,25 @@ FAULTS = [
     Fault(
         "anybody leads",
         "leaders._candidates",
-        "is_there & demand.kinds.leadable[kind, column]",
+        "is_there & task.kinds.leadable[kind, column]",
         "is_there.copy()",
         "5 brokers, seed 17",
     ),
     Fault(
         "an assignment's leader is any",
         "leaders._candidates",
-        "(column[explicit] == demand.fixed[explicit, :1])",
+        "(column[explicit] == task.fixed[explicit, :1])",
         "True",
         "beside assigned ones",
     ),
     Fault(
         "leaders change freely",
         "leaders._changed",
-        "(~demand.is_new).astype(np.int64)",
-        "0 * demand.size",
+        "(~task.is_new).astype(np.int64)",
+        "0 * task.size",
         "a new topic",
     ),
-    Fault(
-        "a leader without data is as good", "leaders._tie_breaks", "yield _fresh(demand)", "pass", "5 brokers, seed 4"
-    ),
+    Fault("a leader without data is as good", "leaders._tie_breaks", "yield _fresh(task)", "pass", "5 brokers, seed 4"),
     Fault(
         "a swapped tie-break",
         "place._ordered",
@@ -367,22 +385,22 @@ FAULTS = [
     Fault(
         "kept replicas are turned round",
         "place._ordered",
-        "in slot.replicas if",
-        "in slot.replicas[::-1] if",
+        "in partition.replicas if",
+        "in partition.replicas[::-1] if",
         "beside assigned ones",
     ),
     Fault(
         "a change of leader alone is lost",
         "place._target",
-        "(leader == demand.replicas[:, 0]) &",
+        "(leader == task.replicas[:, 0]) &",
         "True &",
         "beside assigned ones",
     ),
     Fault(
         "a move's bytes are those of one copy",
         "place._moves",
-        "bytes=added * (slot.size or 0)",
-        "bytes=slot.size or 0",
+        "bytes=added * (partition.size or 0)",
+        "bytes=partition.size or 0",
         "beside assigned ones",
     ),
     Fault(
@@ -401,9 +419,9 @@ FAULTS = [
     ),
     Fault(
         "turns begin at the last broker",
-        "turns.turns",
-        "(bench.rack[:column] == rack)",
-        "(bench.rack[column:] == rack)",
+        "costs.turns",
+        "(eligible.rack[:column] == rack)",
+        "(eligible.rack[column:] == rack)",
         "a new topic",
     ),
 ]

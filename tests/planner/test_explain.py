@@ -32,8 +32,7 @@ from reconciler.model.plan import Plan, Restore, Rollback, Source
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.explain import explain
-from reconciler.planner.explain_path import steps_of
+from reconciler.planner.explain import explain, steps_of
 from reconciler.workflow.plan import plan_of
 
 SEEDS = 40

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from planner.loaded.planning import planned_with
+from planner.load_balance.planning import planned_with
 
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread, Within
 from reconciler.model.loads import Loads, PartitionLoad

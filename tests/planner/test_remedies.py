@@ -35,8 +35,7 @@ from reconciler.planner.remedies import (
     remedies_of_conflict,
     remedies_of_violations,
 )
-from reconciler.planner.remedy_changes import changes_for
-from reconciler.planner.thinned import thinned
+from reconciler.planner.remedy_changes import changes_for, thinned
 from reconciler.workflow.plan import plan_of
 
 pytestmark = pytest.mark.long

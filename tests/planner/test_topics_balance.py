@@ -25,7 +25,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner import sift
+from reconciler.planner import sparse_flow
 
 pytestmark = pytest.mark.long
 
@@ -112,8 +112,8 @@ def test_topics_are_as_even_as_enumeration_finds_and_no_plan_copies_less(
     monkeypatch: pytest.MonkeyPatch, seeds: range, *, is_sifted: bool
 ) -> None:
     if is_sifted:
-        monkeypatch.setattr(sift, "FEW_ARCS", 0)
-        monkeypatch.setattr(sift, "SPARE_ROWS", 0)
+        monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
+        monkeypatch.setattr(sparse_flow, "SPARE_ROWS", 0)
     for seed in seeds:
         desired, observed = _random_cluster(seed)
         plan = planned(desired, observed)

@@ -4,7 +4,7 @@ import pytest
 from helpers.clusters.loads_clusters import A_ADD, A_DRIFT, LoadsCase
 from helpers.clusters.random_clusters import shuffled
 from helpers.plans.planning import cluster_after
-from planner.loaded.planning import planned_with
+from planner.load_balance.planning import planned_with
 
 from reconciler.model.loads import Loads
 from reconciler.planner.place import Placed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.loaded.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, Task
+from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
 from reconciler.planner.rows import Bools, Ints
 
 CHUNK = 4096
@@ -31,7 +31,7 @@ class Picked:
     leader: Ints
 
 
-def cheapest(task: Task, costs: Costs) -> Picked:
+def cheapest(task: LoadTask, costs: Costs) -> Picked:
     """Return the cheapest legal placement of every row; the present one where none is cheaper."""
     shape = task.allowed.shape
     found = Picked(np.full(shape[0], FAR), np.zeros(shape, dtype=np.bool_), np.zeros(shape[0], dtype=np.int64))
@@ -41,7 +41,7 @@ def cheapest(task: Task, costs: Costs) -> Picked:
     return found
 
 
-def cost_of(task: Task, costs: Costs, members: Bools, leader: Ints) -> Ints:
+def cost_of(task: LoadTask, costs: Costs, members: Bools, leader: Ints) -> Ints:
     """Return [rows] what these placements cost."""
     found = np.zeros(len(task.need), dtype=np.int64)
     for rows in _chunks(task):
@@ -50,7 +50,7 @@ def cost_of(task: Task, costs: Costs, members: Bools, leader: Ints) -> Ints:
     return found
 
 
-def replica_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
+def replica_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     """Return [rows, brokers]: what a replica costs there."""
     prices, weight = costs.prices, task.weights.replica[rows]
     cost: Ints = np.where(task.held[rows] | task.is_new[rows, None], 0, costs.copy[rows, None])
@@ -61,7 +61,7 @@ def replica_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
     return cost
 
 
-def leader_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
+def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     """Return [rows, brokers]: what leading costs there, beyond holding a replica."""
     prices = costs.prices
     cost = np.where(task.is_new[rows, None], 0, np.full((len(rows), task.brokers), costs.change))
@@ -73,7 +73,7 @@ def leader_costs(task: Task, costs: Costs, rows: Ints) -> Ints:
     return cost
 
 
-def _chunks(task: Task) -> Iterator[Ints]:
+def _chunks(task: LoadTask) -> Iterator[Ints]:
     """Yield rows that share need and rack limits, not too many at a time."""
     for kind in task.kinds:
         for start in range(0, len(kind), CHUNK):
@@ -91,7 +91,7 @@ class _Priced:
     leader: Ints
 
 
-def _choose(task: Task, rows: Ints, found: Picked, replica: Ints, leader: Ints) -> None:
+def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: Ints) -> None:
     """Write the cheapest placement of these rows to `found`."""
     priced = _Priced(rows, task.allowed[rows], task.leading[rows], replica, leader)
     best = _best(task, priced)
@@ -108,7 +108,7 @@ def _choose(task: Task, rows: Ints, found: Picked, replica: Ints, leader: Ints) 
     found.cost[rows], found.members[rows], found.leader[rows] = best.cost, best.members, best.leader
 
 
-def _best(task: Task, priced: _Priced) -> Picked:
+def _best(task: LoadTask, priced: _Priced) -> Picked:
     rows = priced.rows
     forced = task.forced[rows]
     ranked = np.where(priced.inside, priced.replica, FAR)
@@ -126,7 +126,7 @@ def _best(task: Task, priced: _Priced) -> Picked:
     return Picked(cost, members, lead)
 
 
-def _cheapest_set(task: Task, rows: Ints, ranked: Ints) -> tuple[Bools, Ints]:
+def _cheapest_set(task: LoadTask, rows: Ints, ranked: Ints) -> tuple[Bools, Ints]:
     """Return the cheapest sets, and [rows, brokers] the dearest member that each other broker could take the place of.
 
     The legal sets are the bases of a matroid: in each rack its fewest cheapest, then the cheapest of all up to each
@@ -146,13 +146,13 @@ def _cheapest_set(task: Task, rows: Ints, ranked: Ints) -> tuple[Bools, Ints]:
     return _greedy(task, ranked, low, high, need)
 
 
-def _greedy(task: Task, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
+def _greedy(task: LoadTask, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
     place = np.zeros(ranked.shape, dtype=np.int64)
     for columns in task.columns:
         order = ranked[:, columns].argsort(axis=1, kind="stable")
         np.put_along_axis(place, columns[order], np.arange(len(columns))[None, :], axis=1)
-    members = place < low[task.bench.rack]
-    optional = ~members & (place < high[task.bench.rack])
+    members = place < low[task.eligible.rack]
+    optional = ~members & (place < high[task.eligible.rack])
     left = need - int(low.sum())
     if left > 0:
         order = np.where(optional, ranked, 2 * FAR).argsort(axis=1, kind="stable")
@@ -168,9 +168,9 @@ def _greedy(task: Task, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple
     return members, removable
 
 
-def _swap_in(task: Task, row: int, members: Bools, ranked: Ints, leader: int) -> None:
+def _swap_in(task: LoadTask, row: int, members: Bools, ranked: Ints, leader: int) -> None:
     """Let the leader of one row take the place of the dearest member that may go."""
-    rack, low, high = task.bench.rack, task.low[row], task.high[row]
+    rack, low, high = task.eligible.rack, task.low[row], task.high[row]
     count = np.bincount(rack[members], minlength=len(low))
     may_go = (count > low) & (count[rack[leader]] < high[rack[leader]])
     may_go[rack[leader]] = True
@@ -179,7 +179,7 @@ def _swap_in(task: Task, row: int, members: Bools, ranked: Ints, leader: int) ->
     members[leaving], members[leader] = False, True
 
 
-def _stay_where_equal(task: Task, priced: _Priced, best: Picked) -> None:
+def _stay_where_equal(task: LoadTask, priced: _Priced, best: Picked) -> None:
     rows = priced.rows
     held, present = task.held[rows], task.leader[rows]
     now = np.where(held, priced.replica, 0).sum(axis=1)

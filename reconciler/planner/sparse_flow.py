@@ -13,13 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from reconciler.planner.arcs import Flow, solve_flow
-from reconciler.planner.cheapest import FAR, Cheapest, cheapest_sets
+from reconciler.planner.cheapest_sets import FAR, Cheapest, Classes, Shortlist, cheapest_sets
 from reconciler.planner.costs import HeldCost
-from reconciler.planner.network import FlowInfeasibleError, NumbersTooLarge
+from reconciler.planner.flow import Flow, FlowInfeasibleError, NumbersTooLarge, Pieces, Sinks, solve_flow
 from reconciler.planner.rows import Bools, Choices, Counts, Ints, Rows, States
-from reconciler.planner.shortlist import Classes, Shortlist
-from reconciler.planner.sinks import Pieces, Sinks
 
 FEW_ARCS = 300_000
 """So many arcs are solved at once, without sifting."""
@@ -77,17 +74,17 @@ def solve(
     placed = np.zeros(free.shape, dtype=np.int32)
     row, seat = np.nonzero(rows.allowed & (choices.brokers > 0))
     placed[row, seat] = rows.count[row]
-    task = _Task(rows, choices, cost, sinks, free, np.flatnonzero(free.any(axis=1)), near or cost, classes)
-    penalty = 2 * (_largest(task) + 1)
+    goal = _Objective(rows, choices, cost, sinks, free, np.flatnonzero(free.any(axis=1)), near or cost, classes)
+    penalty = 2 * (_largest(goal) + 1)
     while True:
-        placed, flow = _sifted(task, placed, penalty)
+        placed, flow = _sifted(goal, placed, penalty)
         if not flow.penalised:
-            return _solved(task, placed, flow)
-        penalty = _raised(penalty, task)
+            return _solved(goal, placed, flow)
+        penalty = _raised(penalty, goal)
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _Objective:
     """What `solve` was asked for; `free` [n, seats] are the arcs that are not decided, `open_rows` the rows of any."""
 
     rows: Rows
@@ -146,84 +143,84 @@ class _Task:
             yield some, rows, cheapest_sets(rows, choices, weight), weight
 
 
-def _largest(task: _Task) -> int:
+def _largest(goal: _Objective) -> int:
     """Return the largest cost of one unit."""
-    pieces = [piece for piece in (task.sinks.brokers, task.sinks.cells) if piece is not None]
-    return task.cost.largest + sum(int(np.abs(piece.cost).max(initial=0)) for piece in pieces)
+    pieces = [piece for piece in (goal.sinks.brokers, goal.sinks.cells) if piece is not None]
+    return goal.cost.largest + sum(int(np.abs(piece.cost).max(initial=0)) for piece in pieces)
 
 
-def _raised(penalty: int, task: _Task) -> int:
+def _raised(penalty: int, goal: _Objective) -> int:
     """Return a penalty that weighs more; no chain of exchanges costs more than one a broker."""
-    if penalty > 4 * task.rows.brokers * (_largest(task) + 1):
+    if penalty > 4 * goal.rows.brokers * (_largest(goal) + 1):
         raise FlowInfeasibleError
     if penalty * 16 > FAR:
         raise NumbersTooLarge.of(penalty)
     return 8 * penalty
 
 
-def _sifted(task: _Task, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
+def _sifted(goal: _Objective, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
     """Return the replicas placed [n, seats] at the least cost, and the flow whose prices prove it."""
-    if np.count_nonzero(task.free) <= FEW_ARCS or task.rows.count.max(initial=0) > 1:
-        arcs = task.free | (task.rows.allowed & (task.choices.brokers > 0))
-        return placed, _flow(task, task.open_rows, placed, arcs, penalty)
-    arcs = _start(task, placed)
-    active = _likely(task, placed, arcs)
+    if np.count_nonzero(goal.free) <= FEW_ARCS or goal.rows.count.max(initial=0) > 1:
+        arcs = goal.free | (goal.rows.allowed & (goal.choices.brokers > 0))
+        return placed, _flow(goal, goal.open_rows, placed, arcs, penalty)
+    arcs = _start(goal, placed)
+    active = _likely(goal, placed, arcs)
     while True:
-        flow = _flow(task, active, placed, arcs, penalty)
-        more = _priced_in(task, placed, flow.price, arcs)
+        flow = _flow(goal, active, placed, arcs, penalty)
+        more = _priced_in(goal, placed, flow.price, arcs)
         if not len(more):
             return placed, flow
         active = np.union1d(active, more)
 
 
-def _flow(task: _Task, active: Ints, placed: Counts, arcs: Bools, penalty: int) -> Flow:
+def _flow(goal: _Objective, active: Ints, placed: Counts, arcs: Bools, penalty: int) -> Flow:
     """Solve over the active rows alone, and set what they place."""
     placed[active] = 0
-    rows, chosen = task.rows.take(active), arcs[active]
+    rows, chosen = goal.rows.take(active), arcs[active]
     row, seat = np.nonzero(chosen)
     flow = solve_flow(
         rows,
-        task.choices.take(active),
+        goal.choices.take(active),
         chosen,
-        task.cost.on(active[row], rows.broker(row, seat)),
-        task.sinks,
-        settled=task.settled(placed),
+        goal.cost.on(active[row], rows.broker(row, seat)),
+        goal.sinks,
+        settled=goal.settled(placed),
         penalty=penalty,
     )
     placed[active] = flow.placed
     return flow
 
 
-def _start(task: _Task, placed: Counts) -> Bools:
+def _start(goal: _Objective, placed: Counts) -> Bools:
     """Set each open row to its cheapest set, whatever the brokers get, and return the arcs of these sets."""
-    nothing = np.zeros(task.places, dtype=np.int64)
-    for some, rows, cheapest, _ in task.cheapest(task.near, nothing):
+    nothing = np.zeros(goal.places, dtype=np.int64)
+    for some, rows, cheapest, _ in goal.cheapest(goal.near, nothing):
         placed[some] = 0
-        _put(task, placed, some, rows, cheapest.held)
+        _put(goal, placed, some, rows, cheapest.held)
     arcs: Bools = placed > 0
     return arcs
 
 
-def _put(task: _Task, seats: Counts | Bools, some: Ints, rows: Rows, held: Bools) -> None:
+def _put(goal: _Objective, seats: Counts | Bools, some: Ints, rows: Rows, held: Bools) -> None:
     """Mark the chosen seats of these rows, which may have been chosen from fewer."""
     row, seat = np.nonzero(held)
-    is_short = task.rows.column.ndim == 1 and rows.column.ndim > 1
+    is_short = goal.rows.column.ndim == 1 and rows.column.ndim > 1
     seats[some[row], rows.column[row, seat] if is_short else seat] = 1
 
 
-def _likely(task: _Task, placed: Counts, arcs: Bools) -> Ints:
+def _likely(goal: _Objective, placed: Counts, arcs: Bools) -> Ints:
     """Return the rows that are cheapest to move from places with too much, with arcs to places with too little."""
-    count = task.settled(placed)
-    wanted = task.pieces.wanted(count)
-    lacking = (wanted > count).reshape(-1, task.rows.brokers)
-    entries = [_entries(task, some, placed, lacking) for some in _chunks(task.open_rows)]
+    count = goal.settled(placed)
+    wanted = goal.pieces.wanted(count)
+    lacking = (wanted > count).reshape(-1, goal.rows.brokers)
+    entries = [_entries(goal, some, placed, lacking) for some in _chunks(goal.open_rows)]
     row, place, regret = (np.concatenate(column) for column in zip(*entries, strict=True))
     order = np.lexsort((row, regret, place))
     rank = np.arange(len(order)) - np.searchsorted(place[order], place[order])
-    spare = -(-SPARE_ROWS * task.rows.brokers // task.places)
+    spare = -(-SPARE_ROWS * goal.rows.brokers // goal.places)
     few = np.where(count > wanted, 2 * (count - wanted) + spare, 0)
     likely = np.unique(row[order[rank < few[place[order]]]])
-    arcs[likely] |= task.free[likely] & _nearest(task, wanted - count, likely)
+    arcs[likely] |= goal.free[likely] & _nearest(goal, wanted - count, likely)
     return likely
 
 
@@ -232,26 +229,26 @@ def _chunks(index: Ints) -> Iterator[Ints]:
         yield index[start : start + CHUNK]
 
 
-def _entries(task: _Task, some: Ints, placed: Counts, lacking: Bools) -> tuple[Ints, Ints, Ints]:
+def _entries(goal: _Objective, some: Ints, placed: Counts, lacking: Bools) -> tuple[Ints, Ints, Ints]:
     """Return each replica placed of these rows: its row, its place, what it costs to put it where something lacks."""
-    rows, free = task.rows.take(some), task.free[some]
+    rows, free = goal.rows.take(some), goal.free[some]
     seats = np.arange(free.shape[1])
     if rows.column.ndim == 1:
         lacks_anywhere: Bools = np.logical_or.reduce(lacking, axis=0)
         seats = np.flatnonzero(lacks_anywhere[rows.column])
     column = rows.column[..., seats]
-    lacks = lacking[rows.topic[:, None], column] if task.choices.has_cells else lacking[0][column]
+    lacks = lacking[rows.topic[:, None], column] if goal.choices.has_cells else lacking[0][column]
     can = free[:, seats] & (placed[some][:, seats] == 0) & lacks
-    elsewhere = np.where(can, task.cost.of(some, column), FAR).min(axis=1, initial=FAR)
+    elsewhere = np.where(can, goal.cost.of(some, column), FAR).min(axis=1, initial=FAR)
     number, seat = np.nonzero((placed[some] > 0) & free & (elsewhere < FAR)[:, None])
     row = some[number]
-    return row, task.place(row, seat), elsewhere[number] - task.cost.on(row, task.rows.broker(row, seat))
+    return row, goal.place(row, seat), elsewhere[number] - goal.cost.on(row, goal.rows.broker(row, seat))
 
 
-def _nearest(task: _Task, lack: Ints, index: Ints) -> Bools:
+def _nearest(goal: _Objective, lack: Ints, index: Ints) -> Bools:
     """Return [index, seats] the brokers that lack most, of each rack so many that the arcs of these rows stay few."""
-    most = lack.reshape(-1, task.rows.brokers).max(axis=0)
-    rows = task.rows
+    most = lack.reshape(-1, goal.rows.brokers).max(axis=0)
+    rows = goal.rows
     if rows.column.ndim > 1:
         lacks: Bools = most[rows.column[index]] > 0
         return lacks
@@ -263,53 +260,53 @@ def _nearest(task: _Task, lack: Ints, index: Ints) -> Bools:
     return np.broadcast_to(chosen, (len(index), rows.brokers))
 
 
-def _priced_in(task: _Task, placed: Counts, price: Ints, arcs: Bools) -> Ints:
+def _priced_in(goal: _Objective, placed: Counts, price: Ints, arcs: Bools) -> Ints:
     """Let in the sets that are cheaper at these prices than what is placed, and return their rows."""
     found = []
-    for some, rows, cheapest, weight in task.cheapest(task.cost, price):
+    for some, rows, cheapest, weight in goal.cheapest(goal.cost, price):
         number, seat = np.nonzero(placed[some])
-        paid = task.cost.on(some[number], task.rows.broker(some[number], seat)) + price[task.place(some[number], seat)]
+        paid = goal.cost.on(some[number], goal.rows.broker(some[number], seat)) + price[goal.place(some[number], seat)]
         gain = np.zeros(len(some), dtype=np.int64)
         np.add.at(gain, number, paid)
         gain -= (weight * cheapest.held).sum(axis=1)
         better = np.flatnonzero(gain > 0)
-        _put(task, arcs, some[better], rows.take(better), cheapest.held[better])
+        _put(goal, arcs, some[better], rows.take(better), cheapest.held[better])
         found.append(some[better])
     return np.concatenate(found)
 
 
-def _solved(task: _Task, placed: Counts, flow: Flow) -> Solved:
+def _solved(goal: _Objective, placed: Counts, flow: Flow) -> Solved:
     """Return the solution with its value, what its prices prove, and the choices that they leave."""
-    states = task.choices
+    states = goal.choices
     racks, brokers, leading = states.racks.copy(), states.brokers.copy(), states.leading.copy()
     number, seat = np.nonzero(placed)
-    each = task.cost.on(number, task.rows.broker(number, seat))
+    each = goal.cost.on(number, goal.rows.broker(number, seat))
     value = _exact_sum(each * placed[number, seat])
-    is_open = np.isin(np.arange(len(task.rows.count)), task.open_rows)
-    price = flow.price[task.place(number, seat)]
+    is_open = np.isin(np.arange(len(goal.rows.count)), goal.open_rows)
+    price = flow.price[goal.place(number, seat)]
     bound = _exact_sum(((each + price) * placed[number, seat])[~is_open[number]])
-    for some, rows, cheapest, weight in task.cheapest(task.cost, flow.price):
+    for some, rows, cheapest, weight in goal.cheapest(goal.cost, flow.price):
         bound += _exact_sum((weight * cheapest.held).sum(axis=1) * rows.count)
         above = np.where(rows.leading, cheapest.group_price[:, None], cheapest.price[:, None])
         _settle(racks, some, np.sign(above - cheapest.rack_price))
         _settle(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
         only, tied = some[cheapest.is_only], some[~cheapest.is_only]
         brokers[only] = np.where(placed[only] > 0, np.int8(1), np.int8(-1))
-        whole = task.rows.take(tied)
-        ask = task.weight(tied, whole, task.cost, flow.price)
-        reduced = np.sign(cheapest.rack_price[~cheapest.is_only][:, task.rows.rack] - ask)
+        whole = goal.rows.take(tied)
+        ask = goal.weight(tied, whole, goal.cost, flow.price)
+        reduced = np.sign(cheapest.rack_price[~cheapest.is_only][:, goal.rows.rack] - ask)
         _settle(brokers, tied, reduced * whole.allowed)
         brokers[tied] = _decided(whole, brokers[tied])
-    low, high = task.sinks.brokers.narrowed(flow.broker_price)
-    units = task.settled(placed)
-    value += task.sinks.brokers.filled(units.reshape(-1, task.rows.brokers).sum(axis=0))
-    bound += task.sinks.brokers.bound(flow.broker_price)
+    low, high = goal.sinks.brokers.narrowed(flow.broker_price)
+    units = goal.settled(placed)
+    value += goal.sinks.brokers.filled(units.reshape(-1, goal.rows.brokers).sum(axis=0))
+    bound += goal.sinks.brokers.bound(flow.broker_price)
     narrowed = Choices(racks, brokers, leading, low, high, states.cell_low, states.cell_high)
-    if task.sinks.cells is not None:
-        cell_price = flow.price - np.tile(flow.broker_price, task.places // task.rows.brokers)
-        value += task.sinks.cells.filled(units)
-        bound += task.sinks.cells.bound(cell_price)
-        cell_low, cell_high = task.sinks.cells.narrowed(cell_price)
+    if goal.sinks.cells is not None:
+        cell_price = flow.price - np.tile(flow.broker_price, goal.places // goal.rows.brokers)
+        value += goal.sinks.cells.filled(units)
+        bound += goal.sinks.cells.bound(cell_price)
+        cell_low, cell_high = goal.sinks.cells.narrowed(cell_price)
         narrowed = replace(narrowed, cell_low=cell_low, cell_high=cell_high)
     return Solved(placed, flow.price, flow.broker_price, narrowed, value, bound)
 

@@ -11,11 +11,11 @@ from math import comb
 
 import numpy as np
 
-from reconciler.planner.loaded.arrays import Bools, Ints
-from reconciler.planner.loaded.bands import Bands
-from reconciler.planner.loaded.exchanges import Placement
-from reconciler.planner.loaded.relax import Goal
-from reconciler.planner.loaded.task import Task
+from reconciler.planner.load_balance.bands import Bands
+from reconciler.planner.load_balance.column_generation import Goal
+from reconciler.planner.load_balance.exchanges import Placement
+from reconciler.planner.load_balance.task import LoadTask
+from reconciler.planner.rows import Bools, Ints
 
 ROWS, SETS, WIDTH = 40, 60, 30_000
 
@@ -29,7 +29,7 @@ class _Ways:
     cost: Ints
 
 
-def within_bands(task: Task, bands: Bands, goal: Goal) -> Placement | None:
+def within_bands(task: LoadTask, bands: Bands, goal: Goal) -> Placement | None:
     """Return a placement that keeps the bands of replicas' own loads, the cheapest found; None where none is found.
 
     Large tasks are not tried. No measure of leaders may be asked for.
@@ -52,7 +52,7 @@ def within_bands(task: Task, bands: Bands, goal: Goal) -> Placement | None:
     return Placement(task, members, leader)
 
 
-def _chosen(task: Task, bands: Bands, order: list[tuple[int, _Ways]], asked: Ints) -> list[tuple[int, int]] | None:
+def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked: Ints) -> list[tuple[int, int]] | None:
     """Return the way taken of each row; None where no placement is left."""
     low, high = bands.low[asked], bands.high[asked]
     loads, cost = task.base[asked][None], np.zeros(1, dtype=np.int64)
@@ -73,7 +73,7 @@ def _chosen(task: Task, bands: Bands, order: list[tuple[int, _Ways]], asked: Int
     return list(_traced(parents))
 
 
-def _to_come(task: Task, order: list[tuple[int, _Ways]], asked: Ints) -> list[Ints]:
+def _to_come(task: LoadTask, order: list[tuple[int, _Ways]], asked: Ints) -> list[Ints]:
     """Return, for each row, the most that the rows after it can add: [measures, brokers]."""
     total = np.zeros((len(asked), task.brokers), dtype=np.int64)
     found = []
@@ -91,7 +91,7 @@ def _traced(parents: list[tuple[int, Ints, Ints]]) -> Iterator[tuple[int, int]]:
         at = int(before[at])
 
 
-def _ways(task: Task, goal: Goal, row: int) -> _Ways:
+def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
     """Return the legal sets of that row, the present leader first where it may stay."""
     present, copy = int(task.leader[row]), int(goal.copy[row])
     members, leaders, costs = [], [], []
@@ -109,7 +109,7 @@ def _ways(task: Task, goal: Goal, row: int) -> _Ways:
     return _Ways(np.array(members, dtype=np.bool_).reshape(shape), np.array(leaders, dtype=np.int64), np.array(costs))
 
 
-def _leader(task: Task, row: int, members: Bools, present: int) -> int | None:
+def _leader(task: LoadTask, row: int, members: Bools, present: int) -> int | None:
     for tier in (task.leading[row], task.leading_at_need[row]):
         able = np.flatnonzero(members & tier).tolist()
         if able:
@@ -117,6 +117,6 @@ def _leader(task: Task, row: int, members: Bools, present: int) -> int | None:
     return None
 
 
-def _keeps_racks(task: Task, row: int, members: Bools) -> bool:
+def _keeps_racks(task: LoadTask, row: int, members: Bools) -> bool:
     count = np.array([int(members[columns].sum()) for columns in task.columns])
     return bool(((task.low[row] <= count) & (count <= task.high[row])).all())

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.diff.rules import NO_RACK
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.demand import Bench, Slot, Still
+from reconciler.planner.placement_task import EligibleBrokers, PartitionToPlace, Unmoved
 from reconciler.planner.rows import Bools, Ints
 
 MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
@@ -25,7 +25,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class LoadTask:
     """All partitions with something to choose, one row each, and the loads that no choice changes.
 
     `allowed`, `forced`, `held` [rows, brokers]: who may hold a replica, who must, who does. `need` [rows]: replicas.
@@ -36,8 +36,8 @@ class Task:
     `columns`: the brokers of each rack; `may_lead_second` [rows]: where a set without any of `leading` is possible.
     """
 
-    slots: tuple[Slot, ...]
-    bench: Bench
+    partitions: tuple[PartitionToPlace, ...]
+    eligible: EligibleBrokers
     allowed: Bools
     forced: Bools
     held: Bools
@@ -59,7 +59,7 @@ class Task:
     @property
     def brokers(self) -> int:
         """How many brokers take part."""
-        return len(self.bench.ids)
+        return len(self.eligible.ids)
 
     def loads(self, members: Bools, leader: Ints, counted: Bools | None = None) -> Ints:
         """Return [measures, brokers]: what brokers carry with these members [rows, brokers] and leaders [rows].
@@ -76,37 +76,37 @@ class Task:
         return total
 
 
-def task_of(
-    slots: Sequence[Slot],
-    still: Still,
-    bench: Bench,
+def load_task(
+    partitions: Sequence[PartitionToPlace],
+    unmoved: Unmoved,
+    eligible: EligibleBrokers,
     load_of: Mapping[TopicPartition, tuple[int, int, int]],
-) -> Task:
+) -> LoadTask:
     """Return the task; `load_of` has disk bytes, bytes in and bytes out of each partition, none left unknown."""
-    free = tuple(slot for slot in slots if slot.need > 0)
-    shape = (len(free), len(bench.ids))
+    free = tuple(partition for partition in partitions if partition.need > 0)
+    shape = (len(free), len(eligible.ids))
     allowed, forced, held, leading, at_need = (np.zeros(shape, dtype=np.bool_) for _ in range(5))
-    low = np.zeros((len(free), len(bench.racks)), dtype=np.int64)
+    low = np.zeros((len(free), len(eligible.racks)), dtype=np.int64)
     high = np.zeros_like(low)
     shared: dict[object, _Choice] = {}
     leader = np.full(len(free), ABSENT, dtype=np.int64)
-    for row, slot in enumerate(free):
-        key = _likeness(slot)
+    for row, partition in enumerate(free):
+        key = _likeness(partition)
         if key not in shared:
-            shared[key] = _choice(slot, bench)
+            shared[key] = _choice(partition, eligible)
         choice = shared[key]
         allowed[row], low[row], high[row] = choice.allowed, choice.low, choice.high
         leading[row], at_need[row] = choice.leading, choice.leading_at_need
-        columns = [bench.column[replica] for replica in slot.replicas if replica in bench.column]
+        columns = [eligible.column[replica] for replica in partition.replicas if replica in eligible.column]
         held[row, columns] = True
-        if slot.fixed:
-            forced[row] = bench.mask(slot.fixed)
-        if slot.replicas and slot.replicas[0] in bench.column:
-            leader[row] = bench.column[slot.replicas[0]]
-    need = np.array([slot.need + len(slot.fixed) for slot in free], dtype=np.int64)
-    task = Task(
-        slots=free,
-        bench=bench,
+        if partition.fixed:
+            forced[row] = eligible.mask(partition.fixed)
+        if partition.replicas and partition.replicas[0] in eligible.column:
+            leader[row] = eligible.column[partition.replicas[0]]
+    need = np.array([partition.need + len(partition.fixed) for partition in free], dtype=np.int64)
+    task = LoadTask(
+        partitions=free,
+        eligible=eligible,
         allowed=allowed,
         forced=forced,
         held=held,
@@ -116,13 +116,13 @@ def task_of(
         leader=leader,
         leading=leading,
         leading_at_need=at_need,
-        is_new=np.array([slot.is_new for slot in free], dtype=np.bool_),
-        size=np.array([0 if slot.is_new else slot.size or 0 for slot in free], dtype=np.int64),
+        is_new=np.array([partition.is_new for partition in free], dtype=np.bool_),
+        size=np.array([0 if partition.is_new else partition.size or 0 for partition in free], dtype=np.int64),
         stays=np.zeros(len(free), dtype=np.bool_),
-        weights=_weights([load_of[slot.topic_partition] for slot in free], need),
-        base=_base(slots, still, bench, load_of),
+        weights=_weights([load_of[partition.topic_partition] for partition in free], need),
+        base=_base(partitions, unmoved, eligible, load_of),
         kinds=_kinds(need, low, high),
-        columns=tuple(np.flatnonzero(bench.rack == rack) for rack in range(len(bench.racks))),
+        columns=tuple(np.flatnonzero(eligible.rack == rack) for rack in range(len(eligible.racks))),
         may_lead_second=~(forced & leading).any(axis=1) & ((allowed & ~leading).sum(axis=1) >= need),
     )
     task.stays[:] = _stays(task)
@@ -148,15 +148,18 @@ def _weights(loads: Sequence[tuple[int, int, int]], need: Ints) -> Weights:
 
 
 def _base(
-    slots: Iterable[Slot], still: Still, bench: Bench, load_of: Mapping[TopicPartition, tuple[int, int, int]]
+    partitions: Iterable[PartitionToPlace],
+    unmoved: Unmoved,
+    eligible: EligibleBrokers,
+    load_of: Mapping[TopicPartition, tuple[int, int, int]],
 ) -> Ints:
-    base = np.zeros((len(MEASURES), len(bench.ids)), dtype=np.int64)
-    decided = [(slot.topic_partition, slot.fixed) for slot in slots if slot.need == 0]
-    for key, replicas in (*still, *decided):
+    base = np.zeros((len(MEASURES), len(eligible.ids)), dtype=np.int64)
+    decided = [(partition.topic_partition, partition.fixed) for partition in partitions if partition.need == 0]
+    for key, replicas in (*unmoved, *decided):
         disk, taken, sent = load_of[key]
         for number, replica in enumerate(replicas):
-            if replica in bench.column:
-                column = bench.column[replica]
+            if replica in eligible.column:
+                column = eligible.column[replica]
                 base[[REPLICAS, DISK, NETWORK_IN], column] += (1, disk, taken)
                 if number == 0:
                     base[[LEADERS, NETWORK_OUT], column] += (1, sent + (len(replicas) - 1) * taken)
@@ -174,68 +177,70 @@ class _Choice:
     leading_at_need: Bools
 
 
-def _likeness(slot: Slot) -> object:
-    """Return a key that is equal for slots with the same choice."""
-    rules = slot.rules
-    kept_only = frozenset(slot.replicas) & (rules.keepable - rules.receivable)
+def _likeness(partition: PartitionToPlace) -> object:
+    """Return a key that is equal for partitions with the same choice."""
+    rules = partition.rules
+    kept_only = frozenset(partition.replicas) & (rules.keepable - rules.receivable)
     held: object = None
-    if rules.spread is None and not slot.is_new:
-        held = tuple(sorted(rules.rack_of.get(replica, NO_RACK) for replica in slot.replicas))
+    if rules.spread is None and not partition.is_new:
+        held = tuple(sorted(rules.rack_of.get(replica, NO_RACK) for replica in partition.replicas))
     return (
         rules.receivable,
         rules.spread,
         rules.racks,
         rules.leadable,
         rules.leadable_at_need,
-        slot.need,
+        partition.need,
         kept_only,
         held,
-        slot.is_new,
-        slot.fixed,
+        partition.is_new,
+        partition.fixed,
     )
 
 
-def _choice(slot: Slot, bench: Bench) -> _Choice:
-    rules = slot.rules
-    allowed = bench.mask(rules.receivable | (rules.keepable & frozenset(slot.replicas)) | frozenset(slot.fixed))
-    need = len(slot.fixed) + slot.need
-    limits = rules.rack_limits(need, slot.replicas)
-    room = [int(allowed[bench.rack == rack].sum()) for rack in range(len(bench.racks))]
-    fixed = [rules.rack_of.get(replica, NO_RACK) for replica in slot.fixed]
+def _choice(partition: PartitionToPlace, eligible: EligibleBrokers) -> _Choice:
+    rules = partition.rules
+    allowed = eligible.mask(
+        rules.receivable | (rules.keepable & frozenset(partition.replicas)) | frozenset(partition.fixed)
+    )
+    need = len(partition.fixed) + partition.need
+    limits = rules.rack_limits(need, partition.replicas)
+    room = [int(allowed[eligible.rack == rack].sum()) for rack in range(len(eligible.racks))]
+    fixed = [rules.rack_of.get(replica, NO_RACK) for replica in partition.fixed]
     low, high = [], []
-    for name, most_there in zip(bench.racks, room, strict=True):
+    for name, most_there in zip(eligible.racks, room, strict=True):
         least, most = limits.get(name, (0, 0))
         there = fixed.count(name)
         low.append(min(max(least, there), most_there) if fixed else least)
         high.append(min(max(most, there), most_there))
     if fixed and (sum(high) < need or sum(low) > need):
-        low, high = [fixed.count(name) for name in bench.racks], room
+        low, high = [fixed.count(name) for name in eligible.racks], room
     return _Choice(
         allowed,
         np.array(low, dtype=np.int64),
         np.array(high, dtype=np.int64),
-        *_leaders(slot, allowed, bench),
+        *_leaders(partition, allowed, eligible),
     )
 
 
-def _leaders(slot: Slot, allowed: Bools, bench: Bench) -> tuple[Bools, Bools]:
+def _leaders(partition: PartitionToPlace, allowed: Bools, eligible: EligibleBrokers) -> tuple[Bools, Bools]:
     """Return who may lead, and who may where none of those is a replica."""
-    rules = slot.rules
-    at_need = allowed & bench.mask(rules.leadable_at_need)
+    rules = partition.rules
+    at_need = allowed & eligible.mask(rules.leadable_at_need)
     if not at_need.any():
         at_need = allowed
-    first = allowed & bench.mask(rules.leadable)
+    first = allowed & eligible.mask(rules.leadable)
     return (first, at_need) if first.any() else (at_need, at_need)
 
 
-def _stays(task: Task) -> Bools:
+def _stays(task: LoadTask) -> Bools:
     """Return which rows may stay as they are: the set and its leader."""
     held, rows = task.held, np.arange(len(task.need))
-    present = np.array([len(slot.replicas) for slot in task.slots], dtype=np.int64)
+    present = np.array([len(partition.replicas) for partition in task.partitions], dtype=np.int64)
     fine = ~task.is_new & (held.sum(axis=1) == task.need) & (present == task.need)
     fine &= ~(held & ~task.allowed).any(axis=1) & ~(task.forced & ~held).any(axis=1)
-    for rack in range(len(task.bench.racks)):
-        there = held[:, task.bench.rack == rack].sum(axis=1)
+    for rack in range(len(task.eligible.racks)):
+        there = held[:, task.eligible.rack == rack].sum(axis=1)
         fine &= (task.low[:, rack] <= there) & (there <= task.high[:, rack])
     first, second = held & task.leading, held & task.leading_at_need
     leads = np.where(first.any(axis=1), first[rows, task.leader], second[rows, task.leader])

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.loaded.arrays import Bools, Floats, Ints
-from reconciler.planner.loaded.bands import Bands
-from reconciler.planner.loaded.relax import Goal
-from reconciler.planner.loaded.task import MEASURES, Task
+from reconciler.planner.load_balance.bands import Bands
+from reconciler.planner.load_balance.column_generation import Goal
+from reconciler.planner.load_balance.task import MEASURES, LoadTask
+from reconciler.planner.rows import Bools, Floats, Ints
 
 
 class Placement:
     """Where every row is: `members` [rows, brokers], `leader` [rows], and the loads [measures, brokers] that follow."""
 
-    def __init__(self, task: Task, members: Bools, leader: Ints) -> None:
+    def __init__(self, task: LoadTask, members: Bools, leader: Ints) -> None:
         self.task, self.members, self.leader = task, members.copy(), leader.copy()
         self.loads = task.loads(members, leader)
 
@@ -87,7 +87,7 @@ def replica_exchanges(placement: Placement, broker: int, *, is_above: bool, lead
 def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Exchanges:
     """Return those of the exchanges that keep the rack limits and a leader that may lead."""
     task = placement.task
-    rack = task.bench.rack
+    rack = task.eligible.rack
     gone, come = rack[leaving], rack[arriving]
     fine = gone == come
     if not fine.all():

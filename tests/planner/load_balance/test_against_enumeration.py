@@ -7,8 +7,8 @@ from helpers.clusters.random_clusters import SMALL
 from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, legal_sets
 from helpers.plans.planning import cluster_after, replicas_after
-from planner.loaded.enumerated import least_within, outside
-from planner.loaded.planning import planned_with, random_loads
+from planner.load_balance.enumerated import least_within, outside
+from planner.load_balance.planning import planned_with, random_loads
 
 pytestmark = pytest.mark.long
 

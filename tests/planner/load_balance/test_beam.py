@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from helpers.clusters.small_cluster import small_cluster
-from planner.loaded.planning import planned_with
+from planner.load_balance.planning import planned_with
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Off, Placement, Spread, Within

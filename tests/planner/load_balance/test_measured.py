@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 from helpers.plans.planning import cluster_after
-from planner.loaded.planning import planned_with
+from planner.load_balance.planning import planned_with
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Protection, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.demand import Slot
-from reconciler.planner.loaded.measured import measured
+from reconciler.planner.load_balance.measured import measured
+from reconciler.planner.placement_task import PartitionToPlace
 
 KEY = TopicPartition
 WITHIN = Within(Fraction(1, 10))
@@ -31,17 +31,17 @@ def _two_topics(balance: Balance) -> tuple[Desired, Cluster]:
     return Desired(DesiredCluster("c", balance=balance), declared), observed
 
 
-def _slot(key: TopicPartition, size: int | None = 10, replicas: tuple[int, ...] = (1,)) -> Slot:
+def _slot(key: TopicPartition, size: int | None = 10, replicas: tuple[int, ...] = (1,)) -> PartitionToPlace:
     desired, observed = _two_topics(ALL)
     from reconciler.diff.rules import topic_rules
 
-    return Slot(key, topic_rules(desired, observed)["a"], replicas, (), 1, size)
+    return PartitionToPlace(key, topic_rules(desired, observed)["a"], replicas, (), 1, size)
 
 
 def test_the_unknown_counts_as_the_mean_of_the_topic_else_of_the_cluster_rounded_up() -> None:
-    slots = [_slot(KEY("a", n)) for n in range(3)] + [_slot(KEY("b", 0))]
+    partitions = [_slot(KEY("a", n)) for n in range(3)] + [_slot(KEY("b", 0))]
     loads = Loads({KEY("a", 0): PartitionLoad(1, 10, 100), KEY("a", 1): PartitionLoad(4, None, 200)})
-    found = measured(slots, [], ALL, loads)
+    found = measured(partitions, [], ALL, loads)
     assert found.of == {
         KEY("a", 0): (100, 1, 10),
         KEY("a", 1): (200, 4, 10),
@@ -51,12 +51,12 @@ def test_the_unknown_counts_as_the_mean_of_the_topic_else_of_the_cluster_rounded
 
 
 def test_what_is_unknown_is_counted_and_told_for_each_measure_that_is_asked_for() -> None:
-    slots = [_slot(KEY("a", 0)), _slot(KEY("a", 1), None), _slot(KEY("a", 2), 0, ())]
-    warnings = measured(slots, [], ALL, Loads({KEY("a", 0): PartitionLoad(1, None, 100)})).warnings
+    partitions = [_slot(KEY("a", 0)), _slot(KEY("a", 1), None), _slot(KEY("a", 2), 0, ())]
+    warnings = measured(partitions, [], ALL, Loads({KEY("a", 0): PartitionLoad(1, None, 100)})).warnings
     assert [(problem.code, problem.at) for problem in warnings] == [("KR841", AT[name]) for name in AT]
     assert warnings[0].message.startswith("balance.disk: the load of a-1 is unknown; each counts as the mean")
     assert "2 partitions (a-0 and others) are unknown" in warnings[2].message
-    (only_disk,) = measured(slots, [], Balance(disk=WITHIN), Loads({})).warnings
+    (only_disk,) = measured(partitions, [], Balance(disk=WITHIN), Loads({})).warnings
     assert "a-1 is" in only_disk.message
 
 

@@ -7,7 +7,7 @@ from reconciler.model.desired import Balance, Even, Off
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.demand import Slot
+from reconciler.planner.placement_task import PartitionToPlace
 
 Carried = tuple[int, int, int]
 """Bytes on disk of one replica; bytes a second that the leader takes in; and those that it sends to consumers."""
@@ -53,15 +53,20 @@ def refuse_without_loads(balance: Balance, loads: Loads | None) -> None:
 
 
 def measured(
-    slots: Sequence[Slot], still: Iterable[tuple[TopicPartition, int | None]], balance: Balance, loads: Loads | None
+    partitions: Sequence[PartitionToPlace],
+    unmoved: Iterable[tuple[TopicPartition, int | None]],
+    balance: Balance,
+    loads: Loads | None,
 ) -> Measured:
-    """Return what each slot, and each partition that stays put with its size, carries.
+    """Return what each partition, and each partition that stays put with its size, carries.
 
     Disk: the measured size, else the snapshot's. What is unknown of a partition counts as the mean of its topic's
     measured partitions or, where there are none, of the cluster's: never as nothing. A new partition is one of these.
     """
-    sizes: dict[TopicPartition, int | None] = {slot.topic_partition: 0 if slot.is_new else slot.size for slot in slots}
-    sizes |= dict(still)
+    sizes: dict[TopicPartition, int | None] = {
+        partition.topic_partition: 0 if partition.is_new else partition.size for partition in partitions
+    }
+    sizes |= dict(unmoved)
     keys = sorted(sizes)
     known = loads.of if loads is not None else {}
     none = PartitionLoad()
@@ -75,7 +80,9 @@ def measured(
     )
     filled = [_estimated(keys, column) for column in columns]
     asked = (balance.disk, balance.network_in, balance.network_out)
-    existing = {key for key, size in sizes.items()} - {slot.topic_partition for slot in slots if slot.is_new}
+    existing = {key for key, size in sizes.items()} - {
+        partition.topic_partition for partition in partitions if partition.is_new
+    }
     missing = [
         (word, [key for key, value in zip(keys, column, strict=True) if value is None and key in existing])
         for word, column, target in zip(_WORDS, columns, asked, strict=True)
