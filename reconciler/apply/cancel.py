@@ -5,20 +5,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from reconciler.admin.port import Admin
-from reconciler.apply.attempts import Trouble
-from reconciler.apply.checks import check_plan_is_for, stages_done
-from reconciler.apply.course import Itinerary, Place, itinerary
+from reconciler.apply.answers import Trouble
+from reconciler.apply.checks import Stop, check_plan_is_for
 from reconciler.apply.crash import crash_point
-from reconciler.apply.gate import Stop
-from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal
-from reconciler.apply.known import has_ended_well, is_open
-from reconciler.apply.leave import abandoned
+from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, has_ended_well, is_open
+from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.owed import owed_by
-from reconciler.apply.session import Session, with_result
-from reconciler.apply.tally import moves_under_way, overwritten_moves
-from reconciler.apply.throttling import adopt_leftovers
-from reconciler.apply.unthrottling import take_all_off
+from reconciler.apply.partition_path import Itinerary, Place, itinerary
+from reconciler.apply.session import Session, abandoned, with_result
+from reconciler.apply.standings import moves_under_way, overwritten_moves, stages_done
+from reconciler.apply.throttles import owed_by
+from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import Withdrawal, seen_as_far_as_visible, unseen_moves, withdraw
 from reconciler.model.lock import LockLost, purpose_of_run
 from reconciler.model.move import Move

@@ -1,25 +1,42 @@
 """What must hold before a run, and again before each of its stages."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import assert_never
+from zoneinfo import ZoneInfo
 
-from reconciler.apply.course import Itinerary, Place
-from reconciler.apply.elections import elections_due
-from reconciler.apply.moves import awaited, is_in_sync
-from reconciler.apply.observed import Observed
+from reconciler.admin.waits import waiting_for
+from reconciler.apply.observed import Observed, awaited
+from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.record import UNCLEAR
+from reconciler.apply.session import Session
+from reconciler.apply.standings import is_move_done, is_stage_done
 from reconciler.apply.topic_changes import ChangeState, standing
-from reconciler.apply.windows import described, is_open
+from reconciler.model.change import DeleteTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.desired import Window
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, Refused, StalePlan
+from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, ReconcilerError, Refused, StalePlan
+from reconciler.model.run import StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.wording import named_some
 
 MOST = 10
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+RECOVERY = timedelta(seconds=120)
+"""How long a later stage waits for a broker to come back, or replicas in sync, before it is refused."""
+
+GATE_PAUSE_SECONDS = 5.0
+
+FOREIGN_MOVE = "KR421"
+
+Stop = Callable[[], str | None]
 
 
 def check_plan_is_for(plan: Plan, cluster_id: str) -> None:
@@ -96,39 +113,9 @@ def _made_by_plan(plan: Plan) -> frozenset[str]:
     return frozenset(change.topic for change in plan.topic_changes)
 
 
-def is_stage_done(itinerary: Itinerary, stage: Stage, observed: Observed) -> bool:
-    """Whether nothing of a stage is left to do."""
-    match stage:
-        case TopicsStage():
-            changes = (itinerary.plan.topic_changes[position] for position in stage.changes)
-            return all(standing(change, observed, itinerary).state is ChangeState.DONE for change in changes)
-        case ReassignStage():
-            return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)
-        case ElectStage():
-            return not elections_due(itinerary, stage, observed)
-        case _:
-            assert_never(stage)
-
-
-def stages_done(itinerary: Itinerary, observed: Observed) -> int:
-    """Return how many stages are done before the first that is not."""
-    stages = itinerary.plan.stages
-    undone = (index for index, stage in enumerate(stages) if not is_stage_done(itinerary, stage, observed))
-    return next(undone, len(stages))
-
-
-def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observed: Observed) -> bool:
-    """Whether a partition is at a move's target in order and in sync, or further on."""
-    position = itinerary.position(move.topic_partition, observed)
-    link = itinerary.link(stage, move)
-    if position.place is Place.AT and position.index == link + 1:
-        return is_in_sync(move, observed)
-    return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
-
-
 def check_windows(windows: Sequence[Window], now: datetime) -> None:
     """Refuse to begin outside the windows."""
-    if not is_open(windows, now):
+    if not is_inside_windows(windows, now):
         text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run it inside one"
         raise Refused(text, code="KR423")
 
@@ -206,3 +193,131 @@ def _is_repaired(itinerary: Itinerary, stage: ReassignStage, key: TopicPartition
         and not observed.dead_of(move.to_replicas)
         for number, move in zip(course.stages, course.moves, strict=True)
     )
+
+
+def is_inside_windows(windows: Sequence[Window], now: datetime) -> bool:
+    """Whether a run may work now: inside one of the windows, or there is none."""
+    return not windows or any(_is_inside(window, now) for window in windows)
+
+
+def described(windows: Sequence[Window]) -> str:
+    """Return the windows in words."""
+    return "; ".join(f"{','.join(w.days)} {w.start}-{w.end} {w.timezone}" for w in windows)
+
+
+def _is_inside(window: Window, now: datetime) -> bool:
+    """Tell by the local time of day; the part after midnight belongs to the day before."""
+    local = now.astimezone(ZoneInfo(window.timezone))
+    minute = local.hour * 60 + local.minute
+    start, end = _minutes(window.start), _minutes(window.end)
+    today, yesterday = DAYS[local.weekday()], DAYS[(local - timedelta(days=1)).weekday()]
+    if start < end:
+        return today in window.days and start <= minute < end
+    return (today in window.days and minute >= start) or (yesterday in window.days and minute < end)
+
+
+def _minutes(text: str) -> int:
+    hours, minutes = text.split(":")[:2]
+    return int(hours) * 60 + int(minutes)
+
+
+def check_readers(session: Session, stages: Iterable[Stage], observed: Observed) -> None:
+    """Refuse to delete topics that a live group reads, but for those whose own document says `state: absent`."""
+    due = _undeclared_deletions(session, stages, observed)
+    if not due:
+        return
+    groups = session.patiently(session.admin.groups)
+    read = [f"{topic} (by {group.group_id})" for topic in due for group in groups.values() if group.is_reading(topic)]
+    if read:
+        text = f"topics that the plan deletes, and that are not declared, are read by live groups: {named_some(read)}"
+        raise Refused(f"{text}; declare them, or write state: absent for each, and make a new plan", code=STILL_READ)
+
+
+def _undeclared_deletions(session: Session, stages: Iterable[Stage], observed: Observed) -> Sequence[str]:
+    course = session.itinerary
+    positions = [position for stage in stages if isinstance(stage, TopicsStage) for position in stage.changes]
+    changes = (course.plan.topic_changes[position] for position in positions)
+    deletions = (change for change in changes if isinstance(change, DeleteTopic) and not change.is_declared)
+    return sorted(each.topic for each in deletions if standing(each, observed, course).state is ChangeState.TO_DO)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a run may not go on against: a signal, a cancel that asks for its end, the time given, windows."""
+
+    session: Session
+    deadline: datetime | None
+    should_stop: Stop
+    windows: Sequence[Window]
+
+    def enter(self, index: int, *, is_first: bool) -> bool:
+        """Check that a stage may begin; return whether it is done already.
+
+        A later one waits a while for what time may cure: a broker that restarts, replicas that catch up, metadata
+        that shows the past.
+        """
+        start = self.session.now()
+        with waiting_for() as wait:
+            while True:
+                try:
+                    return self._check(index, is_first=is_first)
+                except (Refused, StalePlan, ClusterUnavailable) as error:
+                    if is_first or self.session.now() - start >= _patience(error):
+                        raise
+                    wait.say(f"stage {index + 1} to be safe to begin ({error})")
+                self.stop_if_asked()
+                self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+
+    def stop_if_asked(self) -> None:
+        """Raise StoppedEarly where a signal came or a cancel asks, LockLost where somebody else may be at work."""
+        if self.session.lock is not None:
+            self.session.lock.raise_if_lost()
+        reason = self.should_stop() or self._asked()
+        if reason is not None:
+            stages = len(self.session.itinerary.plan.stages)
+            where = (
+                f"before the end of stage {self.session.stage} of {stages}" if self.session.stage else "before it began"
+            )
+            text = f"stopped {where}: {reason}"
+            raise StoppedEarly(f"{text}; {self.session.itinerary.again} to go on", code="KR713")
+
+    def _asked(self) -> str | None:
+        """Return whose cancel waits for this run to end, None for nobody's; the user is told at once."""
+        by = self.session.lock.asked_by if self.session.lock is not None else None
+        if by is None:
+            return None
+        who = f"`reconciler cancel` of {by.user} on {by.host} (process {by.pid})"
+        self.session.notify(f"{who} asks this run to stop: ending in order, throttles go back first.")
+        return f"{who} asked for it"
+
+    def _check(self, index: int, *, is_first: bool) -> bool:
+        stage = self.session.itinerary.plan.stages[index]
+        self.stop_if_asked()
+        check_plan_is_for(self.session.itinerary.plan, self.session.admin.cluster_id())
+        names = self.session.itinerary.topics_of(stage)
+        observed = self.session.look(names, with_configs_of=names)
+        if is_stage_done(self.session.itinerary, stage, observed):
+            return True
+        self._stop_if_late(index, is_first=is_first)
+        if not is_first:
+            check_still_valid(self.session.itinerary, [stage], observed)
+            check_readers(self.session, [stage], observed)
+        check_windows(self.windows, self.session.admin.clock.time_of_day())
+        check_stage(self.session.itinerary, stage, observed, self.session.brokers_min_isr(observed))
+        return False
+
+    def _stop_if_late(self, index: int, *, is_first: bool) -> None:
+        now, again = self.session.now(), self.session.itinerary.again
+        before = f"stopped before stage {index + 1} of {len(self.session.itinerary.plan.stages)}"
+        if self.deadline is not None and now >= self.deadline:
+            raise StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
+        if not is_first and not is_inside_windows(self.windows, self.session.admin.clock.time_of_day()):
+            text = f"{before}: the window is over ({described(self.windows)})"
+            raise StoppedEarly(f"{text}; {again} inside one", code="KR712")
+
+
+def _patience(error: ReconcilerError) -> timedelta:
+    """Return how long time may cure that: what somebody else started is theirs to end, the plan is not for it."""
+    if isinstance(error, StalePlan):
+        return UNCLEAR
+    return timedelta() if error.code in {FOREIGN_MOVE, STILL_READ} else RECOVERY

@@ -2,29 +2,43 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
-from reconciler.apply.course import Itinerary
-from reconciler.apply.elections import next_election
-from reconciler.apply.moves import MoveState, awaited
-from reconciler.apply.observed import Observed
-from reconciler.apply.record import RunRecord
+from reconciler.apply.observed import Observed, awaited
+from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.record import SETTLE, BadDisk, MoveState, RunRecord
+from reconciler.apply.standings import elections_due
 from reconciler.apply.steps import (
+    ATTEMPTS,
+    ElectLeaders,
     FailRun,
     FinishStage,
+    LeaveAlone,
     PutThrottles,
     Step,
     SubmitMoves,
     TakeThrottleListsOff,
+    Warn,
+    WithdrawMoves,
+    poll,
 )
-from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
-from reconciler.apply.topic_steps import next_topic_step
-from reconciler.apply.troubles import stalled, trouble
-from reconciler.apply.waiting import poll
-from reconciler.model.move import Move
-from reconciler.model.problem import Problem
+from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
+from reconciler.model.move import Election, Move
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.wording import named_some
+
+DEAD = timedelta(seconds=30)
+"""How long a destination may be dead before its moves are taken back; a restart takes 10 to 20 s."""
+
+FAILED = timedelta(seconds=10)
+"""How long a log dir may be offline before moves into it are taken back: a new replica takes a moment to show."""
+
+CRAWL = timedelta(seconds=300)
+"""How long bytes may arrive without any replica coming closer to its leader before that is told."""
+
+ELECTION_ATTEMPTS = 12
 
 
 def decide(itinerary: Itinerary, observed: Observed, record: RunRecord, now: datetime) -> Step:
@@ -36,22 +50,19 @@ def decide(itinerary: Itinerary, observed: Observed, record: RunRecord, now: dat
         case ReassignStage():
             return _moves(itinerary, stage, observed, record, now)
         case ElectStage():
-            return next_election(itinerary, stage, observed, record, now)
+            return _next_election(itinerary, stage, observed, record, now)
         case _:
             assert_never(stage)
 
 
-# Moves
-
-
 def _moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
-    wrong = trouble(itinerary, stage, observed, record, now)
+    wrong = _trouble(itinerary, stage, observed, record, now)
     if wrong is not None:
         return wrong
     unfinished = [move for move in record.watched(stage) if record.state(move.topic_partition) is not MoveState.DONE]
     if not unfinished:
         return _end_of_moves(stage, record)
-    stuck = stalled(itinerary, stage, unfinished, record, now)
+    stuck = _stalled(itinerary, stage, unfinished, record, now)
     if stuck is not None:
         return stuck
     bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
@@ -95,3 +106,199 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
         if fitting:
             return SubmitMoves(tuple(fitting[:PARTITIONS_A_REQUEST]), is_factor_change)
     return None
+
+
+def _trouble(
+    itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime
+) -> Step | None:
+    """Return what to do about the first thing that is wrong with a stage's moves, None where nothing is."""
+    moves = record.watched(stage)
+    return (
+        _conflict(itinerary, moves, observed, record)
+        or _dead_destination(itinerary, moves, record, now)
+        or _hidden_broker(itinerary, moves, record, now)
+        or _bad_disk(itinerary, moves, record, now)
+        or _dead_companion(moves, record, now)
+        or _crawl(stage, moves, record, now)
+    )
+
+
+def _conflict(itinerary: Itinerary, moves: Sequence[Move], observed: Observed, record: RunRecord) -> LeaveAlone | None:
+    for move in moves:
+        key = move.topic_partition
+        history = record.history(key)
+        if history.state is MoveState.CONFLICT:
+            return LeaveAlone(key, Problem("KR701", _conflict_text(itinerary, move, observed)))
+        if history.state is MoveState.TO_DO and history.attempts >= ATTEMPTS:
+            text = f"{key} was submitted {history.attempts} times and is still on {list(move.from_replicas)}"
+            return LeaveAlone(key, Problem("KR704", f"{text}; look at the controller's log, then {itinerary.again}"))
+    return None
+
+
+def _conflict_text(itinerary: Itinerary, move: Move, observed: Observed) -> str:
+    key = move.topic_partition
+    position = itinerary.position(key, observed)
+    expected = f"{list(move.from_replicas)} or {list(move.to_replicas)}"
+    tail = "somebody else changes it, so it was left alone; agree with them, then make a new plan"
+    if position.place is Place.MISSING:
+        return f"{key} is gone: expected on {expected}, found {observed.absence(key.topic)}; make a new plan"
+    if position.place is Place.FOREIGN:
+        return f"{key} is being reassigned to {list(position.found)}, expected {expected}; {tail}"
+    if position.place is Place.UNKNOWN:
+        return f"{key} is on {list(position.found)}, expected {expected}; {tail}"
+    found, again = list(position.found), itinerary.again
+    return f"{key} is back on {found}: somebody else cancelled its move to {list(move.to_replicas)}; {again} to go on"
+
+
+def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+    """Return what to do about moves to a broker that is dead for good: withdraw those in flight, skip the others."""
+    for broker in sorted(record.fenced_since):
+        if not record.is_dead_for(broker, DEAD, now):
+            continue
+        blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
+        in_flight = tuple(
+            move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT)
+        )
+        if in_flight:
+            return WithdrawMoves(in_flight, tuple(_dead_problem(itinerary, broker, move) for move in in_flight))
+        for move in blocked:
+            if _is_in(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
+                return LeaveAlone(move.topic_partition, _dead_problem(itinerary, broker, move))
+    return None
+
+
+def _hidden_broker(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
+    """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
+    hidden = {broker for broker, since in record.unreached_since.items() if now - since >= DEAD}
+    for move in moves:
+        needed = sorted(hidden.intersection((*move.from_replicas, *move.added))) if move.added else []
+        if needed and _is_in(record, move, MoveState.TO_DO):
+            key, broker = move.topic_partition, needed[0]
+            text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"
+            hint = "from here, so its throttle cannot be set; see that this machine reaches what it advertises"
+            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then {itinerary.again}"))
+    return None
+
+
+def _is_in(record: RunRecord, move: Move, *states: MoveState) -> bool:
+    return record.state(move.topic_partition) in states
+
+
+def _dead_problem(itinerary: Itinerary, broker: int, move: Move) -> Problem:
+    text = f"broker {broker}, which {move.topic_partition} needs in {list(move.to_replicas)}, is not alive"
+    hint = f"start it and {itinerary.again}, or declare it draining or absent and plan again"
+    return Problem("KR703", f"{text}; {hint}")
+
+
+def _bad_disk(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+    """Return what to do about moves into a log dir that takes nothing in: withdraw those in flight, skip the others."""
+    for broker, bad in sorted(record.bad_disks.items()):
+        if now - bad.since < FAILED:
+            continue
+        blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
+        in_flight = tuple(move for move in blocked if _is_in(record, move, MoveState.IN_FLIGHT))
+        if in_flight:
+            return WithdrawMoves(in_flight, tuple(_disk_problem(itinerary, broker, bad, move) for move in in_flight))
+        for move in blocked:
+            if _is_in(record, move, MoveState.TO_DO) and not bad.is_offline:
+                return LeaveAlone(move.topic_partition, _disk_problem(itinerary, broker, bad, move))
+    return None
+
+
+def _is_stuck(move: Move, broker: int, bad: BadDisk, moves: Sequence[Move], record: RunRecord) -> bool:
+    """Whether that disk keeps a move from ending: its replica is in no log dir that works, or will not fit."""
+    if bad.is_offline and (move.topic_partition, broker) not in record.sized:
+        return True
+    unfinished = [one for one in moves if broker in one.added and not _is_in(record, one, MoveState.DONE)]
+    arriving = [(one.topic_partition, broker) for one in unfinished]
+    lag = sum(record.least_lag.get(replica, 0) for replica in arriving)
+    return bad.usable_bytes is not None and lag > bad.usable_bytes
+
+
+def _disk_problem(itinerary: Itinerary, broker: int, bad: BadDisk, move: Move) -> Problem:
+    text = f"{bad.told(broker)}, so {move.topic_partition} cannot be copied to it"
+    hint = f"make room on that disk or replace it, restart the broker if the dir is offline, and {itinerary.again}"
+    return Problem("KR716", f"{text}; {hint}; or declare broker {broker} cordoned or draining and plan again")
+
+
+def _dead_companion(moves: Sequence[Move], record: RunRecord, now: datetime) -> Warn | None:
+    """Return a warning where a replica that stays is dead: until Kafka 4.2 no move ends before it is in sync."""
+    for broker in sorted(record.fenced_since):
+        in_flight = [move for move in moves if _is_in(record, move, MoveState.IN_FLIGHT)]
+        waiting = [move for move in in_flight if broker in set(move.to_replicas) - set(move.added)]
+        if waiting and record.is_dead_for(broker, DEAD, now) and f"dead {broker}" not in record.warned:
+            names = named_some([str(move.topic_partition) for move in waiting])
+            text = f"broker {broker} is not alive, and {names} cannot end before it is back; start it"
+            return Warn(f"dead {broker}", Problem("KR722", text, severity=Severity.WARNING))
+    return None
+
+
+def _crawl(stage: ReassignStage, moves: Sequence[Move], record: RunRecord, now: datetime) -> Warn | None:
+    """Return a warning where bytes arrive and no replica comes closer: as much is written as the throttle lets in."""
+    is_copying = record.copied_bytes > record.copied_when_progressed
+    if now - record.progressed_at < CRAWL or not is_copying or "crawl" in record.warned:
+        return None
+    names = named_some([str(m.topic_partition) for m in moves if _is_in(record, m, MoveState.IN_FLIGHT)])
+    rate = stage.throttle_bytes_per_second
+    cause = "the network or the disks are" if rate is None else f"the throttle of {rate} bytes a second is"
+    text = f"{names} came no closer to the end in {CRAWL.seconds} s although data arrives: {cause} too slow for what is"
+    hint = "written meanwhile; raise the rates on the brokers by hand (the run leaves them so)"
+    told = f"{text} {hint}, or cancel and plan with a higher moves.throttle"
+    return Warn("crawl", Problem("KR723", told, severity=Severity.WARNING))
+
+
+def _stalled(
+    itinerary: Itinerary, stage: ReassignStage, unfinished: Sequence[Move], record: RunRecord, now: datetime
+) -> FailRun | None:
+    """Return the end of a run whose stage has made no progress for the plan's time-out."""
+    seconds = itinerary.plan.timeout_seconds
+    if now - record.progressed_at < timedelta(seconds=seconds):
+        return None
+    names = named_some([str(move.topic_partition) for move in unfinished])
+    text = f"stage {stage.number} made no progress for {seconds} s: {names}"
+    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {itinerary.again}"
+    return FailRun(Problem("KR702", f"{text}; {hint}"))
+
+
+def _next_election(
+    itinerary: Itinerary, stage: ElectStage, observed: Observed, record: RunRecord, now: datetime
+) -> Step:
+    """Return what to do next in a stage of elections."""
+    due = elections_due(itinerary, stage, observed)
+    if not due:
+        return FinishStage()
+    ready = []
+    for election in due:
+        key = str(election.topic_partition)
+        if record.is_quiet(key, now):
+            continue
+        if not _is_electable(election, observed):
+            if now - record.started_at >= SETTLE:
+                return FailRun(_election_problem(itinerary, election, observed))
+            continue
+        if record.count(key) >= ELECTION_ATTEMPTS:
+            return FailRun(_election_problem(itinerary, election, observed))
+        ready.append(election)
+    if not ready:
+        return poll(record)
+    return ElectLeaders(tuple(ready[: max(1, itinerary.plan.election_batch)]))
+
+
+def _is_electable(election: Election, observed: Observed) -> bool:
+    """Whether a preferred election gives this leader: metadata may lag, or somebody else may have changed the list."""
+    partition = observed.partition(election.topic_partition)
+    return partition is not None and partition.preferred_leader == election.leader
+
+
+def _election_problem(itinerary: Itinerary, election: Election, observed: Observed) -> Problem:
+    key, leader = election.topic_partition, election.leader
+    partition = observed.partition(key)
+    if partition is None:
+        text = f"{key} is gone (found {observed.absence(key.topic)}), so broker {leader} cannot be elected its leader"
+        return Problem("KR701", f"{text}; make a new plan")
+    if partition.preferred_leader != leader:
+        text = f"{key} is on {list(partition.target_replicas)}, so broker {leader} is not its preferred leader"
+        return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
+    why = "it leads nothing until it is in sync" if leader not in partition.isr else "the controller did not elect it"
+    text = f"broker {leader} does not lead {key} after {ELECTION_ATTEMPTS} elections (leader {partition.leader})"
+    return Problem("KR706", f"{text}: {why}; see to that broker, then {itinerary.again}")

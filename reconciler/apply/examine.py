@@ -15,6 +15,7 @@ from reconciler.model.vitals import DiskReport, Vitals
 T = TypeVar("T")
 
 SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION)
+
 DESCRIBE_CONFIGS = "DescribeConfigs"
 
 

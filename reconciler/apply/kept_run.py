@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from reconciler.admin.port import Admin
-from reconciler.apply.course import cancelled
+from reconciler.apply.partition_path import cancelled
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, parts, wanted_lists
 from reconciler.model.cluster import BROKER_LEASES, FOLLOWER_THROTTLED_REPLICAS, TOPIC_THROTTLES
 from reconciler.model.lock import Holder

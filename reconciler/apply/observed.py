@@ -6,9 +6,11 @@ from typing import TypeVar
 
 from reconciler.admin.port import Admin, Reassignment
 from reconciler.model.cluster import Broker, LogDir, Partition, Topic
+from reconciler.model.move import Move
 from reconciler.model.topic_partition import TopicPartition
 
 V = TypeVar("V")
+
 _NO_IDS: Mapping[str, str] = {}
 
 
@@ -94,3 +96,16 @@ def replaced_topics(found: Mapping[str, Topic], ids: Mapping[str, str]) -> Mappi
     """
     new = ((name, topic.topic_id) for name, topic in found.items() if topic.topic_id is not None)
     return {name: topic_id for name, topic_id in new if ids.get(name, topic_id) != topic_id}
+
+
+def awaited(move: Move, observed: Observed) -> tuple[int, ...]:
+    """Return the replicas that must live, and be in sync in the end: of a change of order, only those that live."""
+    if move.is_reorder:
+        return tuple(replica for replica in move.to_replicas if observed.is_alive(replica))
+    return move.to_replicas
+
+
+def is_in_sync(move: Move, observed: Observed) -> bool:
+    """Whether all replicas that the move waits for are in sync."""
+    partition = observed.partition(move.topic_partition)
+    return partition is not None and set(awaited(move, observed)) <= set(partition.isr)

@@ -1,16 +1,16 @@
 """Does one step: sends its request, takes the answers in, records it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
 
 from reconciler.admin.port import Answer
+from reconciler.apply.answers import ALREADY, TRANSIENT, refusal, refused, told_answer
 from reconciler.apply.crash import crash_point
-from reconciler.apply.log_dirs import choose_log_dirs
-from reconciler.apply.moves import SETTLE
-from reconciler.apply.record import RunRecord
-from reconciler.apply.session import ALREADY, TRANSIENT, Session, refusal, refused, told_answer
+from reconciler.apply.record import SETTLE, RunRecord
+from reconciler.apply.session import Session
 from reconciler.apply.steps import (
     ChangeConfigs,
     CreateTopics,
@@ -29,26 +29,35 @@ from reconciler.apply.steps import (
     WithdrawMoves,
 )
 from reconciler.apply.throttles import wanted_rates
-from reconciler.apply.throttling import put_cordons, put_throttles
-from reconciler.apply.topic_steps import change_key, config_changes, what
-from reconciler.apply.unthrottling import take_lists_off
+from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_off
+from reconciler.apply.topic_changes import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.change import TopicChange
+from reconciler.model.move import Move
+from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, Problem
 from reconciler.model.run import Outcome, RunFailed
+from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K")
 
 UNKNOWN = timedelta(seconds=15)
 """How long a request without an answer may take to show before it is repeated."""
+
 LED = timedelta(seconds=10)
 """How long a leader may take to show before it is elected again."""
+
 UNREACHED = timedelta(seconds=5)
 """How soon a broker that did not answer is asked again to throttle."""
+
 THROTTLE_TRIES = 5
 
 TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
+
 Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
+
+CORDONED = "INVALID_REPLICA_ASSIGNMENT"
+"""The answer where the log dir was cordoned since (KIP-1066): the broker picks another one then."""
 
 
 def prepared(record: RunRecord, step: Step, now: datetime) -> RunRecord:
@@ -229,3 +238,26 @@ def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer
 def names_of(changes: Iterable[TopicChange]) -> list[str]:
     """Return the topics of these changes, in order."""
     return [change.topic for change in changes]
+
+
+def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
+    """Tell each destination of these moves, none of which has begun, where its new replicas go.
+
+    A broker forgets that when it restarts, so it is told again before each submission. Raises RunFailed where a broker
+    has no such dir, ClusterUnavailable where one does not answer; nothing moves then.
+    """
+    for broker, choices in log_dirs_of(session.itinerary.plan, moves).items():
+        answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
+        final = refused(answers, ignoring=TRANSIENT | {CORDONED})
+        if final:
+            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.itinerary.again)
+
+
+def log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:
+    """Return the log dir of each replica that these moves add, by broker, as far as the plan foretells them."""
+    found: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
+    for move in moves:
+        foretold = plan.foretold_log_dirs.get(move.topic_partition, {})
+        for broker in set(move.added) & set(foretold):
+            found[broker][move.topic_partition] = foretold[broker]
+    return {broker: found[broker] for broker in sorted(found)}

@@ -1,23 +1,35 @@
 """How far a stage is, how fast it goes, and how long it will take."""
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from reconciler.apply.moves import MoveState
 from reconciler.apply.observed import Observed
-from reconciler.apply.record import RunRecord
+from reconciler.apply.record import MoveState, RunRecord
+from reconciler.apply.session import Session
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
-from reconciler.model.run import RunProgress
+from reconciler.model.problem import ClusterUnavailable, MissingRight
+from reconciler.model.run import Outcome, RunProgress
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 ReplicaBytes = Mapping[tuple[TopicPartition, int], int]
 
 WINDOW = timedelta(seconds=60)
+
+LOG_INTERVAL = timedelta(seconds=60)
+
+SOONEST_LOG = timedelta(seconds=10)
+"""How soon a change of state is told after the last line: hundreds of small moves may end within a minute."""
+
+OFTEN, SELDOM = timedelta(seconds=3), timedelta(seconds=15)
+"""Every broker answers for its own disks, so they are not asked in each turn, but at intervals between these two."""
+
+LOOKS = 20
+"""An interval is this part of the stage's time so far: the longer it takes, the less its disks are asked."""
 
 
 def copied_bytes(move: Move, sizes: ReplicaBytes) -> int:
@@ -108,3 +120,85 @@ class Meter:
         first, last = self.samples[0], self.samples[-1]
         seconds = (last.time - first.time).total_seconds()
         return max(0.0, difference(first, last) / seconds) if seconds > 0 else None
+
+
+@dataclass(slots=True)
+class ProgressLog:
+    """What was told last in one stage, and when."""
+
+    session: Session
+    last: Mapping[str, int] | None = None
+    last_at: datetime | None = None
+
+    def begin(self) -> None:
+        """Forget what was told of an earlier stage."""
+        self.last, self.last_at = None, None
+
+    def told(self, seen: RunProgress, record: RunRecord, now: datetime) -> None:
+        """Write a line where one is due; the first look at a stage is none."""
+        counts = Counter(history.state.value for history in record.histories.values())
+        if self.last is None or self.last_at is None:
+            self.last, self.last_at = counts, now
+            return
+        silence = now - self.last_at
+        if silence < SOONEST_LOG or (counts == self.last and silence < LOG_INTERVAL):
+            return
+        self.last, self.last_at = counts, now
+        self.session.tell(
+            "progress",
+            Outcome.ONGOING,
+            moves=dict(sorted(counts.items())),
+            copiedBytes=seen.copied_bytes,
+            totalBytes=seen.total_bytes,
+            bytesPerSecond=None if seen.bytes_per_second is None else round(seen.bytes_per_second),
+        )
+
+
+@dataclass(slots=True)
+class Disks:
+    """The last answers in one stage. `sizes`: bytes by (partition, broker), as they were at `sizes_at`.
+
+    `since`: when they were first asked for.
+    """
+
+    session: Session
+    sizes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    sizes_at: datetime | None = None
+    since: datetime | None = None
+    is_denied: bool = False
+
+    def begin(self) -> None:
+        """Forget what an earlier stage asked."""
+        self.sizes, self.sizes_at, self.since = {}, None, None
+
+    def added_to(self, observed: Observed, stage: ReassignStage) -> Observed:
+        """Return the look with what is copied, and the destinations' log dirs, where it is time to ask."""
+        copying = [move for move in stage.moves if move.added and move.topic_partition in observed.reassignments]
+        if not copying or self.is_denied or not self._is_due():
+            return observed
+        self.sizes_at, self.sizes = self.session.now(), {}
+        self.since = self.since or self.sizes_at
+        try:
+            return self._looked(observed, copying)
+        except MissingRight as error:
+            self.is_denied = True
+            self.session.say(f"what is copied, and whether a destination's disk fails, cannot be seen: {error}")
+        except ClusterUnavailable:
+            pass  # The next turn asks again, and tells of an outage where it is one.
+        return observed
+
+    def _looked(self, observed: Observed, copying: Collection[Move]) -> Observed:
+        keys = [move.topic_partition for move in copying]
+        filling = {broker for move in copying for broker in move.added}
+        held = [observed.partition(key) for key in keys]
+        leading = {one.leader for one in held if one is not None and one.leader is not None}
+        found = self.session.admin.disks(sorted(b for b in filling | leading if observed.is_alive(b)), keys)
+        self.sizes = found.replica_bytes
+        log_dirs = {broker: dirs for broker, dirs in found.log_dirs.items() if broker in filling}
+        return replace(observed, replica_bytes=self.sizes, log_dirs=log_dirs)
+
+    def _is_due(self) -> bool:
+        if self.sizes_at is None or self.since is None:
+            return True
+        now = self.session.now()
+        return now - self.sizes_at >= min(SELDOM, max(OFTEN, (now - self.since) / LOOKS))

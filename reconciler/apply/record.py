@@ -3,19 +3,167 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
-from reconciler.apply.bad_disks import BadDisk, bad_disks
-from reconciler.apply.course import Itinerary
-from reconciler.apply.moves import History, MoveState, is_in_sync, next_history
-from reconciler.apply.observed import Observed
+from reconciler.apply.observed import Observed, is_in_sync
+from reconciler.apply.partition_path import Itinerary, Place, Position
+from reconciler.model.cluster import LogDir
 from reconciler.model.move import Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
+SETTLE = timedelta(seconds=120)
+"""How long metadata may lag behind the controller; 65 s were seen on a small cluster after a mass creation."""
+
+UNCLEAR = timedelta(seconds=5)
+"""How long a partition may look as if somebody else moved it before that is believed."""
+
+NEARLY_NOTHING = 256 * 1024 * 1024
+
 Replica = tuple[TopicPartition, int]
+
 CHANCE = 10_000
 """The part of what is left to copy that is no progress yet: 100 MB of a terabyte."""
+
+
+class MoveState(StrEnum):
+    """Where a move of the current stage stands."""
+
+    TO_DO = "toDo"
+    SETTLING = "settling"
+    IN_FLIGHT = "inFlight"
+    UNSYNCED = "unsynced"
+    DONE = "done"
+    CONFLICT = "conflict"
+
+
+UNFINISHED = frozenset({MoveState.TO_DO, MoveState.SETTLING, MoveState.IN_FLIGHT, MoveState.UNSYNCED})
+
+
+_S = MoveState
+
+
+LEGAL: Mapping[MoveState, frozenset[MoveState]] = {
+    _S.TO_DO: frozenset(_S),
+    _S.SETTLING: frozenset(_S),
+    # A move in flight that is suddenly to do again was cancelled, and not by this run: it is not fought over.
+    _S.IN_FLIGHT: frozenset({_S.IN_FLIGHT, _S.SETTLING, _S.UNSYNCED, _S.DONE, _S.CONFLICT}),
+    _S.UNSYNCED: frozenset({_S.UNSYNCED, _S.SETTLING, _S.DONE, _S.CONFLICT}),
+    _S.DONE: frozenset({_S.DONE, _S.SETTLING, _S.UNSYNCED, _S.CONFLICT}),
+    _S.CONFLICT: frozenset({_S.CONFLICT}),
+}
+"""Which state may follow which, from one turn to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What earlier turns saw of one move.
+
+    `quiet_until`: when a submitted move that does not show is to do again. `off_since`: since when it looks as if
+    somebody else moved the partition; `lagging_since`: since when metadata shows a state that must be of the past.
+    """
+
+    state: MoveState = MoveState.TO_DO
+    quiet_until: datetime | None = None
+    attempts: int = 0
+    off_since: datetime | None = None
+    lagging_since: datetime | None = None
+    is_seen_in_flight: bool = False
+
+    def is_off_for(self, patience: timedelta, now: datetime) -> bool:
+        """Whether the partition has been off its course for that long."""
+        return self.off_since is not None and now - self.off_since >= patience
+
+    def is_lagging_for(self, patience: timedelta, now: datetime) -> bool:
+        """Whether metadata has shown the past for that long."""
+        return self.lagging_since is not None and now - self.lagging_since >= patience
+
+
+def state_of(position: Position, link: int, history: History, now: datetime, *, is_synced: bool) -> MoveState:
+    """Return where the move from the list `link` of a course stands, given what earlier turns saw of it."""
+    if position.is_off:
+        return MoveState.CONFLICT if history.is_off_for(UNCLEAR, now) else MoveState.SETTLING
+    if _is_past(position, link, history):
+        return MoveState.CONFLICT if history.is_lagging_for(SETTLE, now) else MoveState.SETTLING
+    if position.index > link + 1:
+        return MoveState.DONE
+    if position.place is Place.MOVING:
+        return MoveState.IN_FLIGHT
+    if position.index == link + 1:
+        return MoveState.DONE if is_synced else MoveState.UNSYNCED
+    return _at_start(history, now)
+
+
+def _is_past(position: Position, link: int, history: History) -> bool:
+    """Whether only metadata that lags can show this: an earlier stage's state, or one from before the move ended."""
+    if position.reached < link:
+        return True
+    is_at_start = position.reached == link and position.place is not Place.MOVING
+    return is_at_start and (position.place is Place.BETWEEN or history.is_seen_in_flight)
+
+
+def _at_start(history: History, now: datetime) -> MoveState:
+    """Tell a move that was never submitted from one whose effect metadata does not show yet."""
+    if history.quiet_until is not None and now < history.quiet_until:
+        return MoveState.SETTLING
+    return MoveState.TO_DO
+
+
+def next_history(history: History, position: Position, link: int, now: datetime, *, is_synced: bool) -> History:
+    """Return the history after this turn; a transition that is not in the table is a conflict."""
+    state = state_of(position, link, history, now, is_synced=is_synced)
+    if state not in LEGAL[history.state]:
+        state = MoveState.CONFLICT
+    is_lagging = not position.is_off and _is_past(position, link, history)
+    return replace(
+        history,
+        state=state,
+        off_since=(history.off_since or now) if position.is_off else None,
+        lagging_since=(history.lagging_since or now) if is_lagging else None,
+        is_seen_in_flight=history.is_seen_in_flight or state is MoveState.IN_FLIGHT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BadDisk:
+    """Since when a broker has a log dir that is offline, or only ones that are nearly full, and which.
+
+    `usable_bytes`: what is left in all its log dirs, where all of them are nearly full.
+    """
+
+    since: datetime
+    path: str
+    is_offline: bool
+    usable_bytes: int | None = None
+
+    def told(self, broker: int) -> str:
+        """Return it in words."""
+        if self.is_offline:
+            return f"log dir {self.path} of broker {broker} is offline"
+        return f"log dir {self.path} of broker {broker} has {self.usable_bytes} bytes left"
+
+
+def bad_disks_of(
+    known: Mapping[int, BadDisk], log_dirs: Mapping[int, tuple[LogDir, ...]], now: datetime
+) -> Mapping[int, BadDisk]:
+    """Return the bad disks after a look at some brokers' log dirs; of the other brokers what was known stays."""
+    found = {broker: bad for broker, bad in known.items() if broker not in log_dirs}
+    for broker, told in log_dirs.items():
+        offline = [one for one in told if one.is_offline]
+        rest = [one for one in told if not one.is_offline]
+        nearly_full = rest if all(is_nearly_full(one) for one in rest) else []
+        if offline or nearly_full:
+            since = known[broker].since if broker in known else now
+            usable = sum(one.usable_bytes or 0 for one in nearly_full) if nearly_full else None
+            found[broker] = BadDisk(since, (offline or nearly_full)[0].path, bool(offline), usable)
+    return found
+
+
+def is_nearly_full(log_dir: LogDir) -> bool:
+    """Whether a log dir is about to fail: less than 2 % of it, and less than 256 MiB, is left; unknown is not full."""
+    usable, total = log_dir.usable_bytes, log_dir.total_bytes
+    return usable is not None and total is not None and usable < min(NEARLY_NOTHING, total // 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +293,7 @@ def note(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record:
         histories={**record.histories, **histories},
         fenced_since=_fenced_since(stage, observed, record, now),
         unreached_since={broker: at for broker, at in record.unreached_since.items() if observed.is_alive(broker)},
-        bad_disks=bad_disks(record.bad_disks, observed.log_dirs, now),
+        bad_disks=bad_disks_of(record.bad_disks, observed.log_dirs, now),
         progressed_at=now if has_progressed else record.progressed_at,
         least_lag=least_lag,
         sized=frozenset(observed.replica_bytes) if observed.replica_bytes else record.sized,

@@ -1,54 +1,34 @@
 """Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 
 from reconciler.admin.port import Admin
-from reconciler.admin.waits import Wait, waiting_for
 from reconciler.apply.checks import (
+    Gate,
+    Stop,
     check_plan,
     check_plan_is_for,
+    check_readers,
     check_requirements,
     check_still_valid,
-    stages_done,
 )
-from reconciler.apply.course import APPLY_AGAIN, itinerary
 from reconciler.apply.crash import crash_point
-from reconciler.apply.decide import decide
-from reconciler.apply.disks import Disks
-from reconciler.apply.dry import steps_to_do
-from reconciler.apply.gate import GATE_PAUSE_SECONDS, Gate, Stop
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.leave import abandon, foretold, leave, refuse
+from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
 from reconciler.apply.observed import Observed
-from reconciler.apply.perform import perform, prepared
-from reconciler.apply.progress import Meter
-from reconciler.apply.progress_log import ProgressLog
-from reconciler.apply.readers import check_readers
-from reconciler.apply.record import RunRecord, note
-from reconciler.apply.refusals import check_not_refused
-from reconciler.apply.rights import check_rights
+from reconciler.apply.partition_path import APPLY_AGAIN, itinerary
+from reconciler.apply.refusals import check_not_refused, check_rights
 from reconciler.apply.session import Session, with_result
-from reconciler.apply.steps import FinishStage
-from reconciler.apply.tally import moves_under_way
-from reconciler.apply.throttling import adopt_leftovers, find_record, moves_of, put_cordons
-from reconciler.apply.unthrottling import take_all_off
-from reconciler.apply.waiting import awaited
+from reconciler.apply.standings import moves_under_way, stages_done, steps_to_do
+from reconciler.apply.throttling import take_all_off
+from reconciler.apply.turns import Progress, Run
 from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused, StalePlan, WouldBeRefused
-from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
-from reconciler.model.stage import ReassignStage, Stage, TopicsStage
+from reconciler.model.problem import ReconcilerError, Refused, StalePlan, WouldBeRefused
+from reconciler.model.run import RunResult, RunState, StoppedEarly
 from reconciler.model.wording import named_some
-
-OUTAGE = timedelta(seconds=180)
-"""How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
-
-Progress = Callable[[RunProgress], None]
 
 
 def _never() -> str | None:
@@ -101,7 +81,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     holder = session.admin.lock_holder()
     if holder is not None:
         raise LockHeld(holder)
-    observed = _seen(session)
+    observed = _look_at_all(session)
     find_record(session)
     try:
         _first(session, gate, observed)
@@ -116,7 +96,7 @@ def still_fits(plan: Plan, admin: Admin) -> bool:
     session = Session(admin, MemoryJournal(), itinerary(plan))
     try:
         check_plan_is_for(plan, admin.cluster_id())
-        check_still_valid(session.itinerary, plan.stages, _seen(session))
+        check_still_valid(session.itinerary, plan.stages, _look_at_all(session))
     except StalePlan:
         return False
     return True
@@ -124,17 +104,17 @@ def still_fits(plan: Plan, admin: Admin) -> bool:
 
 def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResult:
     """Run the plan; the cluster's lock is held."""
-    observed = _seen(session)
+    observed = _look_at_all(session)
     adopt_leftovers(session, observed)
     try:
         first = _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
         raise refuse(session, observed, error) from error
     is_clear = not moves_under_way(session.itinerary, observed)
-    return _Run(session, gate, progress, first).go(is_clear=is_clear)
+    return Run(session, gate, progress, first).go(is_clear=is_clear)
 
 
-def _seen(session: Session) -> Observed:
+def _look_at_all(session: Session) -> Observed:
     """Return how all topics of the plan stand."""
     changed = {change.topic for change in session.itinerary.plan.topic_changes}
     return session.look(session.itinerary.topics, with_configs_of=changed)
@@ -169,169 +149,26 @@ def _check_no_other_run(session: Session) -> None:
     )
 
 
-@dataclass(slots=True)
-class _Run:
-    """The loop over stages and turns; everything it decides is decided in `decide`."""
+def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
+    """Return why a run does not begin, once throttles that an earlier run of the plan left are off.
 
-    session: Session
-    gate: Gate
-    progress: Progress | None
-    first: int
-    record: RunRecord | None = None
-    meter: Meter = field(default_factory=Meter)
-    disks: Disks = field(init=False)
-    log: ProgressLog = field(init=False)
-    outage_since: datetime | None = None
-    is_kept: bool = False
-    wait: Wait = field(init=False)
+    While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
+    """
+    under_way = moves_under_way(session.itinerary, observed)
+    if session.throttles.is_empty:
+        pass
+    elif under_way:
+        named = named_some([str(move.topic_partition) for move in under_way])
+        text = f"an earlier run of this plan left moves in flight under its throttles: {named}"
+        session.messages.append(f"{text}; run cancel with this plan to take both back")
+    else:
+        take_all_off(session)
+        if not session.debts:
+            session.messages.append("throttles that an earlier run of this plan had left were put back")
+    return foretold(session, refusal)
 
-    def __post_init__(self) -> None:
-        self.disks = Disks(self.session)
-        self.log = ProgressLog(self.session)
 
-    @property
-    def _plan(self) -> Plan:
-        return self.session.itinerary.plan
-
-    def go(self, *, is_clear: bool) -> RunResult:
-        """Run the stages from the first that is not done, and whatever happens leave nothing half-told.
-
-        `is_clear`: no move of the plan is in flight, so no throttle of an earlier run is needed.
-        """
-        try:
-            try:
-                return self._all_stages(is_clear=is_clear)
-            except ReconcilerError as error:
-                raise with_result(error, leave(self.session, self.record, error)) from error
-            except (Exception, SystemExit, KeyboardInterrupt) as error:
-                if isinstance(error, KeyboardInterrupt) and self.gate.should_stop() is not None:
-                    raise
-                leave(self.session, self.record, error)
-                raise
-        except KeyboardInterrupt as error:
-            if self.gate.should_stop() is None:
-                raise
-            raise abandon(self.session, self.record) from error
-
-    def _all_stages(self, *, is_clear: bool) -> RunResult:
-        plan = self._plan
-        self.session.tell("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
-        if is_clear:
-            take_all_off(self.session)
-        else:
-            put_cordons(self.session)
-        for index in range(self.first, len(self._plan.stages)):
-            self._stage(index)
-        return self._finish()
-
-    def _finish(self) -> RunResult:
-        with suppress(ClusterUnavailable):
-            self.session.look(self.session.itinerary.topics)  # tells of partitions that were added meanwhile
-        crash_point("end.before")
-        take_all_off(self.session)
-        self.session.tell("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
-        crash_point("end.recorded")
-        return self.session.result(RunState.DONE)
-
-    # Stages
-
-    def _stage(self, index: int) -> None:
-        self.session.stage = self._plan.stages[index].number
-        self.is_kept = False
-        if index > self.first and self.gate.enter(index, is_first=False):
-            self.session.stages_done += 1
-            return
-        self.session.tell("stage", Outcome.STARTED)
-        now = self.session.now()
-        self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
-        self.meter = Meter()
-        self.disks.begin()
-        self.log.begin()
-        with waiting_for() as self.wait:
-            while self._turn(index):
-                pass
-        crash_point("stage.done")
-        self.session.tell("stage", Outcome.DONE)
-        self.session.stages_done += 1
-        self.record = None
-
-    # Turns
-
-    def _turn(self, index: int) -> bool:
-        """Observe, decide, do one thing; return whether the stage goes on."""
-        self.gate.stop_if_asked()
-        self._take_up_rate()
-        try:
-            if not self.is_kept:
-                self.session.keep()
-                self.is_kept = True
-            goes_on = self._step(self._plan.stages[index])
-        except ClusterUnavailable as error:
-            self._sit_out(error)
-            return True
-        if self.outage_since is not None:
-            self.outage_since = None
-            self.session.tell("outage", Outcome.DONE)
-        return goes_on
-
-    def _take_up_rate(self) -> None:
-        """Go on with the rate that somebody has asked for, if it is another one: throttles are put on anew."""
-        asked = self.session.lock.rate_asked if self.session.lock is not None else None
-        if asked is None or asked.rate == self.session.rate:
-            return
-        self.session.throttle_to(asked.rate)
-        self.session.tell("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=sorted(self.session.our_rates))
-        self.session.say(
-            f"the throttle is {asked.rate} B/s from now on: asked for by {asked.by.user} on {asked.by.host}"
-        )
-        self.record = self._current().unthrottled()
-        self.is_kept = False
-
-    def _step(self, stage: Stage) -> bool:
-        record = self._current()
-        observed = self._observe(stage)
-        now = self.session.now()
-        if isinstance(stage, ReassignStage):
-            record = note(self.session.itinerary, stage, observed, record, now)
-            self._report(stage, observed, record)
-        self.wait.say(awaited(len(self._plan.stages), stage, record))
-        step = decide(self.session.itinerary, observed, record, now)
-        self.record = prepared(record, step, now)
-        if isinstance(step, FinishStage):
-            return False
-        self.record = perform(self.session, self.record, step)
-        return True
-
-    def _current(self) -> RunRecord:
-        assert self.record is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
-        return self.record
-
-    def _observe(self, stage: Stage) -> Observed:
-        names = self.session.itinerary.topics_of(stage)
-        configs = names if isinstance(stage, TopicsStage) else ()
-        observed = self.session.look(names, with_configs_of=configs)
-        if isinstance(stage, ReassignStage):
-            return self.disks.added_to(observed, stage)
-        return observed
-
-    def _report(self, stage: ReassignStage, observed: Observed, record: RunRecord) -> None:
-        read = partial(self.meter.read, stage, len(self._plan.stages), record, observed, self.disks.sizes)
-        seen = read()
-        if self.disks.sizes_at != self.meter.sampled_at or seen.done_moves == seen.moves:
-            self.meter.sample(self.disks.sizes_at or self.session.now(), seen)
-            seen = read()
-        self.log.told(seen, record, self.session.now())
-        if self.progress is not None:
-            self.progress(seen)
-
-    def _sit_out(self, error: ClusterUnavailable) -> None:
-        """Let time pass while the cluster does not answer; the next turn looks at what happened."""
-        now = self.session.now()
-        if self.outage_since is None:
-            self.outage_since = now
-            self.session.tell("outage", Outcome.STARTED, why=str(error))
-            self.wait.say(f"the cluster to answer again ({error})")
-        if now - self.outage_since >= OUTAGE:
-            text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
-            raise RunFailed(f"{text}\nWhen it answers, {self.session.itinerary.again}.", code="KR705") from error
-        self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+def foretold(session: Session, refusal: ReconcilerError) -> ReconcilerError:
+    """Return why a run does not begin, with what is left to do; nothing is changed."""
+    state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
+    return with_result(refusal, session.result(state))

@@ -7,55 +7,33 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Answer, Lock
+from reconciler.admin.port import Admin, Lock
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.course import Itinerary, leaders_before, throttled_to
+from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.tally import tally
-from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates
-from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster
+from reconciler.apply.partition_path import Itinerary, leaders_before, throttled_to
+from reconciler.apply.standings import tally
+from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates, owed_by
+from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
-from reconciler.model.run import Outcome, RunEnded, RunEvent, RunFailed, RunResult, RunState
+from reconciler.model.run import Outcome, RunEnded, RunEvent, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
 from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
-TRANSIENT = frozenset(
-    {
-        "BROKER_NOT_AVAILABLE",
-        "CONCURRENT_TRANSACTIONS",
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "COORDINATOR_NOT_AVAILABLE",
-        "ELECTION_NOT_NEEDED",
-        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
-        "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION",
-        "NOT_CONTROLLER",
-        "PREFERRED_LEADER_NOT_AVAILABLE",
-        "REQUEST_TIMED_OUT",
-        "THROTTLING_QUOTA_EXCEEDED",
-        "UNKNOWN_SERVER_ERROR",
-    }
-)
-"""Answers after which the same request may succeed later; every other one is final."""
-
-NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
-"""Answers that name a missing right."""
-
-ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
-"""Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
-
 TRIES = 5
+
 NOT_KEPT = (
     "no record of this run is kept in the cluster: {why}. It goes on; but were this machine to die, only its journal "
     "here could tell what to clean up (KR459)"
 )
+
 LONGEST_PAUSE = 30.0
 
 
@@ -267,25 +245,6 @@ class Session:
         )
 
 
-def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT) -> Mapping[T, Answer]:
-    """Return the answers that are errors, and final."""
-    return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
-
-
-def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> ReconcilerError:
-    """Return the error for requests that Kafka refused for good: MissingRight, where each was for want of a right."""
-    if all(answer.error in NO_RIGHT for answer in answers.values()):
-        return MissingRight("\n".join(dict.fromkeys(one.message or str(one.error) for one in answers.values())))
-    told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
-    more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
-    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then {next_step}.", code="KR704")
-
-
-def told_answer(answer: Answer) -> str:
-    """Return an answer in words."""
-    return f"{answer.error} ({answer.message})" if answer.message else str(answer.error)
-
-
 def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     """Return the error with what the run came to, and its text with what the run leaves behind."""
     tail = [*result.messages, *(str(debt) for debt in result.debts)]
@@ -297,60 +256,11 @@ def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     return type(error)("\n".join([str(error), *tail, stands]), code=error.code, result=result)
 
 
-def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:
-    """Return what the journal says is on the cluster: what was put on and not taken off since."""
-    record = ThrottleRecord()
-    for event in events:
-        if event.step == "throttle" and event.outcome is Outcome.STARTED:
-            record = record.with_rates(_rates(event)).with_lists(_lists(event))
-        if event.step == "unthrottle" and event.outcome is Outcome.DONE:
-            record = record.without_rates(_rates(event)).without_lists(_lists(event))
-    return record
-
-
-def lists_once_extended(events: Sequence[RunEvent]) -> Mapping[tuple[str, str], Entry]:
-    """Return every list that runs have added to, taken off since or not: as it was before the last, and all items."""
-    found: dict[tuple[str, str], Entry] = {}
-    for event in events:
-        if event.step == "throttle" and event.outcome is Outcome.STARTED:
-            for key, entry in _lists(event).items():
-                found[key] = Entry(entry.before, entry.items | found.get(key, entry).items)
-    return found
-
-
-def rates_once_asked(events: Sequence[RunEvent]) -> Items:
-    """Return every rate that runs were asked to throttle to, and the plan's own beside it."""
-    found = [event.detail.get("ours") for event in events if event.step == "rate"]
-    return frozenset(str(rate) for rates in found if isinstance(rates, (list, tuple)) for rate in rates)
-
-
-def throttle_detail(record: ThrottleRecord) -> dict[str, object]:
-    """Return a throttle record as the detail of an event."""
-    rates = [[broker, key, before] for (broker, key), before in sorted(record.rates.items())]
-    lists = [[topic, key, e.before, ",".join(sorted(e.items))] for (topic, key), e in sorted(record.lists.items())]
-    return {"rates": rates, "lists": lists}
-
-
-def _rates(event: RunEvent) -> dict[tuple[int, str], str | None]:
-    rows = _rows(event, "rates", 3, BROKER_LEASES)
-    return {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rows}
-
-
-def _lists(event: RunEvent) -> dict[tuple[str, str], Entry]:
-    rows = _rows(event, "lists", 4, TOPIC_THROTTLES)
-    return {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in rows}
-
-
-def _rows(event: RunEvent, name: str, width: int, keys: Collection[str]) -> list[list[object]]:
-    """Return the rows of that name; a journal is an aid, so what does not look like one is passed over.
-
-    So is any config that no run changes: a file must not be able to set it.
-    """
-    found = event.detail.get(name)
-    if not isinstance(found, (list, tuple)):
-        return []
-    return [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width and row[1] in keys]
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
+    """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
+    session.debts = owed_by(session.throttles)
+    session.is_journal_broken = True
+    lines = ["ended without waiting: what this run left may still be there", *session.messages]
+    text = "\n".join([*lines, *(str(debt) for debt in session.debts)])
+    session.notify(text)  # at once: connections, and the lock, may take their time to end
+    return StoppedEarly(text, code="KR715", result=session.result(RunState.STOPPED, left))

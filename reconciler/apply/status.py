@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, Reassignment
-from reconciler.apply.checks import stages_done
-from reconciler.apply.course import itinerary
+from reconciler.apply.journal import is_open
 from reconciler.apply.kept_run import KeptRun
-from reconciler.apply.known import is_open, known_run
+from reconciler.apply.leftovers import known_run
 from reconciler.apply.observed import Observed
-from reconciler.apply.progress import copied_bytes
-from reconciler.apply.progress_log import INTERVAL
-from reconciler.apply.tally import moves_under_way, tally
+from reconciler.apply.partition_path import itinerary
+from reconciler.apply.progress import LOG_INTERVAL, copied_bytes
+from reconciler.apply.standings import moves_under_way, stages_done, tally
 from reconciler.apply.throttles import throttle_keys
 from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
@@ -195,7 +194,7 @@ def _rate(statuses: Sequence[MoveStatus]) -> float | None:
 
 def _told_rate(events: Sequence[RunEvent], now: datetime) -> float | None:
     """Return the bytes per second that the journal told of last, None where that is long ago."""
-    told = [one for one in events if one.step == "progress" and now - one.time <= 2 * INTERVAL]
+    told = [one for one in events if one.step == "progress" and now - one.time <= 2 * LOG_INTERVAL]
     found = told[-1].detail.get("bytesPerSecond") if told else None
     return float(found) if isinstance(found, int) else None
 

@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
+from reconciler.apply.record import RunRecord
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+
+ATTEMPTS = 5
+"""How often one thing is asked for before the run gives it up."""
+
+SLOWEST_POLL = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +129,8 @@ Step = (
     | FinishStage
     | FailRun
 )
+
+
+def poll(record: RunRecord) -> Wait:
+    """Return the wait before the next look: short at first, then longer."""
+    return Wait(min(SLOWEST_POLL, 0.25 * 1.5 ** min(record.polls, 20)))

@@ -3,24 +3,36 @@
 Lists are added to and subtracted from, never overwritten, so that an operator's own entries stay as they are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.apply.answers import Trouble
 from reconciler.model.cluster import (
     BROKER_LEASES,
     BROKER_THROTTLES,
-    CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
 )
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
+from reconciler.model.wording import named_some
 
 EVERYTHING = "*"
+
 Items = frozenset[str]
+
+Key = tuple[int | str, str]
+"""A broker or a topic, and the name of a config."""
+
+_HINT = "the next reconciler apply, cancel or status of this cluster, or doctor --fix throttles, puts it back"
+
+_NOT_PUT_BACK = Trouble("not put back")
+
+MOST_ITEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,54 +240,6 @@ def our_rates(plan: Plan) -> Items:
     return rates | {EVERYTHING} if plan.cordoned else rates
 
 
-def leftovers(
-    plan: Plan,
-    broker_configs: Mapping[int, Mapping[str, str]],
-    topic_configs: Mapping[str, Mapping[str, str]],
-    *,
-    is_begun: bool = False,
-) -> ThrottleRecord:
-    """Return what looks as if an earlier run of this plan had left it on the cluster.
-
-    That is rates that this plan sets, and list items that a stage of it adds, unless they were there when the plan was
-    made, which keeps the throttles seen then. Rates go on first and off last: without one, no item is ours. Anybody
-    may cordon a broker by the same `*`, so one is ours only beside a rate of ours, or where a run `is_begun` that is
-    not known here.
-    """
-    ours = our_rates(plan)
-    has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in BROKER_THROTTLES)
-    rates = _rates_left(plan, broker_configs, ())
-    return ThrottleRecord(
-        _rates_left(plan, broker_configs, plan.cordoned) if rates or is_begun else rates,
-        _lists_left(plan, topic_configs) if has_rate else {},
-    )
-
-
-def _rates_left(
-    plan: Plan, configs: Mapping[int, Mapping[str, str]], cordoned: Iterable[int]
-) -> dict[tuple[int, str], str | None]:
-    ours = our_rates(plan)
-    keys = [(broker, key) for broker in throttled_brokers(plan) for key in BROKER_THROTTLES]
-    keys += [(broker, CORDONED_LOG_DIRS) for broker in cordoned]
-    found: dict[tuple[int, str], str | None] = {}
-    for broker, key in sorted(one for one in keys if one[0] in configs):
-        value = configs[broker].get(key)
-        before = plan.rollback.broker_throttles.get(broker, {}).get(key)
-        if value in ours and value != before:
-            found[broker, key] = before
-    return found
-
-
-def _lists_left(plan: Plan, configs: Mapping[str, Mapping[str, str]]) -> dict[tuple[str, str], Entry]:
-    found: dict[tuple[str, str], Entry] = {}
-    for (topic, key), items in sorted(throttled_lists(plan).items()):
-        before = plan.rollback.topic_throttles.get(topic, {}).get(key)
-        left = (items - set(parts(before))) & set(parts(configs.get(topic, {}).get(key)))
-        if left:
-            found[topic, key] = Entry(before, left)
-    return found
-
-
 def throttled_brokers(plan: Plan) -> frozenset[int]:
     """Return the brokers that a stage of this plan throttles."""
     stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
@@ -300,3 +264,47 @@ def throttle_keys(configs: Mapping[str, str]) -> Mapping[str, str]:
     """Return the throttle keys among these configs, and a cordon."""
     keys = (*BROKER_LEASES, *TOPIC_THROTTLES)
     return {key: configs[key] for key in keys if key in configs}
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A throttle, or a cordon, that could not be taken off; `is_passing`: another try may succeed."""
+
+    problem: Problem
+    is_passing: bool
+
+
+def owed_by(record: ThrottleRecord) -> list[Problem]:
+    """Return a debt for each topic and broker of that record."""
+    keys: list[Key] = [*record.lists, *record.rates]
+    owed = owed_for(record, dict.fromkeys(keys, _NOT_PUT_BACK))
+    return [one.problem for one in owed]
+
+
+def owed_for(record: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Owed]:
+    """Return what is owed of that record, topics first: those keys for which there is a trouble."""
+    kept: dict[int | str, dict[str, str | None]] = {}
+    for (topic, key), entry in sorted(record.lists.items()):
+        kept.setdefault(topic, {})[key] = entry.before
+    for (broker, key), before in sorted(record.rates.items()):
+        kept.setdefault(broker, {})[key] = before
+    owed = []
+    for owner, keys in kept.items():
+        found = {key: troubles[owner, key] for key in keys if (owner, key) in troubles}
+        owed += [_owed(owner, {key: keys[key] for key in found}, list(found.values()))] if found else []
+    return owed
+
+
+def _owed(owner: int | str, before: Mapping[str, str | None], troubles: Sequence[Trouble]) -> Owed:
+    name = f"broker {owner}" if isinstance(owner, int) else f"topic {owner}"
+    keys = ", ".join(f"{key} (before: {_shown(value)})" for key, value in before.items())
+    why = "; ".join(dict.fromkeys(one.why.removesuffix(".") for one in troubles))
+    text = f"{name} keeps what this run set: {keys}: {why}; {_HINT}"
+    return Owed(Problem("KR720", text, severity=Severity.WARNING), any(one.is_passing for one in troubles))
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return "not set"
+    items = parts(value)
+    return value or "(empty)" if len(items) <= MOST_ITEMS else named_some(items, MOST_ITEMS)

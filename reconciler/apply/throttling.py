@@ -1,145 +1,55 @@
 """Puts throttles on a cluster, and records what was there before; `unthrottling` takes exactly them off again."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
 
-from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation
-from reconciler.apply.course import itinerary
+from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.apply.answers import Trouble, as_far_as_visible, refusal, refused, told_answer, tried, trouble_of
 from reconciler.apply.crash import crash_point
-from reconciler.apply.kept_run import KeptRun, kept_run
-from reconciler.apply.known import has_ended_well, with_leftovers
-from reconciler.apply.observed import Observed, look, replaced_topics
-from reconciler.apply.seen import seen_detail
-from reconciler.apply.session import (
-    Session,
-    lists_once_extended,
-    rates_once_asked,
-    recorded_throttles,
-    refusal,
-    refused,
-    throttle_detail,
-    told_answer,
-)
-from reconciler.apply.tally import moves_under_way
+from reconciler.apply.journal import seen_detail, throttle_detail
+from reconciler.apply.observed import Observed, replaced_topics
+from reconciler.apply.session import TRIES, Session
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
     Items,
+    Key,
+    Owed,
     ThrottleRecord,
     appended,
+    list_restored,
     lists_before,
     lists_to_extend,
+    owed_for,
+    parts,
+    rate_restored,
     rates_to_set,
-    throttled_brokers,
     throttled_lists,
     wanted_lists,
     wanted_rates,
 )
-from reconciler.model.cluster import CORDONED_LOG_DIRS
-from reconciler.model.move import Move
-from reconciler.model.problem import ClusterUnavailable, MissingRight
+from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
 from reconciler.model.wording import named_some
 
 TOPICS_A_REQUEST = 500
+
 _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 """An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 
+T = TypeVar("T")
 
-def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: bool = True) -> None:
-    """Take into the session's record what an earlier run of this plan left on the cluster.
+K = TypeVar("K", int, str)
 
-    Where `is_reading_needed` is false, what cannot be read raises nothing: what is recorded goes by itself.
+_DEAD = Trouble("it is not alive")
 
-    The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
-    else the plan may have been applied elsewhere since.
-    """
-    plan, events = session.itinerary.plan, session.journal.events
-    find_record(session)
-    session.throttles = recorded_throttles(events)
-    session.other_rates = rates_once_asked(events)
-    if session.kept is not None:
-        _adopt(session, session.kept)
-    elif _may_have_left_more(session, observed):
-        brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
-        topics = sorted({topic for topic, _ in throttled_lists(plan)})
-        try:
-            broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-            topic_configs = _topic_configs(session, topics) if topics else {}
-        except (MissingRight, ClusterUnavailable) as error:
-            if is_reading_needed:
-                raise
-            session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
-            broker_configs, topic_configs = {}, {}
-        is_begun = session.itinerary.is_begun(observed)
-        session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
-    session.first_rates = dict(session.throttles.rates)
-    session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
-    session.earlier_lists = {**session.throttles.lists, **lists_once_extended(events)}
+_SILENT = Trouble("it does not answer", is_passing=True)
 
-
-def _may_have_left_more(session: Session, observed: Observed) -> bool:
-    """Whether a run of this plan may have left what neither journal nor record tells of.
-
-    Where a record can be kept, none means that no run is to be cleaned up after: a rate that looks like ours is
-    somebody's own.
-    """
-    events = session.journal.events
-    if not events and session.other_run is None and _is_record_taken(session):
-        return False
-    return not has_ended_well(events) or session.itinerary.is_under_way(observed)
-
-
-def _is_record_taken(session: Session) -> bool:
-    """Whether a record of this run can be kept in the cluster: tried with an empty one, as none is there."""
-    lock = session.lock
-    try:
-        return lock is not None and session.patiently(lambda: lock.keep("")).is_ok
-    except (MissingRight, ClusterUnavailable):
-        return False
-
-
-def find_record(session: Session) -> None:
-    """Take the record that stands in the cluster into the session, if it is this plan's, or its moves have ended.
-
-    Anybody may clean up after such a run; any other one's record stays as it is.
-    """
-    kept = kept_run(session.admin)
-    is_own = kept is not None and kept.plan_id == session.itinerary.plan.id
-    is_other = kept is not None and not is_own and bool(moves_of(kept, session.admin))
-    session.kept, session.other_run = (None, kept) if is_other else (kept, None)
-
-
-def moves_of(kept: KeptRun, admin: Admin) -> tuple[Move, ...]:
-    """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
-    course = itinerary(kept.plan(""))
-    return moves_under_way(course, look(admin, course.topics, ids=kept.topic_ids))
-
-
-def _adopt(session: Session, kept: KeptRun) -> None:
-    """Take over what the cluster's own record says a run has left: it knows better than any guess."""
-    is_own = kept.plan_id == session.itinerary.plan.id
-    if not is_own and not kept.throttles.is_empty:
-        owners = [
-            *(f"broker {one}" for one in kept.throttles.brokers),
-            *(f"topic {one}" for one in kept.throttles.topics),
-        ]
-        session.say(f"{kept} has left throttles, which come off first: {named_some(owners)}")
-    earlier = ThrottleRecord() if is_own else session.throttles
-    session.throttles = earlier.with_rates(kept.throttles.rates).with_lists(kept.throttles.lists)
-    session.other_rates |= kept.ours
-    if is_own and kept.rate is not None and not kept.is_over:
-        session.throttle_to(kept.rate)
-        session.say(
-            f"the throttle is {kept.rate} B/s, as this plan's run was asked for; reconciler throttle changes it"
-        )
-
-
-def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the overrides of these topics; one that was made again since the plan is another, and left out."""
-    configs = session.admin.topic_configs(names)
-    replaced = replaced_topics(session.admin.topics(names), session.itinerary.plan.topic_ids)
-    return {name: configs[name] for name in configs if name not in replaced}
+_NONE = Trouble("")
 
 
 def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | None:
@@ -241,7 +151,7 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
 
 
 def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) -> bool:
-    answers = _alter_topics(session, appended(to_append), "throttle.topic")
+    answers = _append_items(session, appended(to_append), "throttle.topic")
     for topic, key in to_append:
         if answers[topic].is_ok:
             items = session.confirmed_items.get((topic, key), frozenset())
@@ -252,7 +162,7 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
     return all(answer.is_ok for answer in answers.values())
 
 
-def _alter_topics(session: Session, changes: Mapping[str, tuple[ConfigChange, ...]], point: str) -> dict[str, Answer]:
+def _append_items(session: Session, changes: Mapping[str, tuple[ConfigChange, ...]], point: str) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     for batch in topic_batches(changes):
         answers.update(session.write(lambda b=batch: session.admin.alter_topic_configs(b)))  # type: ignore[misc]
@@ -265,3 +175,229 @@ def topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[dic
     topics = sorted(changes)
     for start in range(0, len(topics), TOPICS_A_REQUEST):
         yield {topic: tuple(changes[topic]) for topic in topics[start : start + TOPICS_A_REQUEST]}
+
+
+def take_all_off(session: Session, *, has_moves: bool = False) -> None:
+    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised.
+
+    `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
+    Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
+    """
+    owed: list[Owed] = []
+    unwritten: Exception | None = None
+    for attempt in range(TRIES):
+        clean_up = _CleanUp(session, is_last=attempt == TRIES - 1)
+        owed = [*clean_up.lists(), *clean_up.rates()]
+        unwritten = unwritten or clean_up.unwritten
+        if not any(one.is_passing for one in owed):
+            break
+        if not clean_up.is_last:
+            session.pause(attempt)
+    session.debts = [one.problem for one in owed]
+    with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
+        _settle(session, has_moves=has_moves)
+    if unwritten is not None:
+        raise unwritten
+
+
+def _settle(session: Session, *, has_moves: bool) -> None:
+    """Bring the cluster's record to what is still owed: gone where that is nothing."""
+    if session.throttles.is_empty and not has_moves:
+        session.forget()
+    elif session.kept is not None:
+        session.keep(is_over=True)
+
+
+def take_lists_off(session: Session) -> list[Owed]:
+    """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
+    clean_up = _CleanUp(session)
+    owed = clean_up.lists()
+    if clean_up.unwritten is not None:
+        raise clean_up.unwritten
+    return owed
+
+
+@dataclass(slots=True)
+class _CleanUp:
+    """One try at everything that is recorded: each broker and topic by itself, whatever becomes of the others.
+
+    What cannot be read is taken to be as this run left it, where another look would not help (`is_last`).
+    `barred`: why nothing can be written at all just now. `unwritten`: the journal's first fault.
+    """
+
+    session: Session
+    is_last: bool = False
+    barred: Trouble | None = None
+    unwritten: Exception | None = None
+
+    def lists(self) -> list[Owed]:
+        """Take our entries off the topics' lists; return what could not be, which stays in the record."""
+        record = ThrottleRecord(lists=self.session.throttles.lists)
+        if record.is_empty:
+            return []
+        configs, troubles = self._topic_configs()
+        changes = self._list_changes(configs, troubles)
+        self.session.confirmed_items.clear()
+        troubles |= self._alter_topics(changes)
+        for key in TOPIC_THROTTLES:
+            alone = {one: changes[one] for one in changes if one[1] == key and troubles.get(one, _NONE).is_of_one}
+            for one in alone:
+                del troubles[one]
+            troubles |= self._alter_topics(alone)
+        self._forget(ThrottleRecord(lists={key: one for key, one in record.lists.items() if key not in troubles}))
+        return owed_for(record, troubles)
+
+    def _topic_configs(self) -> tuple[Mapping[str, Mapping[str, str]], dict[Key, Trouble]]:
+        """Return the lists as they are, of those that cannot be read as they were left; and those to look at again."""
+        record, ask = self.session.throttles, self.session.admin.topic_configs
+        found = tried(lambda: as_far_as_visible(ask, record.topics))
+        configs, unread = ({}, dict.fromkeys(record.topics, found)) if isinstance(found, Trouble) else found
+        waiting: dict[Key, Trouble] = {}
+        left: dict[str, dict[str, str]] = {}
+        for (topic, key), entry in record.lists.items():
+            trouble = unread.get(topic)
+            if trouble is not None and trouble.is_passing and not self.is_last:
+                waiting[topic, key] = trouble
+            elif trouble is not None:
+                items = [*parts(entry.before), *sorted(entry.items - {*parts(entry.before)})]
+                left.setdefault(topic, {})[key] = ",".join(items)
+        self._tell_unseen("topics", left, unread)
+        return {**configs, **left}, waiting
+
+    def _list_changes(
+        self, configs: Mapping[str, Mapping[str, str]], waiting: dict[Key, Trouble]
+    ) -> dict[tuple[str, str], ConfigChange]:
+        """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
+        record, plan, kept = self.session.throttles, self.session.itinerary.plan, self.session.kept
+        found = tried(lambda: as_far_as_visible(self.session.admin.topics, record.topics))
+        if isinstance(found, Trouble) and not self.is_last:
+            waiting |= dict.fromkeys(record.lists, found)
+            return {}
+        ids = {**(kept.topic_ids if kept else {}), **plan.topic_ids}
+        replaced = {} if isinstance(found, Trouble) else replaced_topics(found[0], ids)
+        ours = throttled_lists(plan)
+        changes: dict[tuple[str, str], ConfigChange] = {}
+        for (topic, key), entry in sorted(record.lists.items()):
+            value = configs.get(topic, {}).get(key)
+            if topic in replaced:
+                # What was meant for the topic before may have been put on this one; nothing else of it is touched.
+                entry = Entry(None, entry.items & frozenset(parts(value)))  # noqa: PLW2901 - the same entry, as far as it is there
+                if not entry.items:
+                    continue
+            change = list_restored(key, entry, value, ours.get((topic, key), entry.items))
+            if change is not None and topic in configs and (topic, key) not in waiting:
+                changes[topic, key] = change
+        return changes
+
+    def _alter_topics(self, changes: Mapping[tuple[str, str], ConfigChange]) -> dict[Key, Trouble]:
+        """Send these changes, a topic's at once; return what kept some from being made."""
+        by_topic: dict[str, list[ConfigChange]] = {}
+        for (topic, _), change in changes.items():
+            by_topic.setdefault(topic, []).append(change)
+        found: dict[Key, Trouble] = {}
+        for batch in topic_batches(by_topic):
+            told = self._written(lambda b=batch: self.session.admin.alter_topic_configs(b))  # type: ignore[misc]
+            crash_point("unthrottle.topic")
+            for topic in batch:
+                trouble = told if isinstance(told, Trouble) else _of_topic(told[topic])
+                found |= {} if trouble is None else {(topic, change.key): trouble for change in batch[topic]}
+        return found
+
+    def rates(self) -> list[Owed]:
+        """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
+        record = ThrottleRecord(self.session.throttles.rates)
+        if record.is_empty:
+            return []
+        configs, silent = self._broker_configs(record.brokers)
+        troubles: dict[Key, Trouble] = {}
+        for broker in record.brokers:
+            keys = {key: record.rates[broker, key] for key in record.keys_of(broker)}
+            trouble = silent.get(broker)
+            if trouble is not None:
+                troubles |= {(broker, key): trouble for key in keys}
+            else:
+                troubles |= self._restore_rates(broker, keys, configs.get(broker, {}))
+        self._forget(ThrottleRecord({key: one for key, one in record.rates.items() if key not in troubles}))
+        return owed_for(record, troubles)
+
+    def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Mapping[str, str]], Mapping[int, Trouble]]:
+        """Return the configs of brokers that answer, and of the others why nothing is tried with them now."""
+        ask = self.session.admin.broker_configs
+        found = tried(lambda: ask(brokers))
+        configs: dict[int, Mapping[str, str]] = {}
+        unread: dict[int, Trouble] = {}
+        for broker in brokers:
+            told = tried(lambda b=broker: ask([b])) if isinstance(found, Trouble) else found  # type: ignore[misc]
+            if isinstance(told, Trouble):
+                unread[broker] = told
+            elif broker in told:
+                configs[broker] = told[broker]
+        missing = [broker for broker in brokers if broker not in configs and broker not in unread]
+        registered = tried(self.session.admin.brokers) if missing else {}
+        for broker in missing:
+            is_dead = not isinstance(registered, Trouble) and not Observed(brokers=registered).is_alive(broker)
+            unread[broker] = _DEAD if is_dead else _SILENT
+        waiting = {b: one for b, one in unread.items() if one is _DEAD or (one.is_passing and not self.is_last)}
+        self._tell_unseen("brokers", sorted(unread.keys() - waiting.keys()), unread)
+        return configs, waiting
+
+    def _restore_rates(
+        self, broker: int, keys: Mapping[str, str | None], config: Mapping[str, str]
+    ) -> dict[Key, Trouble]:
+        """Bring one broker's rates back; return what kept some from it."""
+        ours = self.session.our_rates
+        changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
+        needed = [change for change in changes if change is not None]
+        if not needed:
+            return {}
+        for key in keys:
+            self.session.confirmed_rates.pop((broker, key), None)
+        trouble = self._alter_broker(broker, needed)
+        if trouble is None:
+            return {}
+        if not trouble.is_of_one or len(needed) == 1:
+            return {(broker, change.key): trouble for change in needed}
+        alone = {change.key: self._alter_broker(broker, [change]) for change in needed}
+        return {(broker, key): one for key, one in alone.items() if one is not None}
+
+    def _alter_broker(self, broker: int, changes: Sequence[ConfigChange]) -> Trouble | None:
+        told = self._written(lambda: self.session.admin.alter_broker_configs(broker, changes))
+        crash_point("unthrottle.broker")
+        return told if isinstance(told, Trouble) else trouble_of(told)
+
+    def _written(self, request: Callable[[], T]) -> T | Trouble:
+        """Send a request that writes; nothing is sent once it is known that nothing can be."""
+        if self.barred is not None:
+            return self.barred
+        told = tried(lambda: self.session.write(request))
+        if isinstance(told, Trouble) and told.is_of_all:
+            self.barred = told
+        return told
+
+    def _tell_unseen(self, what: str, names: Collection[K], why: Mapping[K, Trouble]) -> None:
+        """Say of what is put back without a look at what is there: somebody may have changed it since."""
+        if not names:
+            return
+        first = min(names, key=str)
+        named = named_some(map(str, names))
+        text = f"put back as recorded, without a look at what is there now, {what} {named}: {why[first].why}"
+        if text not in self.session.messages:
+            self.session.messages.append(text)
+
+    def _forget(self, gone: ThrottleRecord) -> None:
+        if gone.is_empty:
+            return
+        crash_point("unthrottle.sent")
+        try:
+            self.session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
+        except (OSError, ReconcilerError) as error:
+            # The clean-up goes on without a journal; whoever called it is told then.
+            self.unwritten = self.unwritten or error
+        self.session.throttles = self.session.throttles.without_lists(gone.lists).without_rates(gone.rates)
+
+
+def _of_topic(told: Answer) -> Trouble | None:
+    """Return what an answer about a topic means; one that is gone has taken its lists with it."""
+    if told.error == "UNKNOWN_TOPIC_OR_PARTITION":
+        return None
+    return trouble_of(told)

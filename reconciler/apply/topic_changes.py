@@ -1,17 +1,37 @@
 """Where a topic change stands: to do, done, or neither, because the topic is no longer as the plan saw it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
-from typing import assert_never
+from typing import TypeVar, assert_never
 
-from reconciler.apply.course import Itinerary, Place
+from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.observed import Observed
+from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.record import RunRecord
+from reconciler.apply.steps import (
+    ATTEMPTS,
+    ChangeConfigs,
+    CreateTopics,
+    DeleteTopics,
+    FailRun,
+    FinishStage,
+    GrowTopics,
+    Step,
+    poll,
+)
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Topic
+from reconciler.model.problem import Problem
+from reconciler.model.stage import TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 PARTITIONS_A_REQUEST = 1000
+
+CONFIGS_A_REQUEST = 500
+
+T = TypeVar("T")
 
 
 class ChangeState(StrEnum):
@@ -23,7 +43,7 @@ class ChangeState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ChangeStanding:
     """A change's state; where it is stale, what was expected and what was found, in words."""
 
     state: ChangeState
@@ -31,11 +51,13 @@ class Standing:
     found: str = ""
 
 
-_TO_DO = Standing(ChangeState.TO_DO)
-_DONE = Standing(ChangeState.DONE)
+_TO_DO = ChangeStanding(ChangeState.TO_DO)
 
 
-def standing(change: TopicChange, observed: Observed, itinerary: Itinerary) -> Standing:
+_DONE = ChangeStanding(ChangeState.DONE)
+
+
+def standing(change: TopicChange, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
     """Return where a change stands."""
     topic = observed.topics.get(change.topic)
     match change:
@@ -60,33 +82,33 @@ def remaining(change: CreatePartitions, observed: Observed) -> CreatePartitions:
     return replace(change, from_count=count, to_count=end, assignment=assignment)
 
 
-def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> Standing:
+def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
     if topic is None:
         return _TO_DO
     expected = f"no topic, or one with {change.partitions} partitions as planned"
     if len(topic.partitions) != change.partitions:
-        return Standing(ChangeState.STALE, expected, f"{len(topic.partitions)} partitions")
+        return ChangeStanding(ChangeState.STALE, expected, f"{len(topic.partitions)} partitions")
     wrong = _misplaced(change.topic, change.assignment, observed, itinerary)
     if wrong is not None:
-        return Standing(ChangeState.STALE, expected, wrong)
+        return ChangeStanding(ChangeState.STALE, expected, wrong)
     configs = observed.configs.get(change.topic, {})
     for key, value in sorted(change.configs.items()):
         if configs.get(key) != value:
-            return Standing(ChangeState.STALE, f"{key}={value}", f"{key} {_told(configs.get(key))}")
+            return ChangeStanding(ChangeState.STALE, f"{key}={value}", f"{key} {_told(configs.get(key))}")
     return _DONE
 
 
-def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> Standing:
+def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
     expected = f"{change.from_count} partitions, or {change.to_count} as planned"
     if topic is None:
-        return Standing(ChangeState.STALE, expected, observed.absence(change.topic))
+        return ChangeStanding(ChangeState.STALE, expected, observed.absence(change.topic))
     count = len(topic.partitions)
     if not change.from_count <= count <= change.to_count:
-        return Standing(ChangeState.STALE, expected, f"{count} partitions")
+        return ChangeStanding(ChangeState.STALE, expected, f"{count} partitions")
     made = {p: replicas for p, replicas in change.assignment.items() if p < count}
     wrong = _misplaced(change.topic, made, observed, itinerary)
     if wrong is not None:
-        return Standing(ChangeState.STALE, expected, wrong)
+        return ChangeStanding(ChangeState.STALE, expected, wrong)
     return _DONE if count == change.to_count else _TO_DO
 
 
@@ -105,27 +127,117 @@ def _misplaced(
     return None
 
 
-def _configs(change: AlterConfigs, topic: Topic | None, observed: Observed) -> Standing:
+def _configs(change: AlterConfigs, topic: Topic | None, observed: Observed) -> ChangeStanding:
     if topic is None:
-        return Standing(ChangeState.STALE, "the topic", observed.absence(change.topic))
+        return ChangeStanding(ChangeState.STALE, "the topic", observed.absence(change.topic))
     configs = observed.configs.get(change.topic, {})
     wanted: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
     left = {key: value for key, value in wanted.items() if configs.get(key) != value}
     for key, value in sorted(left.items()):
         if key in change.before and configs.get(key) != change.before[key]:
             expected = f"{key} {_told(change.before[key])} or {_told(value)}"
-            return Standing(ChangeState.STALE, expected, f"{key} {_told(configs.get(key))}")
+            return ChangeStanding(ChangeState.STALE, expected, f"{key} {_told(configs.get(key))}")
     return _TO_DO if left else _DONE
 
 
-def _deletion(change: DeleteTopic, topic: Topic | None) -> Standing:
+def _deletion(change: DeleteTopic, topic: Topic | None) -> ChangeStanding:
     if topic is None:
         return _DONE
     if change.topic_id is not None and topic.topic_id is not None and change.topic_id != topic.topic_id:
         found = f"id {topic.topic_id}: another topic was made under the same name"
-        return Standing(ChangeState.STALE, f"topic id {change.topic_id}", found)
+        return ChangeStanding(ChangeState.STALE, f"topic id {change.topic_id}", found)
     return _TO_DO
 
 
 def _told(value: str | None) -> str:
     return "not set" if value is None else f"set to {value}"
+
+
+def next_topic_step(
+    itinerary: Itinerary, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime
+) -> Step:
+    """Return what to do next in a stage of topic changes."""
+    changes = [itinerary.plan.topic_changes[position] for position in stage.changes]
+    due = [change for change in changes if standing(change, observed, itinerary).state is not ChangeState.DONE]
+    if not due:
+        return FinishStage()
+    ready = [change for change in due if not record.is_quiet(_request_key(change, observed), now)]
+    for change in ready:
+        problem = _trouble(change, observed, itinerary, record)
+        if problem is not None:
+            return FailRun(problem)
+    turn = type(due[0])
+    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record)
+
+
+def _trouble(change: TopicChange, observed: Observed, itinerary: Itinerary, record: RunRecord) -> Problem | None:
+    where = standing(change, observed, itinerary)
+    if where.state is ChangeState.STALE:
+        text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
+        return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
+    if record.count(_request_key(change, observed)) >= ATTEMPTS:
+        text = f"topic {change.topic}: {what(change)} was asked for {ATTEMPTS} times and does not show"
+        return Problem("KR707", f"{text}; look at the controller's log, then {itinerary.again}")
+    return None
+
+
+def _request_key(change: TopicChange, observed: Observed) -> str:
+    """Return the key of the next request for a change; a growth may take several."""
+    return change_key(remaining(change, observed) if isinstance(change, CreatePartitions) else change)
+
+
+def change_key(change: TopicChange) -> str:
+    """Return what tells one request for a topic from another."""
+    match change:
+        case CreatePartitions():
+            return f"grow {change.topic} to {change.to_count}"
+        case _:
+            return f"{what(change)} {change.topic}"
+
+
+def what(change: TopicChange) -> str:
+    """Return a change in words."""
+    match change:
+        case CreateTopic():
+            return "its creation"
+        case CreatePartitions():
+            return f"its growth to {change.to_count} partitions"
+        case AlterConfigs():
+            return "its change of configs"
+        case DeleteTopic():
+            return "its deletion"
+        case _:
+            assert_never(change)
+
+
+def config_changes(change: AlterConfigs) -> tuple[ConfigChange, ...]:
+    """Return the request for a change of configs."""
+    to_set = [ConfigChange(key, ConfigOperation.SET, value) for key, value in sorted(change.set.items())]
+    to_delete = [ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete)]
+    return (*to_set, *to_delete)
+
+
+def _topic_request(ready: Sequence[TopicChange], observed: Observed) -> Step | None:
+    creations = [change for change in ready if isinstance(change, CreateTopic)]
+    if creations:
+        return CreateTopics(_fitting(creations, lambda change: change.partitions))
+    growths = [remaining(change, observed) for change in ready if isinstance(change, CreatePartitions)]
+    if growths:
+        return GrowTopics(_fitting(growths, lambda change: change.to_count - change.from_count))
+    configs = tuple(change for change in ready if isinstance(change, AlterConfigs))
+    if configs:
+        return ChangeConfigs(configs[:CONFIGS_A_REQUEST])
+    deletions = tuple(change for change in ready if isinstance(change, DeleteTopic))
+    return DeleteTopics(deletions[:CONFIGS_A_REQUEST]) if deletions else None
+
+
+def _fitting(changes: Sequence[T], weight: Callable[[T], int]) -> tuple[T, ...]:
+    """Return the first changes that one request can take, at least one."""
+    taken: list[T] = []
+    total = 0
+    for change in changes:
+        total += weight(change)
+        if taken and total > PARTITIONS_A_REQUEST:
+            break
+        taken.append(change)
+    return tuple(taken)

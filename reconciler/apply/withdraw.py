@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.attempts import Trouble, as_far_as_visible, tried
-from reconciler.apply.course import Itinerary, Place, cancelled
+from reconciler.apply.answers import Trouble, as_far_as_visible, told_answer, tried
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
-from reconciler.apply.session import TRIES, Session, told_answer
-from reconciler.apply.tally import overwritten_moves
+from reconciler.apply.partition_path import Itinerary, Place, cancelled
+from reconciler.apply.session import TRIES, Session
+from reconciler.apply.standings import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
@@ -26,16 +26,23 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.wording import named_some
 
 SHOWN = timedelta(seconds=120)
-LED = timedelta(seconds=30)
+
+LED_AGAIN = timedelta(seconds=30)
+
 POLL_SECONDS = 0.5
+
 CANCELLED = "it was cancelled"
+
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
+
 GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
-
 T = TypeVar("T")
+
 Reassign = Callable[[Mapping[TopicPartition, Sequence[int] | None]], Mapping[TopicPartition, Answer]]
+
 Targets = Callable[[Sequence[Move]], Mapping[TopicPartition, Sequence[int] | None]]
+
 IsDue = Callable[[Itinerary, Move, Observed], bool]
 
 
@@ -328,7 +335,7 @@ def _restore_leaders(session: Session, moves: Sequence[Move]) -> None:
 
 
 def _lead(session: Session, preferred: Sequence[Move]) -> None:
-    end = session.now() + LED
+    end = session.now() + LED_AGAIN
     while preferred:
         observed = session.patiently(lambda p=tuple(preferred): session.look(_topics(p)))  # type: ignore[misc]
         preferred = [move for move in preferred if _is_led_elsewhere(move, observed)]

@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from reconciler.admin.port import Admin
-from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.journal import Journal, MemoryJournal, is_open, recorded_throttles
 from reconciler.apply.kept_run import KeptRun, kept_run
-from reconciler.apply.known import is_open, known_run
+from reconciler.apply.leftovers import known_run, restore_throttles
 from reconciler.apply.observed import replaced_topics
-from reconciler.apply.restore import restore_throttles
-from reconciler.apply.session import recorded_throttles
 from reconciler.apply.throttles import ThrottleRecord
 from reconciler.files.plan_file import read_plan
 from reconciler.model.cluster import Cluster

@@ -8,7 +8,7 @@ from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.restore import restore_throttles
+from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.files.plan_file import with_id
 from reconciler.model.cluster import Cluster

@@ -10,14 +10,14 @@ from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, mo
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.course import itinerary
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.kept_run import kept_run
-from reconciler.apply.restore import restore_throttles
+from reconciler.apply.leftovers import restore_throttles
+from reconciler.apply.partition_path import itinerary
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
-from reconciler.apply.tally import moves_under_way
+from reconciler.apply.standings import moves_under_way
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan

@@ -5,8 +5,8 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import move, plan_of
 
 from reconciler.apply.checks import check_stage, check_still_valid
-from reconciler.apply.course import itinerary
 from reconciler.apply.observed import Observed
+from reconciler.apply.partition_path import itinerary
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import Refused, StalePlan
 from reconciler.model.stage import ReassignStage

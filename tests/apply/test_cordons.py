@@ -12,7 +12,7 @@ from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.restore import restore_throttles
+from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import run_status
 from reconciler.files.plan_reader import plan_from_json

@@ -9,13 +9,12 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, move, plan_of
 
 from reconciler.admin.port import Reassignment
-from reconciler.apply.bad_disks import BadDisk
-from reconciler.apply.course import itinerary
-from reconciler.apply.decide import decide
-from reconciler.apply.moves import History, MoveState
+from reconciler.apply.decide import CRAWL, DEAD, FAILED, decide
 from reconciler.apply.observed import Observed
-from reconciler.apply.record import RunRecord, note
+from reconciler.apply.partition_path import itinerary
+from reconciler.apply.record import BadDisk, History, MoveState, RunRecord, note
 from reconciler.apply.steps import (
+    ATTEMPTS,
     ChangeConfigs,
     CreateTopics,
     ElectLeaders,
@@ -30,9 +29,8 @@ from reconciler.apply.steps import (
     Wait,
     Warn,
     WithdrawMoves,
+    poll,
 )
-from reconciler.apply.troubles import CRAWL, DEAD, FAILED
-from reconciler.apply.waiting import ATTEMPTS, poll
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import Problem, Severity

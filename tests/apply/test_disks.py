@@ -10,10 +10,10 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
-from reconciler.apply.course import itinerary
-from reconciler.apply.disks import Disks
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.observed import Observed
+from reconciler.apply.partition_path import itinerary
+from reconciler.apply.progress import Disks
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
 from reconciler.model.cluster import Cluster, LogDir

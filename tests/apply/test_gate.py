@@ -7,9 +7,9 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import admin_of, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.apply.course import itinerary
-from reconciler.apply.gate import RECOVERY, Gate, Stop
+from reconciler.apply.checks import RECOVERY, Gate, Stop
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.partition_path import itinerary
 from reconciler.apply.session import Session
 from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage

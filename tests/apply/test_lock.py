@@ -18,7 +18,7 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.kept_run import KeptRun
-from reconciler.apply.restore import restore_throttles
+from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile

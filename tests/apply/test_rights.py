@@ -7,7 +7,7 @@ from helpers.plans.small_runs import RATE, cluster, election, move, plan_of, who
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.rights import plan_needs
+from reconciler.apply.refusals import plan_needs
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
-from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.journal import MemoryJournal, recorded_throttles, seen_detail
+from reconciler.apply.leftovers import leftovers
 from reconciler.apply.run import run_plan
-from reconciler.apply.seen import seen_detail
-from reconciler.apply.session import recorded_throttles
 from reconciler.apply.throttles import (
     Entry,
     ThrottleRecord,
     appended,
-    leftovers,
     list_restored,
     lists_to_extend,
     rate_restored,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.apply.windows import is_open
+from reconciler.apply.checks import is_inside_windows
 from reconciler.model.desired import Window
 
 NIGHTS = Window(("mon", "tue"), "22:00", "05:00", "Europe/Berlin")
@@ -25,13 +25,13 @@ NIGHTS = Window(("mon", "tue"), "22:00", "05:00", "Europe/Berlin")
     ],
 )
 def test_a_window_over_midnight_belongs_to_the_day_it_starts_on(time: str, expected: bool) -> None:  # noqa: FBT001 - a table's column
-    assert is_open([NIGHTS], datetime.fromisoformat(time).replace(tzinfo=UTC)) is expected
+    assert is_inside_windows([NIGHTS], datetime.fromisoformat(time).replace(tzinfo=UTC)) is expected
 
 
 def test_without_windows_it_is_always_open() -> None:
-    assert is_open([], datetime(2026, 1, 1, tzinfo=UTC))
+    assert is_inside_windows([], datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_one_open_window_is_enough() -> None:
     noon = datetime(2026, 11, 23, 12, tzinfo=UTC)
-    assert is_open([NIGHTS, Window(("mon",), "11:00", "13:00")], noon)
+    assert is_inside_windows([NIGHTS, Window(("mon",), "11:00", "13:00")], noon)

@@ -47,23 +47,17 @@ AREAS = {
     "apply": Area(
         (
             "apply/checks.py",  # what must hold before a run and before a stage
-            "apply/course.py",  # which lists a partition passes, and where it stands
-            "apply/decide.py",  # the next step
-            "apply/disks.py",  # bytes copied, log dirs that went offline
-            "apply/elections.py",  # the next step of elections
-            "apply/gate.py",  # whether a run may go on
-            "apply/known.py",  # whether a run is over, and which throttles are its own
-            "apply/moves.py",  # the table of a move's states
+            "apply/decide.py",  # the next step, and what goes wrong under way
+            "apply/journal.py",  # what is read back of earlier runs
+            "apply/leftovers.py",  # which throttles are a run's own
             "apply/observed.py",  # what one turn sees
+            "apply/partition_path.py",  # which lists a partition passes, and where it stands
             "apply/progress.py",  # how far, how fast, how long
             "apply/record.py",  # what is remembered between turns
-            "apply/seen.py",  # what was there of throttles before
+            "apply/standings.py",  # what is left of each stage
+            "apply/steps.py",  # how long to wait
             "apply/throttles.py",  # what is put on and what comes off
-            "apply/topic_changes.py",  # where a topic change stands
-            "apply/topic_steps.py",  # the next step of topic changes
-            "apply/troubles.py",  # what goes wrong under way
-            "apply/waiting.py",  # how long to wait
-            "apply/windows.py",  # when a run may work
+            "apply/topic_changes.py",  # where a topic change stands, and the next request
             "apply/withdraw.py",  # what goes back, and how
         ),
         ("apply", "workflow/test_known_runs.py"),

@@ -59,7 +59,7 @@ FAULTS = [
     # What is asked for.
     Fault(
         "the last stage is skipped",
-        "run._Run._all_stages",
+        "turns.Run._all_stages",
         "range(self.first, len(self._plan.stages))",
         "range(self.first, len(self._plan.stages) - 1)",
         "seed 0",
@@ -73,7 +73,7 @@ FAULTS = [
     ),
     Fault(
         "a foreign reassignment is overwritten",
-        "course.Course._moving",
+        "partition_path.Course._moving",
         "Place.FOREIGN, found=target",
         "Place.AT, 0, target",
         "seed 80",
@@ -87,7 +87,7 @@ FAULTS = [
     ),
     Fault(
         "a log dir that failed is not looked at",
-        "bad_disks.bad_disks",
+        "record.bad_disks_of",
         "if one.is_offline]",
         "if False]",
         "seed 431",
@@ -108,7 +108,7 @@ FAULTS = [
     ),
     Fault(
         "one stage's moves are submitted with the next one's",
-        "checks.is_stage_done",
+        "standings.is_stage_done",
         "return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)",
         "return True",
         "seed 0",
@@ -122,14 +122,14 @@ FAULTS = [
     ),
     Fault(
         "moves in flight are left when a run stops",
-        "leave._take_back",
+        "turns._take_back",
         "withdraw(session, moves_under_way(session.itinerary, observed))",
         "withdraw(session, [])",
         "seed 185",
     ),
     Fault(
         "an election is not asked for again",
-        "elections._is_election_due",
+        "standings._is_election_due",
         "return True",
         "return False",
         "seed 9",
@@ -151,7 +151,7 @@ FAULTS = [
     ),
     Fault(
         "one broker's rates are forgotten",
-        "unthrottling._CleanUp.rates",
+        "throttling._CleanUp.rates",
         "in record.brokers:",
         "in record.brokers[1:]:",
         "seed 1",
@@ -193,7 +193,7 @@ FAULTS = [
     ),
     Fault(
         "throttles that a crash left stay",
-        "throttling._adopt",
+        "leftovers._adopt",
         "earlier.with_rates(kept.throttles.rates)",
         "earlier",
         "crash 3",
@@ -222,14 +222,14 @@ FAULTS = [
     ),
     Fault(
         "done is said though throttles are on",
-        "run._Run._finish",
+        "turns.Run._finish",
         "take_all_off(self.session)",
         "pass",
         "seed 1",
     ),
     Fault(
         "a debt is not named",
-        "unthrottling.take_all_off",
+        "throttling.take_all_off",
         "[one.problem for one in owed]",
         "[]",
         "seed 98",

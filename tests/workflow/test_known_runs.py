@@ -12,7 +12,7 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.known import known_run
+from reconciler.apply.leftovers import known_run
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import with_id

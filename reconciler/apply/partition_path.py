@@ -14,6 +14,7 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
+
 APPLY_AGAIN = "run apply again"
 
 

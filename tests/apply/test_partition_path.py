@@ -7,8 +7,8 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
-from reconciler.apply.course import Course, Place, Position, cancelled, itinerary, union
-from reconciler.apply.moves import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
+from reconciler.apply.partition_path import Course, Place, Position, cancelled, itinerary, union
+from reconciler.apply.record import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
 from reconciler.apply.withdraw import leader_before
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition

@@ -1,15 +1,59 @@
 """Tries what must not end at its first error: what was refused, denied or not answered is a value, not an end."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from reconciler.admin.port import Answer
-from reconciler.apply.session import NO_RIGHT, TRANSIENT, told_answer
 from reconciler.model.lock import UNCERTAIN, LockLost
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
+from reconciler.model.run import RunFailed
+
+TRANSIENT = frozenset(
+    {
+        "BROKER_NOT_AVAILABLE",
+        "CONCURRENT_TRANSACTIONS",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "ELECTION_NOT_NEEDED",
+        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_CONTROLLER",
+        "PREFERRED_LEADER_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "THROTTLING_QUOTA_EXCEEDED",
+        "UNKNOWN_SERVER_ERROR",
+    }
+)
+"""Answers after which the same request may succeed later; every other one is final."""
+
+NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+"""Answers that name a missing right."""
+
+ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
+"""Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
 
 T = TypeVar("T")
+
+
+def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT) -> Mapping[T, Answer]:
+    """Return the answers that are errors, and final."""
+    return {key: answer for key, answer in answers.items() if answer.error is not None and answer.error not in ignoring}
+
+
+def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> ReconcilerError:
+    """Return the error for requests that Kafka refused for good: MissingRight, where each was for want of a right."""
+    if all(answer.error in NO_RIGHT for answer in answers.values()):
+        return MissingRight("\n".join(dict.fromkeys(one.message or str(one.error) for one in answers.values())))
+    told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
+    more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
+    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then {next_step}.", code="KR704")
+
+
+def told_answer(answer: Answer) -> str:
+    """Return an answer in words."""
+    return f"{answer.error} ({answer.message})" if answer.message else str(answer.error)
 
 
 @dataclass(frozen=True, slots=True)

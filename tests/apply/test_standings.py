@@ -6,12 +6,12 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of, who
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.course import itinerary
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.observed import look
+from reconciler.apply.partition_path import itinerary
 from reconciler.apply.run import run_plan
-from reconciler.apply.tally import tally
+from reconciler.apply.standings import tally
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult, RunState, StoppedEarly

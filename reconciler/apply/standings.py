@@ -1,0 +1,194 @@
+"""Computes where every move of a plan stands: what apply, cancel, status and the journal tell of a run."""
+
+from collections.abc import Collection, Iterator
+from typing import assert_never
+
+from reconciler.apply.observed import Observed, is_in_sync
+from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.throttles import wanted_rates
+from reconciler.apply.topic_changes import ChangeState, standing
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.move import Election, Move
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.tally import Standing, Tally
+from reconciler.model.topic_partition import TopicPartition
+
+
+def tally(itinerary: Itinerary, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
+    """Return where each move stands, as observed; of what is to do, the moves of `withdrawn` were taken back."""
+    made = frozenset(change.topic for change in itinerary.plan.topic_changes)
+    fronts = {key: _front(itinerary, key, observed, made) for key in itinerary.courses}
+    stages: dict[int, dict[TopicPartition, Standing]] = {}
+    for stage in [one for one in itinerary.plan.stages if isinstance(one, ReassignStage)]:
+        links = {move.topic_partition: itinerary.link(stage, move) for move in stage.moves}
+        stages[stage.number] = {
+            key: _move_standing(link, *fronts[key], is_withdrawn=key in withdrawn) for key, link in links.items()
+        }
+    return Tally(stages)
+
+
+def _front(
+    itinerary: Itinerary, key: TopicPartition, observed: Observed, made: Collection[str]
+) -> tuple[int, Standing]:
+    """Return the first move of a partition that is not done, as a position on its course, and where it stands."""
+    moves = itinerary.courses[key].moves
+    position = itinerary.position(key, observed)
+    match position.place:
+        case Place.AT:
+            is_synced = position.index == 0 or is_in_sync(moves[position.index - 1], observed)
+            return (position.index, Standing.LEFT) if is_synced else (position.index - 1, Standing.UNSYNCED)
+        case Place.MOVING:
+            return position.index - 1, Standing.IN_FLIGHT
+        case Place.CANCELLED | Place.BETWEEN:
+            return position.index, Standing.IN_FLIGHT
+        case Place.UNKNOWN:
+            overwritten = [link for link, move in enumerate(moves) if is_overwritten(move, observed)]
+            return (overwritten[-1], Standing.IN_FLIGHT) if overwritten else (0, Standing.FOREIGN)
+        case Place.MISSING if key.topic in made:
+            return 0, Standing.LEFT
+    return 0, Standing.FOREIGN
+
+
+def _move_standing(link: int, front: int, at_front: Standing, *, is_withdrawn: bool) -> Standing:
+    if link < front:
+        return Standing.DONE
+    if link > front:
+        return Standing.FOREIGN if at_front is Standing.FOREIGN else Standing.LEFT
+    return Standing.TAKEN_BACK if is_withdrawn and at_front is Standing.LEFT else at_front
+
+
+def moves_under_way(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
+    """Return the plan's moves that are in flight, or were cancelled without their order being restored."""
+    found = []
+    for key, course in itinerary.courses.items():
+        position = itinerary.position(key, observed)
+        if position.place is Place.MOVING:
+            found.append(course.moves[position.index - 1])
+        if position.place is Place.CANCELLED:
+            found.append(course.moves[position.index])
+    return tuple(found)
+
+
+def overwritten_moves(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
+    """Return the plan's moves that somebody replaced in flight and then cancelled: more replicas are left than before.
+
+    Kafka's own cancel takes away what the second target was adding, and nothing of the first.
+    """
+    found = []
+    for key, course in itinerary.courses.items():
+        if itinerary.position(key, observed).place is Place.UNKNOWN:
+            found += [move for move in course.moves if is_overwritten(move, observed)][-1:]
+    return tuple(found)
+
+
+def is_overwritten(move: Move, observed: Observed) -> bool:
+    """Whether a partition at rest has all replicas from before a move, and some of those that it was to add."""
+    partition = observed.partition(move.topic_partition)
+    if partition is None or partition.is_reassigning:
+        return False
+    more = set(partition.replicas) - set(move.from_replicas)
+    return bool(more) and more <= set(move.added) and set(move.from_replicas) <= set(partition.replicas)
+
+
+def is_stage_done(itinerary: Itinerary, stage: Stage, observed: Observed) -> bool:
+    """Whether nothing of a stage is left to do."""
+    match stage:
+        case TopicsStage():
+            changes = (itinerary.plan.topic_changes[position] for position in stage.changes)
+            return all(standing(change, observed, itinerary).state is ChangeState.DONE for change in changes)
+        case ReassignStage():
+            return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)
+        case ElectStage():
+            return not elections_due(itinerary, stage, observed)
+        case _:
+            assert_never(stage)
+
+
+def stages_done(itinerary: Itinerary, observed: Observed) -> int:
+    """Return how many stages are done before the first that is not."""
+    stages = itinerary.plan.stages
+    undone = (index for index, stage in enumerate(stages) if not is_stage_done(itinerary, stage, observed))
+    return next(undone, len(stages))
+
+
+def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observed: Observed) -> bool:
+    """Whether a partition is at a move's target in order and in sync, or further on."""
+    position = itinerary.position(move.topic_partition, observed)
+    link = itinerary.link(stage, move)
+    if position.place is Place.AT and position.index == link + 1:
+        return is_in_sync(move, observed)
+    return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
+
+
+def elections_due(itinerary: Itinerary, stage: ElectStage, observed: Observed) -> tuple[Election, ...]:
+    """Return the elections of a stage whose leader does not lead; a partition that has moved on since needs none."""
+    return tuple(election for election in stage.elections if _is_election_due(itinerary, stage, election, observed))
+
+
+def _is_election_due(itinerary: Itinerary, stage: ElectStage, election: Election, observed: Observed) -> bool:
+    key = election.topic_partition
+    partition = observed.partition(key)
+    if partition is None or partition.leader == election.leader:
+        return partition is None
+    if key not in itinerary.courses:
+        return True
+    return itinerary.position(key, observed).index <= itinerary.passed_before(stage.number, key)
+
+
+def steps_to_do(itinerary: Itinerary, observed: Observed) -> tuple[str, ...]:
+    """Return a line for each thing that a run would do now, in order."""
+    steps = tuple(
+        f"stage {stage.number}: {line}"
+        for stage in itinerary.plan.stages
+        for line in _steps_of(itinerary, stage, observed)
+    )
+    if not steps or not itinerary.plan.cordoned:
+        return steps
+    brokers = f"broker{'s' if itinerary.plan.cordoned[1:] else ''} {', '.join(map(str, itinerary.plan.cordoned))}"
+    return f"cordon the log dirs of {brokers}", *steps, f"put the cordon of {brokers} back to what it was"
+
+
+def _steps_of(itinerary: Itinerary, stage: Stage, observed: Observed) -> Iterator[str]:
+    match stage:
+        case TopicsStage():
+            changes = (itinerary.plan.topic_changes[position] for position in stage.changes)
+            due = (c for c in changes if standing(c, observed, itinerary).state is not ChangeState.DONE)
+            yield from (_step_of_change(change) for change in due)
+        case ReassignStage():
+            yield from _steps_of_moves(itinerary, stage, observed)
+        case ElectStage():
+            for election in elections_due(itinerary, stage, observed):
+                yield f"elect broker {election.leader} as leader of {election.topic_partition}"
+        case _:
+            assert_never(stage)
+
+
+def _steps_of_moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> Iterator[str]:
+    left = [move for move in stage.moves if not is_move_done(itinerary, stage, move, observed)]
+    rates = wanted_rates(stage)
+    if left and rates:
+        yield f"throttle brokers {', '.join(map(str, rates))} to {stage.throttle_bytes_per_second} B/s"
+    for move in left:
+        flight = observed.reassignments.get(move.topic_partition)
+        if flight is not None and flight.target_replicas == move.to_replicas:
+            yield f"wait for {move.topic_partition}, which is on its way to {list(move.to_replicas)}"
+            continue
+        copies = f", copies {move.bytes} bytes" if move.added else ""
+        yield f"move {move.topic_partition} {list(move.from_replicas)} -> {list(move.to_replicas)}{copies}"
+    if left and rates:
+        yield "put throttles back to what they were"
+
+
+def _step_of_change(change: TopicChange) -> str:
+    match change:
+        case CreateTopic():
+            return f"create topic {change.topic}, {change.partitions} partitions x {change.replication_factor} replicas"
+        case CreatePartitions():
+            return f"grow topic {change.topic} from {change.from_count} to {change.to_count} partitions"
+        case AlterConfigs():
+            to_set = [f"{key}={value}" for key, value in sorted(change.set.items())]
+            return f"configs of topic {change.topic}: {', '.join([*to_set, *(f'remove {k}' for k in change.delete)])}"
+        case DeleteTopic():
+            return f"delete topic {change.topic}"
+        case _:
+            assert_never(change)

@@ -1,0 +1,288 @@
+"""Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.admin.waits import Wait, waiting_for
+from reconciler.apply.answers import Trouble, tried
+from reconciler.apply.checks import GATE_PAUSE_SECONDS, Gate
+from reconciler.apply.crash import crash_point
+from reconciler.apply.decide import decide
+from reconciler.apply.observed import Observed
+from reconciler.apply.perform import perform, prepared
+from reconciler.apply.progress import Disks, Meter, ProgressLog
+from reconciler.apply.record import MoveState, RunRecord, note
+from reconciler.apply.session import Session, abandoned, with_result
+from reconciler.apply.standings import moves_under_way
+from reconciler.apply.steps import FinishStage
+from reconciler.apply.throttles import owed_by
+from reconciler.apply.throttling import put_cordons, take_all_off
+from reconciler.apply.withdraw import seen_as_far_as_visible, told_left, unseen_moves, withdraw
+from reconciler.model.lock import LockLost
+from reconciler.model.plan import Plan
+from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
+from reconciler.model.stage import ReassignStage, Stage, TopicsStage
+from reconciler.model.wording import named_some
+
+OUTAGE = timedelta(seconds=180)
+"""How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
+
+Progress = Callable[[RunProgress], None]
+
+
+@dataclass(slots=True)
+class Run:
+    """The loop over stages and turns; everything it decides is decided in `decide`."""
+
+    session: Session
+    gate: Gate
+    progress: Progress | None
+    first: int
+    record: RunRecord | None = None
+    meter: Meter = field(default_factory=Meter)
+    disks: Disks = field(init=False)
+    log: ProgressLog = field(init=False)
+    outage_since: datetime | None = None
+    is_kept: bool = False
+    wait: Wait = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.disks = Disks(self.session)
+        self.log = ProgressLog(self.session)
+
+    @property
+    def _plan(self) -> Plan:
+        return self.session.itinerary.plan
+
+    def go(self, *, is_clear: bool) -> RunResult:
+        """Run the stages from the first that is not done, and whatever happens leave nothing half-told.
+
+        `is_clear`: no move of the plan is in flight, so no throttle of an earlier run is needed.
+        """
+        try:
+            try:
+                return self._all_stages(is_clear=is_clear)
+            except ReconcilerError as error:
+                raise with_result(error, leave(self.session, self.record, error)) from error
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                if isinstance(error, KeyboardInterrupt) and self.gate.should_stop() is not None:
+                    raise
+                leave(self.session, self.record, error)
+                raise
+        except KeyboardInterrupt as error:
+            if self.gate.should_stop() is None:
+                raise
+            raise abandon(self.session, self.record) from error
+
+    def _all_stages(self, *, is_clear: bool) -> RunResult:
+        plan = self._plan
+        self.session.tell("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
+        if is_clear:
+            take_all_off(self.session)
+        else:
+            put_cordons(self.session)
+        for index in range(self.first, len(self._plan.stages)):
+            self._stage(index)
+        return self._finish()
+
+    def _finish(self) -> RunResult:
+        with suppress(ClusterUnavailable):
+            self.session.look(self.session.itinerary.topics)  # tells of partitions that were added meanwhile
+        crash_point("end.before")
+        take_all_off(self.session)
+        self.session.tell("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
+        crash_point("end.recorded")
+        return self.session.result(RunState.DONE)
+
+    # Stages
+
+    def _stage(self, index: int) -> None:
+        self.session.stage = self._plan.stages[index].number
+        self.is_kept = False
+        if index > self.first and self.gate.enter(index, is_first=False):
+            self.session.stages_done += 1
+            return
+        self.session.tell("stage", Outcome.STARTED)
+        now = self.session.now()
+        self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
+        self.meter = Meter()
+        self.disks.begin()
+        self.log.begin()
+        with waiting_for() as self.wait:
+            while self._turn(index):
+                pass
+        crash_point("stage.done")
+        self.session.tell("stage", Outcome.DONE)
+        self.session.stages_done += 1
+        self.record = None
+
+    # Turns
+
+    def _turn(self, index: int) -> bool:
+        """Observe, decide, do one thing; return whether the stage goes on."""
+        self.gate.stop_if_asked()
+        self._take_up_rate()
+        try:
+            if not self.is_kept:
+                self.session.keep()
+                self.is_kept = True
+            goes_on = self._step(self._plan.stages[index])
+        except ClusterUnavailable as error:
+            self._sit_out(error)
+            return True
+        if self.outage_since is not None:
+            self.outage_since = None
+            self.session.tell("outage", Outcome.DONE)
+        return goes_on
+
+    def _take_up_rate(self) -> None:
+        """Go on with the rate that somebody has asked for, if it is another one: throttles are put on anew."""
+        asked = self.session.lock.rate_asked if self.session.lock is not None else None
+        if asked is None or asked.rate == self.session.rate:
+            return
+        self.session.throttle_to(asked.rate)
+        self.session.tell("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=sorted(self.session.our_rates))
+        self.session.say(
+            f"the throttle is {asked.rate} B/s from now on: asked for by {asked.by.user} on {asked.by.host}"
+        )
+        self.record = self._current().unthrottled()
+        self.is_kept = False
+
+    def _step(self, stage: Stage) -> bool:
+        record = self._current()
+        observed = self._observe(stage)
+        now = self.session.now()
+        if isinstance(stage, ReassignStage):
+            record = note(self.session.itinerary, stage, observed, record, now)
+            self._report(stage, observed, record)
+        self.wait.say(waited_for(len(self._plan.stages), stage, record))
+        step = decide(self.session.itinerary, observed, record, now)
+        self.record = prepared(record, step, now)
+        if isinstance(step, FinishStage):
+            return False
+        self.record = perform(self.session, self.record, step)
+        return True
+
+    def _current(self) -> RunRecord:
+        assert self.record is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
+        return self.record
+
+    def _observe(self, stage: Stage) -> Observed:
+        names = self.session.itinerary.topics_of(stage)
+        configs = names if isinstance(stage, TopicsStage) else ()
+        observed = self.session.look(names, with_configs_of=configs)
+        if isinstance(stage, ReassignStage):
+            return self.disks.added_to(observed, stage)
+        return observed
+
+    def _report(self, stage: ReassignStage, observed: Observed, record: RunRecord) -> None:
+        read = partial(self.meter.read, stage, len(self._plan.stages), record, observed, self.disks.sizes)
+        seen = read()
+        if self.disks.sizes_at != self.meter.sampled_at or seen.done_moves == seen.moves:
+            self.meter.sample(self.disks.sizes_at or self.session.now(), seen)
+            seen = read()
+        self.log.told(seen, record, self.session.now())
+        if self.progress is not None:
+            self.progress(seen)
+
+    def _sit_out(self, error: ClusterUnavailable) -> None:
+        """Let time pass while the cluster does not answer; the next turn looks at what happened."""
+        now = self.session.now()
+        if self.outage_since is None:
+            self.outage_since = now
+            self.session.tell("outage", Outcome.STARTED, why=str(error))
+            self.wait.say(f"the cluster to answer again ({error})")
+        if now - self.outage_since >= OUTAGE:
+            text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
+            raise RunFailed(f"{text}\nWhen it answers, {self.session.itinerary.again}.", code="KR705") from error
+        self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
+
+
+def leave(session: Session, record: RunRecord | None, error: BaseException) -> RunResult:
+    """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
+    if isinstance(error, LockLost):
+        return _as_it_is(session, record, error)
+    has_moves = record is not None and _take_back(session, record)
+    try:
+        take_all_off(session, has_moves=has_moves)
+    except ReconcilerError as trouble:
+        session.messages.append(f"throttles of this run are still on: {trouble}")
+        session.debts = owed_by(session.throttles)
+    if session.is_journal_broken:
+        session.messages.append(f"then {session.itinerary.again}: it goes on where the cluster stands")
+    is_stopped = isinstance(error, StoppedEarly)
+    outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
+    with suppress(OSError, ReconcilerError):
+        # Whatever else was raised may quote what a library was given: the journal is kept, and read by others.
+        why = str(error) if isinstance(error, ReconcilerError) else type(error).__name__
+        session.tell("run", outcome, why=why, **session.ending())
+    return session.result(RunState.STOPPED if is_stopped else RunState.FAILED)
+
+
+def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
+    """Return the end of a run that may not even put things back: it names what it leaves, and asks nobody anything."""
+    in_flight = _perhaps_in_flight(session, record)
+    if in_flight:
+        moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
+        session.messages.append(f"{moves}; {session.itinerary.again} to go on with them, or cancel to take them back")
+    return abandoned(session)
+
+
+def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> RunResult:
+    """Put nothing back without the lock, and name what is left for whoever holds it next."""
+    session.debts = owed_by(session.throttles)
+    in_flight = _perhaps_in_flight(session, record)
+    if in_flight:
+        session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
+    session.messages.append(f"{session.itinerary.again}, which goes on where the cluster stands, or cancel")
+    with suppress(OSError, ReconcilerError):
+        session.tell("run", Outcome.FAILED, why=str(error), **session.ending())
+    return session.result(RunState.FAILED)
+
+
+def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
+    stage = session.itinerary.plan.stages[record.stage_index] if record else None
+    if record is None or not isinstance(stage, ReassignStage):
+        return []
+    histories = {move.topic_partition: record.history(move.topic_partition) for move in stage.moves}
+    return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
+
+
+def _take_back(session: Session, record: RunRecord) -> bool:
+    """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun.
+
+    Returns whether some may go on.
+    """
+    found = tried(lambda: seen_as_far_as_visible(session, session.itinerary.topics))
+    perhaps = _perhaps_in_flight(session, record)
+    if isinstance(found, Trouble):
+        named = f" ({named_some(perhaps)})" if perhaps else ""
+        session.messages.append(f"moves of stage {session.stage} may still be in flight{named}: {found.why}")
+        return True
+    observed, hidden = found
+    try:
+        outcome = withdraw(session, moves_under_way(session.itinerary, observed))
+    except LockLost as trouble:
+        session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
+        return True
+    outcome.left |= unseen_moves(session.itinerary, observed, hidden)
+    for key, why in sorted(outcome.left.items()):
+        way_on = f"{session.itinerary.again}, or cancel, to see to it"
+        session.messages.append(f"{key}: {told_left(why)}; {way_on}")
+    return bool(outcome.left)
+
+
+def waited_for(stages: int, stage: Stage, record: RunRecord) -> str:
+    """Return what a stage waits for, in words; of moves only what keeps them, as progress tells of the copying."""
+    if not isinstance(stage, ReassignStage):
+        return f"stage {stage.number}/{stages} to show what it changed"
+    unclear = [str(key) for key, one in record.histories.items() if one.off_since or one.lagging_since]
+    told = [f"broker {broker}, which is not alive" for broker in sorted(record.fenced_since)]
+    told += [f"log dirs of broker {broker}" for broker in sorted(record.bad_disks)]
+    if unclear:
+        told.append(f"a second look at {named_some(unclear)}, not where this run left it")
+    return ", ".join(told)
