@@ -12,11 +12,14 @@ The ten-minute map. Data flows one way, and each step is a package:
     simulate  state x request -> state, as Kafka's controller does it
     groups    consumer groups: assignors as Kafka's, and what a change would do to members and offsets
     apply     observe, decide, do one thing, record; cancel, status, and what a doctor looks at
-    balance   samples -> loads -> who carries what, on Spark
     render    one plan, many views
     workflow  one file a verb: read -> compute -> write
     command   how a verb is declared, run and ended: options, streams, exit codes
     cli       one file a verb: arguments in, exit code out
+
+A wing stands on this house, and the house never imports it; it has its own model, files, workflow, render and verbs:
+
+    balance   samples -> loads -> who carries what, on Spark; and a plan's policies, asked in Spark SQL
 
 `model, diff, planner, proof, staging, groups, simulate` are pure: no files, no clock, no network.
 """

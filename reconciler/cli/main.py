@@ -43,12 +43,17 @@ VERBS: Mapping[str, Verb] = {
         "reconciler.cli.doctor",
         "Show what is wrong with a cluster, and what to do next; take off throttles left behind.",
     ),
-    "collect": Verb("reconciler.cli.collect", "Sample a live cluster into Parquet: sizes, leaders, end offsets."),
+    "collect": Verb(
+        "reconciler.balance.cli.collect",
+        "Sample a live cluster into Parquet: sizes, leaders, end offsets.",
+    ),
     "loads": Verb(
-        "reconciler.cli.loads", "Make each partition's load from samples, with Spark: what plan --loads balances on."
+        "reconciler.balance.cli.loads",
+        "Make each partition's load from samples, with Spark: what plan --loads balances on.",
     ),
     "balance": Verb(
-        "reconciler.cli.balance", "Show who carries what, now and after a plan, in one cluster or all, with Spark."
+        "reconciler.balance.cli.balance",
+        "Show who carries what, now and after a plan, in one cluster or all, with Spark.",
     ),
     "groups": Verb(
         "reconciler.cli.groups", "Consumer groups: who reads what, how far behind, and what a change would do."

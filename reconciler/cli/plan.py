@@ -68,15 +68,17 @@ def command(
 
 
 def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
+    from reconciler.balance.policies.judge import open_judge
     from reconciler.command.progress import reading
     from reconciler.workflow.plan import make_plan
 
     with reading("planning") as progress:
-        return make_plan(asked.inputs, only=only, loads=loads, progress=progress)
+        return make_plan(asked.inputs, only=only, loads=loads, progress=progress, open_judge=open_judge)
 
 
 def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
+    from reconciler.balance.policies.judge import open_judge
     from reconciler.command.progress import reading
     from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions
 
@@ -85,7 +87,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
     except NotASupposition as error:
         raise click.BadParameter(str(error), param_hint="--what-if") from None
     with reading("planning") as progress:
-        outcome = plan_if(asked.inputs, supposed, only=only, loads=loads, progress=progress)
+        outcome = plan_if(asked.inputs, supposed, only=only, loads=loads, progress=progress, open_judge=open_judge)
     if isinstance(outcome, Unplannable):
         _show_supposed(outcome.what_if, asked)
         raise outcome.refusal

@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from reconciler.files.arrow_tables import ArrowTable
 
 MOST_PROBLEMS = 20
 LOAD_COLUMNS: Mapping[str, str] = {
@@ -65,7 +62,7 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
     return Loads(dict(sorted(found.items())), statistic, folder)
 
 
-def loads_table(folder: str | None, cluster: str) -> "ArrowTable":
+def loads_table(folder: str | None, cluster: str) -> Any:
     """Return all columns of that cluster's loads as an Arrow table; one that the folder lacks is null.
 
     Without a folder it is empty. Raises LoadsUnreadable as `read_loads` does.

@@ -1,29 +1,41 @@
 """`plan`: desired and observed state in, the plan out; nothing in the cluster is changed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.new_topics import defaults_taken
 from reconciler.diff.rules import topic_rules
+from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
+from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.asked import asked
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.policies import policies_of, with_policies
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
 from reconciler.workflow.sources import client_cautions, desired_state, observed_state
+
+Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
+"""Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
+OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
+"""Returns what asks these policies; raises ReconcilerError where there is nothing to ask them with."""
+
+
+def no_judge(policies: Sequence[Policy]) -> Judge:
+    """Raise TypeError: policies hold, and the caller brought nothing to ask them with. None is ever left out."""
+    raise TypeError(f"{policies[0].at.file} is a policy: say with open_judge what asks it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +90,28 @@ def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None =
 
 
 def make_plan(
-    inputs: Inputs, *, only: Sequence[str] = (), loads: LoadsAt | None = None, progress: ProgressHook | None = None
+    inputs: Inputs,
+    *,
+    only: Sequence[str] = (),
+    loads: LoadsAt | None = None,
+    progress: ProgressHook | None = None,
+    open_judge: OpenJudge = no_judge,
 ) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
     Raises InvalidInput for wrong files, another cluster or topic changes that Kafka says it would refuse,
     PlacementInfeasible where rules are in conflict; where the plan is refused, it or the error carries what would make
-    it fit; a policy that it breaks is beyond that.
+    it fit; a policy that it breaks is beyond that. `open_judge` is called only where policies hold.
     """
     desired = desired_state(inputs)
-    policies = policies_of(inputs)
+    policies = read_policies(Path(inputs.root), cluster_name(inputs))
+    judge = open_judge(policies) if policies else None
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     warnings = (*unread, *client_cautions(inputs, desired))
     plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=warnings), desired, observed)
     plan = asked(plan, inputs, desired, observed)
-    plan = with_policies(plan, policies, desired, observed, loads.folder if loads is not None else None)
+    if judge is not None:
+        plan = judge(plan, desired, observed, loads.folder if loads is not None else None)
     return looked_at(plan, desired, observed, only, policies=len(policies))
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.health import health
 from reconciler.diff.what_if import NotASupposition, Supposed, suppose, suppositions
+from reconciler.files.policies import read_policies
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
 from reconciler.model.plan import Plan
@@ -14,9 +16,8 @@ from reconciler.model.what_if import AddBroker, Health, Supposition, WhatIf
 from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.groups_growing import with_readers
-from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.plan import LoadsAt, Planned, Planner, looked_at, planner_of
-from reconciler.workflow.policies import policies_of, with_policies
+from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.plan import LoadsAt, OpenJudge, Planned, Planner, looked_at, no_judge, planner_of
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
 
@@ -38,13 +39,15 @@ def plan_if(
     only: Sequence[str] = (),
     loads: LoadsAt | None = None,
     progress: ProgressHook | None = None,
+    open_judge: OpenJudge = no_judge,
 ) -> Planned | Unplannable:
     """Return what follows if all of this were so; nothing is changed, and the plan says that it is never applied.
 
     Raises InvalidInput where a supposition makes no sense for this cluster.
     """
     desired = desired_state(inputs)
-    policies = policies_of(inputs)
+    policies = read_policies(Path(inputs.root), cluster_name(inputs))
+    judge = open_judge(policies) if policies else None
     observed = observed_state(inputs, desired, progress)
     at = suppose(desired, observed, supposed)
     _refuse_meaningless(desired, at.desired)
@@ -52,9 +55,9 @@ def plan_if(
     readable, unread = with_readers(inputs, at.desired, at.observed)
     planner = replace(planner_of(inputs, only, loads), warnings=unread)
     outcome = outcome_of(replace(at, observed=readable), supposed, what_if, planner)
-    if isinstance(outcome, Unplannable) or not policies:
+    if isinstance(outcome, Unplannable) or judge is None:
         return outcome
-    plan = with_policies(outcome.plan, policies, at.desired, readable, loads.folder if loads is not None else None)
+    plan = judge(outcome.plan, at.desired, readable, loads.folder if loads is not None else None)
     return replace(outcome, plan=plan, policies=len(policies))
 
 

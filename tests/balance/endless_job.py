@@ -9,7 +9,7 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from reconciler.balance import loads_job
+from reconciler.balance.spark import loads_job
 from reconciler.cli.main import run
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _never_measured(spark: "SparkSession", *_: object) -> SimpleNamespace:
 
 def main() -> None:
     """Be the program."""
-    from reconciler.balance import load
+    from reconciler.balance.spark import load
 
     loads_job._partitions = _no_partitions  # type: ignore[assignment]
     load.measured = _never_measured  # type: ignore[assignment]

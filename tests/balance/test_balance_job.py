@@ -12,15 +12,22 @@ from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import PATTERN, START, STRANGE, write_parquet
 from jsonschema import Draft7Validator
 
+from reconciler.balance.model.balance_report import (
+    BalanceReport,
+    ClusterBalance,
+    Level,
+    LoadRow,
+    Measure,
+    RateStatistic,
+)
+from reconciler.balance.render import as_html, as_json, as_markdown, as_text
+from reconciler.balance.workflow.balance import BalanceAsked, make_balance
+from reconciler.balance.workflow.loads import LoadsAsked, make_loads
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
-from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow, Measure, RateStatistic
 from reconciler.model.cluster import LogDir
-from reconciler.render import as_balance, as_balance_json, as_balance_markdown, as_html
-from reconciler.workflow.balance import BalanceAsked, make_balance
 from reconciler.workflow.init import write_demo
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.loads import LoadsAsked, make_loads
 from reconciler.workflow.plan import make_plan, save_plan
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -84,13 +91,13 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     assert demo.total.moved is not None
     assert (demo.total.moved.arriving_replicas, demo.total.moved.leaving_replicas) == (14, 2)
 
-    text = as_balance_json.balance(report)
+    text = as_json.balance(report)
     schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
     assert list(Draft7Validator(schema).iter_errors(json.loads(text))) == []
-    shown = as_balance.balance(report)
+    shown = as_text.balance(report)
     assert "before -> after plan" in shown
     assert shown.index("cluster") < shown.index("demo: 6 brokers, 3 racks, 41 topics")
-    assert "### reconciler balance · `demo`" in as_balance_markdown.balance(report)
+    assert "### reconciler balance · `demo`" in as_markdown.balance(report)
 
     written = parquet.read_table(folder / PATTERN / "tables" / "figures").to_pylist()
     of_topics = [row for row in written if (row["level"], row["cluster"]) == ("topic", "demo")]
@@ -120,10 +127,10 @@ def _assert_no_disk_is_said_to_fill(report: BalanceReport, far: ClusterBalance) 
     assert all((load.growth_bytes_per_day or 0) > 0 for load in loads)
     assert {(load.total_bytes, load.free_bytes, load.days_until_full) for load in loads} == {(None, None, None)}
     alone = replace(report, clusters=(far,))
-    told = json.loads(as_balance_json.balance(alone))
+    told = json.loads(as_json.balance(alone))
     assert '"daysUntilFull": null' in json.dumps(told)
     assert not re.search(r'"daysUntilFull": [^n]', json.dumps(told))
-    for shown in (as_balance.balance(alone), as_balance_markdown.balance(alone)):
+    for shown in (as_text.balance(alone), as_markdown.balance(alone)):
         assert "full in" in shown
         assert "first full" not in shown
         assert not re.search(r"\b0 s\b|\d days", shown)

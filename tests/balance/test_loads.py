@@ -11,10 +11,10 @@ from balance.broken_series import broken_series
 from helpers.samples.load_oracle import RATES, Expected, Row, expected_loads
 from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
-from reconciler.balance.loads_job import SampleTask, run_loads
-from reconciler.files.sample_files import find_sample_files
-from reconciler.model.load_report import LoadReport, Rule
-from reconciler.render.as_load_report import load_report_json
+from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.model.load_report import LoadReport, Rule
+from reconciler.balance.render.as_load_report import load_report_json
+from reconciler.balance.spark.loads_job import SampleTask, run_loads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

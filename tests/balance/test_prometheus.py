@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from helpers.samples.sample_tables import START
 
-from reconciler.files.sample_files import find_sample_files
-from reconciler.model.load_report import Rule
+from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.model.load_report import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,11 +66,11 @@ def test_what_exports_tell_twice_counts_once_and_a_share_without_growth_is_unkno
         _series(f"{IN}_total", "counter", {2: 18000, 3: 27000}),
         _series(f"{IN}_oneminuterate", "gauge", {2: 60, 3: 60}),
     )
-    from reconciler.balance.marks import MARKS, rules_of
-    from reconciler.balance.normalise import cleaned
+    from reconciler.balance.spark.marks import MARKS, rules_of
+    from reconciler.balance.spark.normalise import cleaned
 
     # It makes windows where it is loaded, which takes a session.
-    from reconciler.balance.sources import read_samples
+    from reconciler.balance.spark.sources import read_samples
 
     samples = read_samples(spark, find_sample_files([str(tmp_path)]).files, cluster="c")
     rows = cleaned(samples, now=NOW).collect()

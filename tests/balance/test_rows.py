@@ -12,14 +12,14 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.samples.load_oracle import Row, expected_loads
 from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
-from reconciler.balance.loads_job import SampleTask, rows_of_buckets, rows_of_samples
-from reconciler.files.sample_files import find_sample_files
-from reconciler.model.load_report import Rule
+from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.loads_job import SampleTask, rows_of_buckets, rows_of_samples
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.balance.soundness import Told
+    from reconciler.balance.spark.soundness import Told
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 MINUTE = 60
@@ -32,7 +32,7 @@ class Lake:
     """Clusters of 70 partitions on three brokers, and what the sums of their samples come to."""
 
     def __init__(self, spark: "SparkSession", folder: Path, *clusters: str) -> None:
-        from reconciler.balance.buckets import carried, known_carriers
+        from reconciler.balance.spark.buckets import carried, known_carriers
 
         self._spark, self._folder, self._count = spark, folder, 0
         held = small_cluster(*(f"t-{number}: {1 + number % 3},{1 + (number + 1) % 3}" for number in range(PARTITIONS)))
@@ -56,8 +56,8 @@ class Lake:
         return SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
 
     def _summed(self, rows: "DataFrame") -> "tuple[Told, Summed]":
-        from reconciler.balance.buckets import bucketed, sums, with_growth
-        from reconciler.balance.soundness import told
+        from reconciler.balance.spark.buckets import bucketed, sums, with_growth
+        from reconciler.balance.spark.soundness import told
 
         summed = sums(rows, self._carriers).persist()
         names = ("bytes_in", "bytes_out", "seen_in", "seen_out")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from balance.broken_series import CLEAN, MINUTE, broken_series
 from helpers.samples.sample_tables import write_by_age
 
-from reconciler.files.sample_files import find_sample_files
+from reconciler.balance.files.sample_files import find_sample_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,10 +20,10 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 def _partitions(samples: "DataFrame") -> "tuple[list[Any], list[Any]]":
     """Return the rows of partitions, alone and beside their neighbours, by partition."""
-    from reconciler.balance.growth import with_growth
-    from reconciler.balance.load import partitions_of
-    from reconciler.balance.normalise import cleaned, normalised
-    from reconciler.balance.series import alone
+    from reconciler.balance.spark.growth import with_growth
+    from reconciler.balance.spark.load import partitions_of
+    from reconciler.balance.spark.normalise import cleaned, normalised
+    from reconciler.balance.spark.series import alone
 
     by_itself = alone(cleaned(samples, now=NOW), MINUTE).orderBy("cluster", "partition").collect()
     in_order = with_growth(normalised(samples, bucket_seconds=MINUTE, now=NOW))
@@ -33,7 +33,7 @@ def _partitions(samples: "DataFrame") -> "tuple[list[Any], list[Any]]":
 def test_a_partition_is_summed_alone_where_that_changes_nothing_and_nowhere_else(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    from reconciler.balance.sources import read_samples
+    from reconciler.balance.spark.sources import read_samples
 
     files = find_sample_files([str(write_by_age(tmp_path / "in", broken_series()))]).files
     alone, beside = _partitions(read_samples(spark, files))

@@ -3,8 +3,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.balance.java import java_version, require_java
-from reconciler.balance.session import settings, spark_session
+from reconciler.balance.spark.java import java_version, require_java
+from reconciler.balance.spark.session import settings, spark_session
 from reconciler.model.problem import ReconcilerError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_an_old_or_strange_java_is_told_by_its_path(tmp_path: Path, says: str, s
 
 @pytest.mark.parametrize("missing", ["pyspark", "py4j", "pyarrow"])
 def test_a_missing_spark_says_how_to_install_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.balance.session.find_spec", lambda name: None if name == missing else name)
+    monkeypatch.setattr("reconciler.balance.spark.session.find_spec", lambda name: None if name == missing else name)
     with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"), spark_session():
         pass
 
@@ -89,7 +89,7 @@ def test_a_session_that_was_there_is_used_and_left_alive(spark: "SparkSession") 
 def test_a_result_that_went_to_another_machines_disk_is_told(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reconciler.balance import local_files
+    from reconciler.balance.spark import local_files
 
     monkeypatch.setattr(local_files, "as_hadoop", lambda folder: f"file://{folder}-of-a-worker")
     with pytest.raises(ReconcilerError, match="nothing arrived on this machine's: let --out name a folder that all"):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from helpers.samples.sample_tables import START, STRANGE
 
-from reconciler.balance.loads_job import SampleTask, State, run_loads
-from reconciler.files.sample_files import find_sample_files
-from reconciler.model.load_report import LoadReport
+from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.model.load_report import LoadReport
+from reconciler.balance.render.as_load_report import load_report_json
+from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render.as_load_report import load_report_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,11 +109,11 @@ def _series(metric: str, values: dict[int, float | str], **labels: str) -> dict[
 
 
 def test_a_topics_rate_is_split_over_its_partitions_by_growth_of_offsets(spark: "SparkSession", tmp_path: Path) -> None:
-    from reconciler.balance.growth import with_growth
-    from reconciler.balance.load import buckets_of
-    from reconciler.balance.marks import MARKED
-    from reconciler.balance.normalise import normalised
-    from reconciler.balance.sources import read_samples
+    from reconciler.balance.spark.growth import with_growth
+    from reconciler.balance.spark.load import buckets_of
+    from reconciler.balance.spark.marks import MARKED
+    from reconciler.balance.spark.normalise import normalised
+    from reconciler.balance.spark.sources import read_samples
 
     of = {"topic": "t", "cluster": "c"}
     bytes_in, bytes_out = (

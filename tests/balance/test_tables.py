@@ -6,8 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconciler.files.sample_files import find_sample_files
-from reconciler.model.load_report import Rule
+from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.model.load_report import Rule
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,10 +52,10 @@ def test_what_other_tools_write_is_read_as_it_is_meant(spark: "SparkSession", tm
         size_bytes=pa.array([2**40, 2**64 - 1], pa.uint64()),
         bytes_out=pa.array([None, None], pa.null()),
     )
-    from reconciler.balance.marks import MARKS, rules_of
+    from reconciler.balance.spark.marks import MARKS, rules_of
 
     # It makes windows where it is loaded, which takes a session.
-    from reconciler.balance.sources import read_samples
+    from reconciler.balance.spark.sources import read_samples
 
     found: dict[tuple[str, int], tuple[Any, ...]] = {}
     defects: list[tuple[tuple[str, int], Rule]] = []

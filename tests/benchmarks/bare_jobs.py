@@ -104,7 +104,7 @@ def write_replicas(path: Path) -> None:
 
 def bare_spark(job: str, buckets: int) -> list[Mapping[str, object]]:
     """Run it on the session that the program itself would make."""
-    from reconciler.balance.session import spark_session
+    from reconciler.balance.spark.session import spark_session
 
     with spark_session("local[2]") as spark:
         spark.read.parquet(str(SAMPLES.absolute())).createOrReplaceTempView("samples")

@@ -8,8 +8,8 @@ from helpers.program.call import Program
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import START, write_parquet
 
-from reconciler.model.load_report import ClusterSamples, LoadReport, Rule
-from reconciler.render.as_load_report import load_report_lines
+from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.balance.render.as_load_report import load_report_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from reconciler.model.balance_report import (
+from reconciler.balance.model.balance_report import (
     BalanceReport,
     ClusterBalance,
     Level,

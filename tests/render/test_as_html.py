@@ -13,9 +13,9 @@ import pytest
 from render.balance_reports import drawn_report
 from render.test_as_markdown import PAYLOADS
 
-from reconciler.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow
+from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow
+from reconciler.balance.render import as_html
 from reconciler.model.problem import Problem, Severity
-from reconciler.render import as_html
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Member, axis_top, chart
 

@@ -26,6 +26,9 @@ from render.test_as_annotations import ONE, runner_reads
 from render.test_as_doctor import FOUND
 from render.test_as_html import named
 
+from reconciler.balance.render import as_html
+from reconciler.balance.render import as_markdown as as_balance_markdown
+from reconciler.balance.render import as_text as as_balance
 from reconciler.files.checked import Malformed
 from reconciler.files.codes import code_pages
 from reconciler.files.offsets_csv import offsets_text, read_offsets
@@ -34,10 +37,7 @@ from reconciler.files.plan_writer import plan_to_json
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import (
-    as_balance,
-    as_balance_markdown,
     as_doctor,
-    as_html,
     as_json,
     as_kafka_json,
     as_markdown,

@@ -34,7 +34,7 @@ def spark() -> Iterator["SparkSession"]:
     """Return the session, on two local cores; the program's own verbs find and use it, and leave it alive."""
     from pyspark.sql import SparkSession
 
-    from reconciler.balance.session import settings
+    from reconciler.balance.spark.session import settings
 
     builder = SparkSession.builder
     chosen = settings("local[2]", {}, driver_memory="1g") | AS_IT_STANDS

@@ -1,0 +1,121 @@
+"""`reconciler collect`."""
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
+from reconciler.render.escape import visible
+
+if TYPE_CHECKING:
+    from reconciler.balance.workflow.collect import Collected, Schedule
+
+DEFAULT_EVERY = timedelta(seconds=60)
+EXAMPLES = """\b
+Examples:
+  reconciler collect --cluster prod-eu --out samples
+  reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
+  reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
+
+"""
+
+
+@click.command("collect", epilog=EXAMPLES + EPILOG)
+@click.option("--out", metavar="DIR", required=True, show_envvar=True, help="Folder of the samples; kept and added to.")
+@click.option("--once", is_flag=True, show_envvar=True, help="One round, now: so without --every and --for.")
+@click.option("--every", type=DURATION, metavar="TIME", show_envvar=True, help="A round every so often [default: 60s].")
+@click.option(
+    "--for",
+    "length",
+    type=DURATION,
+    metavar="TIME",
+    envvar="RECONCILER_COLLECT_FOR",
+    show_envvar=True,
+    help="How long [default: no end].",
+)
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(context: click.Context, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
+    """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
+
+    Without --every and --for one round, with --every alone until it is stopped. Each round is kept as soon as it is
+    taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
+    With -o json stdout has one object a line, for each round.
+    """
+    asked = asked_for(context)
+    refuse_state(asked, "collect")
+    if once and (every or length):
+        raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
+    if every is not None and not every:
+        raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
+    from reconciler.balance.workflow.collect import collect
+
+    told = _Told(out, is_json=asked.is_json)
+    try:
+        collect(asked.inputs, out, _schedule(every, length), told.round)
+    finally:
+        told.end()
+    return Exit.DONE
+
+
+def _schedule(every: timedelta | None, length: timedelta | None) -> "Schedule":
+    from reconciler.balance.workflow.collect import ONCE, Schedule
+
+    if every is None and length is None:
+        return ONCE
+    return Schedule(every or DEFAULT_EVERY, length)
+
+
+class _Told:
+    """Tells a line a round; a warning once, for as long as it holds; and what was written in the end."""
+
+    def __init__(self, out: str, *, is_json: bool) -> None:
+        self._out, self._is_json = visible(out), is_json
+        self._warned: frozenset[str] = frozenset()
+        self._rounds = self._missed = self._rows = 0
+
+    def round(self, done: "Collected") -> None:
+        """Tell of one round."""
+        from reconciler.render.units import counted
+
+        if self._is_json:
+            write(json.dumps(_round(done), sort_keys=True, ensure_ascii=False))
+        moment = f"{done.at:%Y-%m-%dT%H:%M:%SZ}"
+        if done.written is None:
+            self._missed += 1
+            tell(f"warning: {moment}  nothing sampled: {visible(done.failed or '')}", "auto")
+            return
+        self._rounds += 1
+        self._rows += done.written.partitions
+        rows = f"{counted(done.written.partitions, 'partition')}, {counted(done.written.replicas, 'replica')}"
+        tell(f"{moment}  {visible(done.cluster)}: {rows}")
+        for each in done.untold:
+            if each not in self._warned:
+                tell(f"warning: {visible(each)}", "auto")
+        self._warned = frozenset(done.untold)
+
+    def end(self) -> None:
+        """Tell what was written, however it ended."""
+        from reconciler.render.units import counted
+
+        if self._rounds:
+            missed = f", {counted(self._missed, 'round')} without an answer" if self._missed else ""
+            rows = f"{counted(self._rows, 'sample')} in {counted(self._rounds, 'round')}"
+            tell(f"Wrote {self._out}: {rows}{missed}. Loads of partitions:  reconciler loads --samples {self._out}")
+
+
+def _round(done: "Collected") -> dict[str, object]:
+    """Return a round as `schemas/collect.json` has it."""
+    return {
+        "at": f"{done.at:%Y-%m-%dT%H:%M:%SZ}",
+        "cluster": done.cluster,
+        "partitions": done.written.partitions if done.written else None,
+        "replicas": done.written.replicas if done.written else None,
+        "failed": done.failed,
+        "unknown": list(done.untold),
+    }

@@ -1,0 +1,83 @@
+"""`reconciler loads`."""
+
+from datetime import timedelta
+
+import click
+
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import DURATION
+
+EXAMPLES = """\b
+Examples:
+  reconciler loads --samples samples --out loads
+  reconciler loads --samples prometheus.json --cluster prod-eu --out loads
+  reconciler loads --samples snapshots/ --cluster prod-eu --bucket 1h --out loads
+  reconciler loads --samples day1.parquet day2.parquet --master spark://spark-1:7077 --out loads
+  reconciler plan --cluster prod-eu --loads loads
+
+"""
+
+
+@click.command("loads", epilog=EXAMPLES + EPILOG)
+@click.option(
+    "--samples", metavar="PATH...", multiple=True, show_envvar=True,
+    help="Files or folders: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, bytes_in, "
+    "bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what collect "
+    "wrote.",
+)  # fmt: skip
+@click.argument("more", metavar="", nargs=-1)
+@click.option(
+    "--out", metavar="DIR", required=True, show_envvar=True, help="The folder to write; an older result goes."
+)
+@click.option(
+    "--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True,
+    help="Length of the time buckets whose rates are compared.",
+)  # fmt: skip
+@click.option(
+    "--master", metavar="URL", show_envvar=True, help="Spark master [default: spark-submit's, else local[*]]."
+)
+@click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
+@verb_options(TEXT, JSON)
+@click.pass_context
+def command(
+    context: click.Context,
+    samples: tuple[str, ...],
+    more: tuple[str, ...],
+    *,
+    out: str,
+    bucket: timedelta,
+    master: str | None,
+    driver_memory: str | None,
+) -> int:
+    """Make the loads of partitions from samples, with Spark: one row for each cluster, topic and partition.
+
+    Of each rate the average, 95th percentile and maximum over time buckets, and its `peak`: the rate in the cluster's
+    busiest bucket. What is wrong with samples is counted, rule by rule, told, and kept in DIR/_report.json. --cluster
+    names what names no cluster, and picks that cluster of what does; with --state, samples of partitions and brokers
+    that the snapshot does not have are left out.
+    """
+    asked = asked_for(context)
+    if not samples:
+        raise click.UsageError("name the samples: --samples PATH...")
+    if bucket < timedelta(seconds=1):
+        raise click.UsageError("--bucket must be at least 1s.")
+    import sys
+    from datetime import UTC, datetime
+
+    from reconciler.balance.render.as_load_report import load_report_json, load_report_lines
+    from reconciler.balance.workflow.loads import LoadsAsked, make_loads
+    from reconciler.render.units import counted
+
+    report = make_loads(
+        asked.inputs,
+        LoadsAsked(
+            (*samples, *more), out, int(bucket.total_seconds()), datetime.now(UTC),
+            master, driver_memory, has_progress=sys.stderr.isatty(),
+        ),
+    )  # fmt: skip
+    tell("\n".join([*load_report_lines(report), f"Wrote {out}: {counted(report.partitions, 'partition')}."]))
+    if asked.is_json:
+        write(load_report_json(report))
+    return Exit.DONE

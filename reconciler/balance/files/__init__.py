@@ -1,0 +1,1 @@
+"""Samples, tables and result folders on disk; pyarrow is loaded here."""

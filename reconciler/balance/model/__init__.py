@@ -1,0 +1,1 @@
+"""What the wing tells: the balance of clusters, and what was wrong with samples."""

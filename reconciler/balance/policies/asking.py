@@ -1,0 +1,171 @@
+"""Policies asked in Spark SQL over a plan's tables, in a closed room: each row that a query returns is a violation."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconciler.balance.spark.java import require_java
+from reconciler.model.policy import Policy
+from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError, Severity
+
+if TYPE_CHECKING:
+    from reconciler.balance.files.arrow_tables import ArrowTable
+
+BROKEN = "KR430"
+MORE = "KR431"
+NOT_ASKED = "KR183"
+NOT_ANSWERED = "KR184"
+NOT_ALLOWED = "KR185"
+NOT_STARTED = "KR023"
+SECONDS = 300.0
+"""How long one policy may take, and how long the room may take to open."""
+# What Java needs, and Spark's own scripts to find it.
+_ENVIRONMENT = ("PATH", "JAVA_HOME")
+_ENTER = "import sys; sys.path[:] = sys.argv[1:-2]; from reconciler.balance.policies.room import main; main()"
+# Spark: `(line 2, pos 7)`, `line 2 pos 7` or `== SQL (line 2, position 8) ==`
+_PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
+_NOISE = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$")
+
+
+class Silent(Exception):
+    """The room has ended, or has not answered in time; the text says which."""
+
+
+class Room:
+    """A process that answers queries over the tables it was given, and can reach nothing else."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", pipe: Connection, folder: Path) -> None:
+        self._process, self._pipe, self._folder = process, pipe, folder
+
+    def violations(
+        self, policies: Sequence[Policy], tables: Mapping[str, "ArrowTable"], seconds: float = SECONDS
+    ) -> tuple[Problem, ...]:
+        """Return a violation for each row that a policy returns, policies in their order, rows sorted by their columns.
+
+        Of a policy 20 rows are told, and how many more there are. Raises InvalidInput with every policy that is no
+        query of the closed kind, that Spark cannot ask, or that is not answered in that time or that memory.
+        """
+        from reconciler.balance.files.arrow_tables import write_arrow
+
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            for name, table in tables.items():
+                write_arrow(table, Path(folder) / f"{name}.arrow")
+            try:
+                self._ask({"tables": folder}, SECONDS)
+            except Silent as silent:
+                raise self._not_started(str(silent)) from None
+        found: list[Problem] = []
+        wrong: list[Problem] = []
+        for policy in policies:
+            try:
+                answer = self._ask({"query": policy.query}, seconds)
+            except Silent as silent:
+                wrong.append(Problem(NOT_ANSWERED, f"this policy was not answered: {silent}", policy.at))
+                break
+            (found if "rows" in answer else wrong).extend(_problems(policy, answer))
+        if wrong:
+            raise InvalidInput(wrong)
+        return tuple(found)
+
+    def opened(self) -> None:
+        """Wait until queries can be asked."""
+        try:
+            self._answer(SECONDS)
+        except Silent as silent:
+            raise self._not_started(str(silent)) from None
+
+    def _ask(self, message: Mapping[str, str], seconds: float) -> Mapping[str, Any]:
+        with suppress(BrokenPipeError):
+            self._pipe.send_bytes(json.dumps(message).encode())
+        return self._answer(seconds)
+
+    def _answer(self, seconds: float) -> Mapping[str, Any]:
+        try:
+            if not self._pipe.poll(seconds):
+                raise Silent(f"it took more than {seconds:.0f} s; ask for less")
+            answer: Mapping[str, Any] = json.loads(self._pipe.recv_bytes())
+        except (EOFError, ConnectionResetError):
+            raise Silent("Spark ended over it, most likely for want of memory; ask for less") from None
+        return answer
+
+    def _not_started(self, why: str) -> ReconcilerError:
+        lines = (self._folder / "stderr.txt").read_text("utf-8", "replace").strip().splitlines()
+        return ReconcilerError(f"Spark did not start for the policies: {lines[-1] if lines else why}", code=NOT_STARTED)
+
+
+@contextmanager
+def policy_room(environ: Mapping[str, str]) -> Iterator[Room]:
+    """Yield a room, and end it afterwards with all that it has started.
+
+    Of the environment it gets where Java is, and nothing else. Raises ReconcilerError where Java is missing or too old,
+    or Spark does not start.
+    """
+    require_java(environ)
+    with tempfile.TemporaryDirectory(prefix="reconciler-") as name:
+        folder = Path(name)
+        ours, theirs = Pipe()
+        with ours, (folder / "stderr.txt").open("wb") as stderr:
+            process = subprocess.Popen(  # noqa: S603 - this very Python
+                [sys.executable, "-I", "-c", _ENTER, *sys.path, str(theirs.fileno()), name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                cwd=folder,
+                env=_environment(environ, folder),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            theirs.close()
+            try:
+                room = Room(process, ours, folder)
+                room.opened()
+                yield room
+            finally:
+                _end(process)
+
+
+def _environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    kept = {name: environ[name] for name in _ENVIRONMENT if environ.get(name)}
+    own = dict.fromkeys(("HOME", "TMPDIR", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS"), str(folder))
+    return {**kept, **own, "LC_ALL": "C.UTF-8", "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()
+
+
+def _problems(policy: Policy, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    if "refused" in answer:
+        yield Problem(NOT_ALLOWED, answer["refused"], Location(policy.at.file, max(1, answer["line"])))
+    elif "failed" in answer:
+        yield _not_asked(policy, answer["failed"])
+    else:
+        for row in answer["rows"]:
+            yield Problem(BROKEN, f"{policy.title}: {row}", policy.at, Severity.VIOLATION)
+        if answer["more"]:
+            least = "at least " if answer["is_more_still"] else ""
+            more = f"{policy.title}: {least}{answer['more']:,} more rows"
+            yield Problem(MORE, more, policy.at, Severity.VIOLATION)
+
+
+def _not_asked(policy: Policy, said: str) -> Problem:
+    """Return what Spark said in one sentence, at the line that it names."""
+    place = _PLACE.search(said)
+    line = max(1, int(place[1]) - 1) if place else policy.at.line
+    first = next(filter(None, (each.strip() for each in said.split("\n"))), "no reason given")
+    reason = _NOISE.sub("", first).rstrip(". ;")
+    return Problem(NOT_ASKED, f"Spark cannot ask this policy: {reason}", Location(policy.at.file, line))

@@ -1,0 +1,1 @@
+"""One balance report as text, Markdown, JSON and a page."""

@@ -1,0 +1,307 @@
+"""What a balance report comes to, as tables that text and Markdown share: worst first, before -> after."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.balance.model.balance_report import (
+    BalanceReport,
+    ClusterBalance,
+    Load,
+    LoadRow,
+    Measure,
+    Rate,
+    RateStatistic,
+    Skew,
+)
+from reconciler.balance.model.load_report import Rule
+from reconciler.model.evenness import Evenness
+from reconciler.render.groups_tables import Table
+from reconciler.render.units import counted, duration, number, percent, rate, size
+
+MOST_ROWS = 20
+UNKNOWN = "-"
+# Kafka's leader.imbalance.per.broker.percentage: above it, its controller elects preferred leaders by itself.
+KAFKA_IMBALANCE = 0.1
+_DAYS_SHOWN = 3650
+_WHOLE_DAYS = 10
+_SECONDS_PER_DAY = 86400
+_MEASURES = {
+    Measure.REPLICAS: "replicas",
+    Measure.LEADERS: "leaders",
+    Measure.SIZE: "size",
+    Measure.IN: "in",
+    Measure.OUT: "out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One column: its title, what it is of a load, and how that is written."""
+
+    title: str
+    of: Callable[[Load], float | None]
+    shown: Callable[[float], str]
+
+
+def statistic(report: BalanceReport) -> RateStatistic:
+    """Return the figure of a rate that tables show: the percentile where it is known, else the peak, which adds up."""
+    return RateStatistic.P95 if report.from_samples else RateStatistic.PEAK
+
+
+def evenness(cluster: ClusterBalance) -> Table:
+    """Return one row for each measure that is known: how even it is over the brokers."""
+    head = ("over the brokers", "", "max/mean", "variation", "Gini")
+    return Table(head, tuple(_skew_row(skew, has_plan=cluster.plan_id is not None) for skew in cluster.skews), left=2)
+
+
+def brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
+    """Return the brokers that carry most for their capacity first; after a plan, as that leaves them."""
+    figures = [*_loads(of), _imbalance(), _days()]
+    head = ("broker", "rack", *(figure.title for figure in figures))
+    rows = [(_broker(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in _worst_first(cluster, of)]
+    return _cut(head, rows, left=2)
+
+
+def racks(cluster: ClusterBalance, of: RateStatistic) -> Table:
+    """Return the racks by name."""
+    figures = _loads(of)
+    rows = [(row.rack or "(none)", *_cells(row, figures, cluster)) for row in cluster.racks]
+    return _cut(("rack", *(figure.title for figure in figures)), rows)
+
+
+def log_dirs(cluster: ClusterBalance) -> Table:
+    """Return the log dirs, those that are full soonest first, then the fullest."""
+    figures = [
+        Figure("replicas", lambda load: load.replicas, _count),
+        Figure("size", lambda load: load.size_bytes, _size),
+        Figure("free", lambda load: load.free_bytes, _size),
+        Figure("growth/day", lambda load: load.growth_bytes_per_day, _size),
+        _days(),
+    ]
+
+    def urgency(row: LoadRow) -> tuple[float, float, int, str]:
+        load = _last(row)
+        days = load.days_until_full if load.days_until_full is not None else float("inf")
+        return days, -(load.size_bytes or 0), row.broker or 0, row.log_dir or ""
+
+    ordered = sorted(cluster.log_dirs, key=urgency)
+    rows = [(str(row.broker), row.log_dir or UNKNOWN, *_cells(row, figures, cluster)) for row in ordered]
+    return _cut(("broker", "log dir", *(figure.title for figure in figures)), rows, left=2)
+
+
+def topics(cluster: ClusterBalance, of: RateStatistic) -> Table:
+    """Return the topics with most traffic first."""
+    figures = _loads(of)
+    rows = [(row.topic or "", *_cells(row, figures, cluster)) for row in cluster.topics]
+    return _cut(("topic", *(figure.title for figure in figures)), rows, of=cluster.topic_count)
+
+
+def moved(cluster: ClusterBalance) -> Table:
+    """Return what the plan copies to each broker and takes away from it, most arriving bytes first."""
+    head = ("broker", "arriving replicas", "arriving bytes", "leaving replicas", "leaving bytes")
+    found = [(row, row.moved) for row in cluster.brokers if row.moved is not None]
+    ordered = sorted(found, key=lambda each: (-each[1].arriving_bytes, -each[1].leaving_bytes, each[0].broker or 0))
+    rows = [
+        (
+            _broker(row),
+            number(traffic.arriving_replicas),
+            size(traffic.arriving_bytes),
+            number(traffic.leaving_replicas),
+            size(traffic.leaving_bytes),
+        )
+        for row, traffic in ordered
+        if traffic.arriving_replicas or traffic.leaving_replicas
+    ]
+    return _cut(head, rows)
+
+
+def fleet(report: BalanceReport) -> Table:
+    """Return one row a cluster, the most uneven first."""
+    of = statistic(report)
+    figures = [*_loads(of), _days()]
+    ways = ((Measure.SIZE, None), (Measure.IN, of), (Measure.OUT, of))
+    titles = (f"{_MEASURES[measure]} max/mean" for measure, _ in ways)
+    head = ("cluster", "brokers", *(figure.title for figure in figures), *titles)
+    rows = [
+        (
+            cluster.name,
+            number(len(cluster.brokers)),
+            *_cells(cluster.total, figures, cluster),
+            *(_max_over_mean(cluster, measure, way) for measure, way in ways),
+        )
+        for cluster in sorted(report.clusters, key=lambda one: (-_unevenness(one, ways), one.name))
+    ]
+    return _cut(head, rows)
+
+
+def defects(report: BalanceReport) -> list[str]:
+    """Return what was wrong with the samples: of each rule that was broken its count, and what was done."""
+    return [f"{number(count)} {rule.treatment}" for rule in Rule if (count := report.defects.get(rule.value, 0))]
+
+
+def title(cluster: ClusterBalance) -> str:
+    """Return what was looked at, in one line."""
+    parts = [
+        counted(len(cluster.brokers), "broker"),
+        counted(len(cluster.racks), "rack"),
+        counted(cluster.topic_count, "topic"),
+        counted(cluster.partition_count, "partition"),
+    ]
+    if cluster.span is not None:
+        span = cluster.span
+        parts.append(f"{counted(span.buckets, 'bucket')} of {span.seconds} s, {span.first} to {span.last}")
+    parts += [f"before -> after plan {cluster.plan_id}"] if cluster.plan_id is not None else []
+    return f"{cluster.name}: {', '.join(parts)}"
+
+
+def findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
+    """Yield what deserves a look: the statistic shown, coverage, imbalance of leaders, disks that fill, what moves."""
+    if report.from_samples:
+        yield "in and out are 95th percentiles of the sum in each time bucket; followers' traffic is counted"
+    else:
+        yield "in and out are peaks, in the cluster's busiest bucket: of loads, only averages and peaks add up"
+    total = cluster.total.after or cluster.total.before
+    if total is not None:
+        yield from _coverage(total)
+    yield from _over_kafkas_line(cluster)
+    soonest = _first_full(cluster)
+    if soonest is not None:
+        row, days = soonest
+        where = f"{row.log_dir} of broker {row.broker}" if row.log_dir is not None else f"broker {row.broker}"
+        yield f"first full: {where}, in {_days_text(days)}"
+    traffic = cluster.total.moved
+    if traffic is not None and cluster.plan_id is not None:
+        moves = counted(traffic.arriving_replicas, "replica")
+        yield f"moved by the plan: {moves}, {size(traffic.arriving_bytes)}"
+
+
+def is_over_kafkas_line(load: Load) -> bool:
+    """Return whether Kafka would give leaders back to that broker."""
+    return load.leader_imbalance is not None and load.leader_imbalance > KAFKA_IMBALANCE
+
+
+def _coverage(load: Load) -> Iterator[str]:
+    for way, told in (("in", load.bytes_in), ("out", load.bytes_out)):
+        if told.coverage is not None and told.coverage < 1 and told.average is not None:
+            yield f"{way} is known of {percent(int(told.coverage * 1000) / 10)} of what it should be"
+
+
+def _over_kafkas_line(cluster: ClusterBalance) -> Iterator[str]:
+    over = [row for row in cluster.brokers if is_over_kafkas_line(_last(row))]
+    if over:
+        names = ", ".join(str(row.broker) for row in over[:MOST_ROWS])
+        more = f" and {len(over) - MOST_ROWS} more" if len(over) > MOST_ROWS else ""
+        yield f"leader imbalance is above Kafka's 10 % line on {names}{more}"
+
+
+def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:
+    rows = cluster.log_dirs if any(_last(row).days_until_full is not None for row in cluster.log_dirs) else ()
+    found = [(row, days) for row in rows or cluster.brokers if (days := _last(row).days_until_full) is not None]
+    return min(found, key=lambda each: (each[1], each[0].broker or 0, each[0].log_dir or ""), default=None)
+
+
+def _loads(of: RateStatistic) -> list[Figure]:
+    def rate_of(way: Callable[[Load], Rate]) -> Callable[[Load], float | None]:
+        return lambda load: way(load).of(of)
+
+    return [
+        Figure("replicas", lambda load: load.replicas, _count),
+        Figure("leaders", lambda load: load.leaders, _count),
+        Figure("size", lambda load: load.size_bytes, _size),
+        Figure(f"in {of.value}", rate_of(lambda load: load.bytes_in), rate),
+        Figure(f"out {of.value}", rate_of(lambda load: load.bytes_out), rate),
+    ]
+
+
+def _imbalance() -> Figure:
+    return Figure("imbalance", lambda load: load.leader_imbalance, lambda share: f"{100 * share:.0f}%")
+
+
+def _days() -> Figure:
+    return Figure("full in", lambda load: load.days_until_full, _days_text)
+
+
+def _cells(row: LoadRow, figures: Iterable[Figure], cluster: ClusterBalance) -> Iterator[str]:
+    for figure in figures:
+        before = UNKNOWN if row.before is None else _shown(figure, row.before)
+        if cluster.plan_id is None:
+            yield before
+            continue
+        after = UNKNOWN if row.after is None else _shown(figure, row.after)
+        yield before if before == after else f"{before} -> {after}"
+
+
+def _shown(figure: Figure, load: Load) -> str:
+    value = figure.of(load)
+    return UNKNOWN if value is None else figure.shown(value)
+
+
+def _worst_first(cluster: ClusterBalance, of: RateStatistic) -> list[LoadRow]:
+    """Return the brokers by the most that one of its loads is over its share; one that is to be empty has none."""
+    figures = _loads(of)
+    shares: dict[int | None, float] = {}
+    for figure in figures:
+        values = {row.broker: figure.of(_last(row)) or 0 for row in cluster.brokers}
+        capacity = sum(row.capacity or 0 for row in cluster.brokers)
+        mean = sum(values.values()) / capacity if capacity else 0
+        for row in cluster.brokers:
+            if row.capacity and mean > 0:
+                share = values[row.broker] / row.capacity / mean
+                shares[row.broker] = max(shares.get(row.broker, 0), share)
+    return sorted(cluster.brokers, key=lambda row: (-round(shares.get(row.broker, 0), 9), row.broker or 0))
+
+
+def _last(row: LoadRow) -> Load:
+    return row.after or row.before or Load()
+
+
+def _broker(row: LoadRow) -> str:
+    notes = [*([] if row.is_alive else ["not alive"]), *(["to be empty"] if row.capacity == 0 else [])]
+    return f"{row.broker} ({', '.join(notes)})" if notes else str(row.broker)
+
+
+def _skew_row(skew: Skew, *, has_plan: bool) -> tuple[str, ...]:
+    def cell(of: Callable[[Evenness], float]) -> str:
+        before, after = (f"{of(each):.3f}" if each is not None else UNKNOWN for each in (skew.before, skew.after))
+        return f"{before} -> {after}" if has_plan and before != after else before
+
+    return (
+        _MEASURES[skew.measure],
+        skew.statistic.value if skew.statistic is not None else "",
+        cell(lambda each: each.max_over_mean),
+        cell(lambda each: each.coefficient_of_variation),
+        cell(lambda each: each.gini),
+    )
+
+
+def _max_over_mean(cluster: ClusterBalance, measure: Measure, of: RateStatistic | None) -> str:
+    skew = cluster.skew(measure, of)
+    return UNKNOWN if skew is None else _skew_row(skew, has_plan=cluster.plan_id is not None)[2]
+
+
+def _unevenness(cluster: ClusterBalance, ways: Sequence[tuple[Measure, RateStatistic | None]]) -> float:
+    skews = [skew for measure, of in ways if (skew := cluster.skew(measure, of)) is not None]
+    even = [skew.after or skew.before for skew in skews]
+    return max((each.max_over_mean for each in even if each is not None), default=0.0)
+
+
+def _cut(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: int = 1, of: int = 0) -> Table:
+    count = max(of, len(rows))
+    if count <= MOST_ROWS:
+        return Table(head, tuple(rows), left)
+    more = f"… and {number(count - MOST_ROWS)} more; -o json and --out have more of them"
+    return Table(head, (*rows[:MOST_ROWS], (more, *[""] * (len(head) - 1))), left)
+
+
+def _count(value: float) -> str:
+    return number(round(value))
+
+
+def _size(value: float) -> str:
+    return size(round(value)) if value >= 0 else f"-{size(round(-value))}"
+
+
+def _days_text(days: float) -> str:
+    if days > _DAYS_SHOWN:
+        return "over 10 years"
+    return f"{days:.0f} days" if days >= _WHOLE_DAYS else duration(days * _SECONDS_PER_DAY)

@@ -1,0 +1,1 @@
+"""Spark: one session, and one module a transformation, from samples to figures."""

@@ -1,0 +1,182 @@
+"""Rates of brokers, racks, log dirs, topics and clusters from samples: summed in each time bucket, then told.
+
+A percentile of a broker is that of its sum in each bucket, never the sum of its partitions' percentiles. Sums are of
+whole thousandths of a byte a second, hence exact: neither the order of rows nor the number of workers can show.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from reconciler.balance.spark.marks import MARKS
+from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
+from reconciler.balance.spark.rows import MILLI, RULES
+from reconciler.balance.spark.trend import GROWTH, significant, slope
+
+_SUMMED = ("bytes_in", "bytes_out", GROWTH)
+STRAYS = "strays"
+P95 = 0.95
+# A topic's partitions are carried so many at a time: one bit each in a whole number.
+_PART = 64
+# Replicas seen with what comes in, and leaders with what goes out, share one whole number.
+_SEEN_BITS = 31
+_SEEN = {"in": 0, "out": _SEEN_BITS}
+
+
+def carried(partitions: DataFrame) -> DataFrame:
+    """Return what carries each partition: the log dirs (or brokers) that its replicas stand on, and its topic.
+
+    One row for each side, partition and carrier: cluster, topic, partition, then the carrier: carrier, side, place (its
+    broker, rack, log_dir, topic), weight (how many replicas it holds), leads (whether it serves consumers), followers,
+    is_total (true once a partition). A topic is one carrier for each 64 of its partitions. A carrier's number is a hash
+    of what it is: to number ten thousand in order would take a sort and a join, and two of them share one once in 10^11
+    clusters.
+    """
+    none = F.lit(NO_TEXT)
+
+    def on_place(one: Column) -> Column:
+        rack, log_dir = F.coalesce(one["racks"], none), F.coalesce(one["log_dirs"], none)
+        leads = one["replicas"].eqNullSafe(F.col("leader"))
+        return _carrier((one["replicas"], rack, log_dir, none), F.lit(0), F.lit(1), leads, F.expr("false"))
+
+    topic = _carrier(
+        (F.lit(NO_BROKER), none, none, F.col("topic")),
+        F.floor(F.col("partition") / _PART).cast("int"),
+        F.size("replicas"),
+        F.col("leader").isNotNull(),
+        F.col("side") == BEFORE,
+    )
+    places = F.transform(F.arrays_zip("replicas", "log_dirs", "racks"), on_place)
+    each = partitions.select(*PARTITION, "side", F.explode(F.concat(places, F.array(topic))).alias("one"))
+    return each.select(*PARTITION, "side", "one.*")
+
+
+def known_carriers(carried: DataFrame) -> DataFrame:
+    """Return what each carrier counts for: one row for each level that it belongs to.
+
+    Columns: carrier, is_total, key (a hash of the level's keys), and the keys.
+    """
+    each = carried.select("carrier", "side", "cluster", "place.*", "is_total").distinct()
+    levels = each.transform(at_every_level, ("carrier", "is_total"))
+    return levels.select("carrier", "is_total", F.xxhash64(*KEYS).alias("key"), *KEYS)
+
+
+def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return what each carrier carries in each bucket, of rows with the same marks.
+
+    Columns: carrier (null for rows that nothing known carries), bucket, marks, bytes_in and bytes_out in thousandths a
+    second, `seen`: how many replicas, or leaders, have been seen with each (`seen_with`). What a leader sends is known
+    only where what its consumers take and, with followers, what these fetch is known. Then, for the topics of before
+    and for rows that nothing carries: `total`, bytes in and out of the partitions themselves, each counted once; how
+    many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were written, from `oldest`
+    to `newest`; and each rule's count, and growth, where rows have them.
+    """
+    each = rows.transform(_on_carriers, carried, "left")
+    fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
+    sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
+    itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
+    seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0) + _one("out", sent.isNotNull(), F.lit(1))
+    is_told = F.coalesce("is_total", F.lit(col=True))
+    bit = F.expr(f"shiftleft(1L, partition % {_PART})")
+    return each.groupBy("carrier", "bucket", MARKS).agg(
+        F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
+        F.sum(sent).alias("bytes_out"),
+        F.sum(seen).alias("seen"),
+        F.sum(F.when(F.col("is_total"), itself)).alias("total"),
+        F.count_if(is_told).alias("rows"),
+        F.bit_or(F.when(F.col("is_total") & F.col("is_whole"), bit)).alias("partitions"),
+        F.min(F.when(F.col("is_total"), F.col("written_at"))).alias("oldest"),
+        F.max(F.when(F.col("is_total"), F.col("written_at"))).alias("newest"),
+        *(F.sum(F.when(is_told, F.col(name))).alias(name) for name in RULES if name in rows.columns),
+        *(
+            F.sum(F.when(F.col("carrier").isNull(), F.col(name))).alias(STRAYS)
+            for name in rows.columns
+            if name == "samples"
+        ),
+        *(_grown() for name in rows.columns if name == GROWTH),
+    )
+
+
+def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket."""
+    if GROWTH in rows.columns:
+        return sums
+    slopes = rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
+    grown = slopes.transform(_on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
+    return sums.unionByName(grown, allowMissingColumns=True)
+
+
+def _on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
+    """Return the rows of partitions, once for each of its carriers."""
+    slim = carried.select(
+        F.xxhash64(*PARTITION).alias("partition_hash"),
+        F.col("partition").alias("number"),
+        *("carrier", "weight", "leads", "followers", "is_total"),
+    )
+    is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")
+    return rows.join(F.broadcast(slim), on=is_same, how=how)
+
+
+def _grown() -> Column:
+    return F.sum(F.col(GROWTH) * F.col("weight")).alias(GROWTH)
+
+
+def seen_with(what: str) -> Column:
+    """Return how many have been seen with that: `in` or `out`."""
+    return F.shiftright("seen", _SEEN[what]).bitwiseAND((1 << _SEEN_BITS) - 1)
+
+
+def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen."""
+    levels = F.broadcast(known.select("carrier", "key", "cluster"))
+    each = carried_sums.join(levels, on="carrier", how="inner")
+    unpacked = each.select(
+        "key", "cluster", "bucket", *_SUMMED, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
+    )
+    names = (*_SUMMED, *(f"seen_{what}" for what in _SEEN))
+    return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
+
+
+def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> DataFrame:
+    """Return what is told of the buckets.
+
+    Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
+    those expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
+    interpolated linearly between closest ranks.
+    """
+    few = F.broadcast(spans.select("cluster", "busiest", "expected"))
+    joined = by_bucket.join(few, on="cluster", how="inner")
+    growth = significant(F.sum(GROWTH)).alias("growth_bytes_per_day")
+    told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth)
+    named = F.broadcast(known.select("key", *KEYS).distinct())
+    return told.join(named, on="key", how="inner").drop("key")
+
+
+def _statistics(way: str) -> tuple[Column, ...]:
+    value = F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))
+    at_busiest = F.col("bucket") == F.col("busiest")
+    return (
+        (F.sum(value) / F.count(value) / MILLI).alias(f"{way}_average"),
+        (F.percentile(value, P95) / MILLI).alias(f"{way}_p95"),
+        (F.max(value) / MILLI).alias(f"{way}_maximum"),
+        (F.max(F.when(at_busiest, value)) / MILLI).alias(f"{way}_peak"),
+        (F.sum(f"seen_{way}") / F.first("expected")).alias(f"{way}_covered"),
+    )
+
+
+def _carrier(
+    place: tuple[Column, Column, Column, Column], part: Column, weight: Column, leads: Column, is_total: Column
+) -> Column:
+    """Return one carrier of a partition; `place` has its broker, rack, log dir and topic."""
+    named = F.struct(*(each.alias(name) for each, name in zip(place, PLACE, strict=True)))
+    return F.struct(
+        F.xxhash64("side", "cluster", *place, part).alias("carrier"),
+        named.alias("place"),
+        weight.cast("long").alias("weight"),
+        leads.alias("leads"),
+        (F.size("replicas") - 1).cast("long").alias("followers"),
+        is_total.alias("is_total"),
+    )
+
+
+def _one(what: str, condition: Column, count: Column) -> Column:
+    return F.when(condition, count * F.lit(1 << _SEEN[what])).otherwise(0)

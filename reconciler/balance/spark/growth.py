@@ -1,0 +1,113 @@
+"""Rates that were not measured, made from the growth of offsets and sizes between neighbouring samples.
+
+Messages a second are the growth of the end offset over the time since the sample before; bytes a second are messages
+times the partition's mean record size, which is its growth of size over its growth of offsets wherever the size did not
+fall (retention and compaction make sizes fall; that is no negative inflow). Without offsets, the growth of the size
+itself counts while it does not fall. Bytes out do not follow from growth and stay unknown.
+
+A log end offset that fell is that of a new log if it is less than half of the one before, and the next one does not
+stand where that one stood: its value alone is the growth. Any other fall is that of a replica which lags, told because
+the leader's broker did not answer, or of a log that was cut: such a sample tells nothing of growth, and what comes next
+is measured from the sample before it.
+"""
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
+
+from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.marks import MARKS, is_kept, mark, marks, only
+from reconciler.balance.spark.normalise import GROUP, MICROS, by_time
+
+
+def with_growth(samples: DataFrame) -> DataFrame:
+    """Return normalised samples whose unknown `messages_in` and `bytes_in` are filled where growth tells them."""
+    told = samples.withColumn("at", -F.col("moment_back")).transform(grown, by_time(), is_kept())
+    found = mark(Rule.COUNTER_RESET, F.col("is_new")), mark(Rule.FALLEN_OFFSET, F.col("is_back"))
+    return told.withColumn(MARKS, marks(F.col(MARKS), *found)).transform(_record_size).transform(_filled)
+
+
+def with_bytes_grown(samples: DataFrame) -> DataFrame:
+    """Return the same for whom only bytes are of interest: marks tell what was done to make `bytes_in`, no more."""
+    was_known = F.col("bytes_in").isNotNull()
+    marks_before = samples.withColumns({"told": F.col(MARKS), "was_known": was_known})
+    grown = marks_before.transform(with_growth)
+    in_vain = marks(F.col("told"), only(Rule.FALLEN_OFFSET))
+    found = F.when(F.col("was_known"), F.col("told")).when(F.col("bytes_in").isNull(), in_vain).otherwise(F.col(MARKS))
+    return grown.withColumn(MARKS, found).drop("told", "was_known")
+
+
+def grown(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> DataFrame:
+    """Add what grew since the sample `before`: messages, bytes and seconds, each None where that is not known.
+
+    Also whether the log `is_new` there, and whether its offset `is_back` behind an earlier one: such a sample tells
+    nothing, and the next one looks past it. `at` is a sample's time in microseconds.
+    """
+    return samples.transform(_beside_the_one_before, newest_first, is_counted).transform(_grown)
+
+
+def _beside_the_one_before(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> DataFrame:
+    """Add `is_new`, `is_back` and `before`: the last sample that has an offset or a size, and is not back."""
+    offset, older, newer = (F.col(name) for name in ("known_offset", "older", "newer"))
+    is_new = (offset < older / 2) & F.coalesce(newer < older, F.lit(col=True))
+    known = samples.withColumn("known_offset", F.when(is_counted, F.col("end_offset")))
+    beside = {
+        "older": F.expr("lead(known_offset) ignore nulls").over(newest_first),
+        "newer": F.expr("lag(known_offset) ignore nulls").over(newest_first),
+    }
+    is_told = is_counted & (offset.isNotNull() | F.col("size_bytes").isNotNull())
+    here = F.when(is_told & ~F.col("is_back"), F.struct("at", "end_offset", "size_bytes"))
+    return (
+        known.withColumns(beside)
+        .withColumn("is_new", _surely(is_new))
+        .withColumn("is_back", _surely((offset < older) & ~F.col("is_new")))
+        .withColumn("here", here)
+        .withColumn("before", F.expr("lead(here) ignore nulls").over(newest_first))
+        .drop("known_offset", "older", "newer")
+    )
+
+
+def _grown(samples: DataFrame) -> DataFrame:
+    offset, size = F.col("end_offset"), F.col("size_bytes")
+    since_offset, since_size = (offset - F.col("before.end_offset")), size - F.col("before.size_bytes")
+    is_new = _surely(F.col("is_new") & since_offset.isNotNull())
+    # After an offset that fell the next may be higher than that one, and still lower than those before it.
+    is_back = F.col("is_back") | _surely(F.col("here").isNotNull() & ~F.col("is_new") & (since_offset < 0))
+    has_both = F.col("here").isNotNull() & F.col("before").isNotNull() & ~F.col("is_back")
+    return samples.withColumns({"is_new": is_new, "is_back": is_back}).withColumns(
+        {
+            "messages": F.when(has_both, F.when(F.col("is_new"), offset).otherwise(since_offset)),
+            "bytes": F.when(has_both, F.when(F.col("is_new"), size).when(since_size >= 0, since_size)),
+            "seconds": F.when(has_both, (F.col("at") - F.col("before.at")) / F.lit(MICROS)),
+        }
+    )
+
+
+def _surely(condition: Column) -> Column:
+    return F.coalesce(condition, F.lit(col=False))
+
+
+def _record_size(samples: DataFrame) -> DataFrame:
+    """Add `record_size`, the mean of the partition; None where its size never grew with its offset."""
+    whole = Window.partitionBy(*GROUP)
+    counts = F.col("bytes").isNotNull() & (F.col("messages") > 0)
+    bytes_of = F.sum(F.when(counts, F.col("bytes").cast("double"))).over(whole)
+    messages_of = F.sum(F.when(counts, F.col("messages").cast("double"))).over(whole)
+    return samples.withColumn("record_size", F.when(bytes_of > 0, bytes_of / messages_of))
+
+
+def _filled(samples: DataFrame) -> DataFrame:
+    messages_in = F.col("messages") / F.col("seconds")
+    bytes_in = F.when(F.col("messages") == 0, F.lit(0.0)).otherwise(messages_in * F.col("record_size"))
+    bytes_in = F.coalesce(bytes_in, F.when(F.col("messages").isNull(), F.col("bytes") / F.col("seconds")))
+    made = _is_made("messages_in", messages_in) | _is_made("bytes_in", bytes_in)
+    return samples.withColumns(
+        {
+            MARKS: marks(F.col(MARKS), mark(Rule.ESTIMATED, made)),
+            "messages_in": F.coalesce("messages_in", messages_in),
+            "bytes_in": F.coalesce(F.col("bytes_in"), bytes_in),
+        }
+    ).drop("at", "is_new", "is_back", "here", "before", "messages", "bytes", "seconds", "record_size")
+
+
+def _is_made(name: str, value: Column) -> Column:
+    return F.col(name).isNull() & value.isNotNull()

@@ -1,0 +1,223 @@
+"""Samples that count -> one row for each partition: what it carries on average, nearly always, at most, at the peak.
+
+A statistic is that of a partition's time buckets, each the mean of the samples in it; percentiles interpolate linearly
+between the closest ranks. `peak` is the rate in the cluster's busiest time bucket: the one with the largest sum, over
+all partitions, of bytes in and bytes out, the earliest of equals. Sums that choose are of whole thousandths of a byte a
+second, so that no order of addition can change the choice.
+"""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
+
+from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.marks import MARKED, counts, is_kept
+from reconciler.balance.spark.normalise import GROUP, MICROS, MICROS_PER_DAY
+from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
+
+SHARE = 0.95
+_UNKNOWN = -1.0
+_COUNTED = ("bytes_in", "bytes_out")
+_THOUSANDTHS = 1000
+_MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
+
+
+class Measured(NamedTuple):
+    """`loads` is the result, in its order; `found` has one row for each cluster: what was seen and each rule's count.
+
+    Both read `clusters`, which stays in memory until it is unpersisted.
+    """
+
+    loads: DataFrame
+    found: DataFrame
+    clusters: DataFrame
+
+
+def each(rate: str) -> str:
+    """Return the name of the column that lists this rate bucket by bucket."""
+    return f"{rate}_each"
+
+
+# One row for each partition: its statistics, when its buckets are (negative, the newest first) and its rates in each of
+# them, how many buckets were `seen` and how many samples count, and how many broke each rule.
+PARTITIONS = (
+    "partition_hash",
+    *KEYS,
+    *(f"{rate}_{statistic}" for rate in RATES for statistic in ("avg", "max", "p95")),
+    "size_bytes",
+    "growth_bytes_per_day",
+    "buckets_back",
+    *(each(rate) for rate in RATES),
+    "seen",
+    "samples",
+    *(rule.value for rule in MARKED),
+)
+
+
+def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
+    """Return the loads of such rows (PARTITIONS); `known` has the partitions that there should be, if that is known."""
+    clusters = _clusters(partitions, bucket_seconds).persist()
+    placed = partitions.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
+    loads = placed.where(F.col("seen") > 0).transform(_loads)
+    return Measured(loads, _found(placed, known), clusters)
+
+
+def buckets_of(samples: DataFrame) -> DataFrame:
+    """Return one row for each partition and bucket; what does not count is only counted."""
+    size_at = F.when(F.col("size_bytes").isNotNull(), -F.col("moment_back"))
+    cleared = samples.withColumns(
+        {name: F.when(is_kept(), F.col(name)) for name in (*RATES, "size_bytes")},
+    )
+    return cleared.groupBy(*GROUP, "bucket_back").agg(
+        *(F.avg(rate).alias(rate) for rate in RATES),
+        F.max_by("size_bytes", size_at).alias("size_bytes"),
+        F.max(size_at).alias("size_at"),
+        F.sum(is_kept().cast("long")).alias("samples"),
+        *counts(),
+    )
+
+
+def partitions_of(samples: DataFrame) -> DataFrame:
+    """Return the rows of PARTITIONS of normalised samples, their rates made from growth."""
+    counted = F.col("samples") > 0
+    days = F.col("size_at") / F.lit(float(MICROS_PER_DAY))
+    return (
+        samples.transform(buckets_of)
+        .groupBy(*GROUP)
+        .agg(
+            *(statistic for rate in RATES for statistic in statistics_of(rate)),
+            F.max_by("size_bytes", "size_at").alias("size_bytes"),
+            F.regr_slope("size_bytes", days).alias("growth_bytes_per_day"),
+            F.collect_list(F.when(counted, F.col("bucket_back"))).alias("buckets_back"),
+            *(F.collect_list(F.when(counted, _or_unknown(rate))).alias(each(rate)) for rate in RATES),
+            F.sum(counted.cast("long")).alias("seen"),
+            F.sum("samples").alias("samples"),
+            *(F.sum(rule.value).alias(rule.value) for rule in MARKED),
+        )
+        .withColumns(percentiles())
+        .select(*PARTITIONS)
+    )
+
+
+def statistics_of(rate: str) -> list[Column]:
+    """Return average and maximum of the rate, and in how many buckets it is known."""
+    return [F.avg(rate).alias(f"{rate}_avg"), F.max(rate).alias(f"{rate}_max"), F.count(rate).alias(f"{rate}_known")]
+
+
+def listed(rate: str) -> Column:
+    """Return the list of the rate in all buckets, `_UNKNOWN` where it is not known."""
+    return F.collect_list(_or_unknown(rate))
+
+
+def percentiles() -> dict[str, Column]:
+    """Return each rate's percentile: what `F.percentile` gives, which counts equal values first and so costs more."""
+    return {f"{rate}_p95": _percentile(rate) for rate in RATES}
+
+
+def _percentile(rate: str) -> Column:
+    # A list without nulls is sorted as bare numbers, and only in ascending order; the unknown come first.
+    ascending = F.sort_array(each(rate))
+    last = F.size(each(rate)) - 1
+    rank = (F.col(f"{rate}_known") - 1) * F.lit(SHARE)
+    below, above = F.floor(rank), F.ceil(rank)
+    first = last - (F.col(f"{rate}_known") - 1)
+    low, high = (F.get(ascending, (first + found).cast("int")) for found in (below, above))
+    between = F.when(low == high, low).otherwise((above - rank) * low + (rank - below) * high)
+    return F.when(F.col(f"{rate}_known") > 0, between)
+
+
+def _or_unknown(rate: str) -> Column:
+    return F.coalesce(F.col(rate), F.lit(_UNKNOWN))
+
+
+def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
+    """Return one row for each cluster: first, last and busiest bucket, and the usual step from one to the next."""
+    totals = (
+        partitions.select("cluster", F.posexplode("buckets_back").alias("at", "back"), *map(each, _COUNTED))
+        .groupBy("cluster", (-F.col("back")).alias("bucket"))
+        .agg(F.sum(_thousandths(*(_at(rate) for rate in _COUNTED))).alias("total"))
+    )
+    before = F.lag("bucket").over(Window.partitionBy("cluster").orderBy("bucket"))
+    # Of equal totals the earliest bucket: max_by takes the largest, so the bucket counts negatively.
+    weight = F.when(F.col("total").isNotNull(), F.struct("total", -F.col("bucket")))
+    return (
+        totals.withColumn("step", F.col("bucket") - before)
+        .groupBy("cluster")
+        .agg(
+            F.min("bucket").alias("first_bucket"),
+            F.max("bucket").alias("last_bucket"),
+            F.max_by("bucket", weight).alias("busiest_bucket"),
+            F.coalesce(F.expr(_MEDIAN_STEP), F.lit(bucket_seconds * MICROS)).alias("step"),
+        )
+    )
+
+
+def _at(rate: str) -> Column:
+    """Return the rate at the place `at` of its list; none where it is unknown."""
+    found = F.get(each(rate), F.col("at"))
+    return F.when(found >= 0, found)
+
+
+def _thousandths(*rates: Column) -> Column:
+    """Return the sum of those known, in whole thousandths; None where none is known."""
+    whole = [F.floor(F.coalesce(rate, F.lit(0.0)) * _THOUSANDTHS + F.lit(0.5)) for rate in rates]
+    return F.when(F.coalesce(*rates).isNotNull(), sum(whole[1:], whole[0]))
+
+
+def _covered(placed: DataFrame) -> DataFrame:
+    """Add `expected` buckets, those that are a `gap`, and `coverage`."""
+    span = F.col("last_bucket") - F.col("first_bucket")
+    expected = F.greatest(F.floor(span / F.col("step")) + 1, F.col("seen"))
+    return placed.withColumn("expected", F.when(F.col("seen") > 0, expected)).withColumns(
+        {
+            Rule.GAP.value: F.coalesce(F.col("expected") - F.col("seen"), F.lit(0)),
+            "coverage": F.col("seen") / F.col("expected"),
+        }
+    )
+
+
+def _loads(placed: DataFrame) -> DataFrame:
+    """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
+    place = F.array_position("buckets_back", -F.col("busiest_bucket")).cast("int") - 1
+    return (
+        # No place is before the first, where no list has anything.
+        placed.withColumn("at", place)
+        .withColumns({f"{rate}_peak": _at(rate) for rate in RATES})
+        .select(*LOADS.fieldNames())
+        .repartition(1)
+        .sortWithinPartitions(*KEYS)
+    )
+
+
+def _found(placed: DataFrame, known: DataFrame | None) -> DataFrame:
+    """Return one row for each cluster: what was seen, and each rule's count."""
+    seen = placed.where(F.col("seen") > 0).select("cluster", "topic", "partition")
+    missing = _holes(seen) if known is None else _not_seen(seen, known)
+    rules = [rule.value for rule in Rule if rule is not Rule.MISSING_PARTITION]
+    return (
+        placed.groupBy("cluster")
+        .agg(
+            F.sum((F.col("seen") > 0).cast("long")).alias("partitions"),
+            F.sum("samples").alias("samples"),
+            *(F.max(name).alias(name) for name in ("first_bucket", "last_bucket", "busiest_bucket", "step")),
+            (F.sum("seen") / F.sum("expected")).alias("coverage"),
+            *(F.sum(rule).alias(rule) for rule in rules),
+        )
+        .join(missing, on="cluster", how="left")
+        .orderBy(F.col("cluster").asc_nulls_first())
+    )
+
+
+def _holes(seen: DataFrame) -> DataFrame:
+    """Partitions are numbered from 0: those below a topic's last that have no sample."""
+    holes = (F.max("partition") + 1 - F.count("partition")).alias("holes")
+    topics = seen.groupBy("cluster", "topic").agg(holes)
+    return topics.groupBy("cluster").agg(F.sum("holes").alias(Rule.MISSING_PARTITION.value))
+
+
+def _not_seen(seen: DataFrame, known: DataFrame) -> DataFrame:
+    """Partitions that are known, and have no sample."""
+    expected = seen.select("cluster").distinct().crossJoin(known.select("topic", "partition"))
+    missing = expected.join(seen, on=list(KEYS), how="left_anti")
+    return missing.groupBy("cluster").agg(F.count("partition").alias(Rule.MISSING_PARTITION.value))

@@ -1,0 +1,122 @@
+"""Which replica stands where, and what each broker, rack, log dir, topic and cluster holds: counts and sizes.
+
+In these tables a text that does not apply, or is not known, is empty and such a broker is -1, so that keys are never
+null; the report turns them back.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from reconciler.balance.model.balance_report import Level
+
+PARTITION = ("cluster", "topic", "partition")
+PLACE = ("broker", "rack", "log_dir", "topic")
+KEYS = ("side", "cluster", "level", *PLACE)
+BEFORE, AFTER = "before", "after"
+NO_TEXT = ""
+NO_BROKER = -1
+# The rack of a broker and of its log dirs, whose rows are not named by it.
+IN_RACK = "in_rack"
+COUNTS = ("replicas", "leaders", "preferred_leaders", "preferred_led", "size_bytes", "unknown_sizes")
+_DISKS = ("total_bytes", "unknown_totals", "usable_bytes", "unknown_usable")
+_NOT_NAMED: dict[str, int | str] = {"broker": NO_BROKER, "rack": NO_TEXT, "log_dir": NO_TEXT, "topic": NO_TEXT}
+
+
+def replicas(partitions: DataFrame) -> DataFrame:
+    """Return one row for each replica.
+
+    Columns: side, cluster, topic, partition, broker, rack, log_dir, size_bytes, is_leader, is_preferred, followers: how
+    many others fetch from a leader of that partition.
+    """
+    each = F.arrays_zip("replicas", "sizes", "log_dirs", "racks")
+    followers = F.size("replicas") - 1
+    stands = partitions.select("side", *PARTITION, "leader", followers.alias("followers"), F.posexplode(each))
+    broker = F.col("col.replicas")
+    return stands.select(
+        "side",
+        *PARTITION,
+        broker.alias("broker"),
+        F.coalesce("col.racks", F.lit(NO_TEXT)).alias("rack"),
+        F.coalesce("col.log_dirs", F.lit(NO_TEXT)).alias("log_dir"),
+        F.col("col.sizes").alias("size_bytes"),
+        broker.eqNullSafe(F.col("leader")).alias("is_leader"),
+        (F.col("pos") == 0).alias("is_preferred"),
+        "followers",
+    )
+
+
+def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
+    """Return what is held at each level, 0 at the places that hold nothing, and what their disks are.
+
+    Columns: the keys, IN_RACK, then COUNTS, total_bytes and usable_bytes (now; null where not known). A size is null
+    where that of no replica is known.
+    """
+    held = replicas.groupBy("side", "cluster", *PLACE).agg(
+        F.count(F.lit(1)).alias("replicas"),
+        F.count_if("is_leader").alias("leaders"),
+        F.count_if("is_preferred").alias("preferred_leaders"),
+        F.count_if(F.col("is_preferred") & F.col("is_leader")).alias("preferred_led"),
+        F.sum("size_bytes").alias("size_bytes"),
+        F.count_if(F.col("size_bytes").isNull()).alias("unknown_sizes"),
+        *(F.lit(0).cast("long").alias(name) for name in _DISKS),
+    )
+    names = (*COUNTS, *_DISKS)
+    is_disk = F.col("level") != Level.TOPIC.value
+    placed = held.unionByName(_nothing(places)).withColumn(IN_RACK, F.col("rack"))
+    return (
+        placed.transform(at_every_level, (IN_RACK, *names))
+        .groupBy(*KEYS)
+        .agg(F.max(IN_RACK).alias(IN_RACK), *(F.sum(name).alias(name) for name in names))
+        .select(
+            *KEYS,
+            IN_RACK,
+            *(name for name in COUNTS if name != "size_bytes"),
+            F.when(_is_size_known(), F.col("size_bytes")).alias("size_bytes"),
+            F.when(is_disk & (F.col("unknown_totals") == 0), F.col("total_bytes")).alias("total_bytes"),
+            F.when(is_disk & (F.col("unknown_usable") == 0), F.col("usable_bytes")).alias("usable_bytes"),
+        )
+    )
+
+
+def at_every_level(rows: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """Return each row (side, cluster, PLACE and these columns) once for each level that it belongs to.
+
+    Those are cluster, rack, broker and log dir, and the topic where it names one; what stands in no known log dir
+    belongs to none, and a row without a broker only to its topic.
+    """
+    cluster, rack, broker = _level(Level.CLUSTER), _level(Level.RACK, "rack"), _level(Level.BROKER, "broker")
+    placed = F.array(cluster, rack, broker)
+    in_log_dir = F.when(F.col("log_dir") != NO_TEXT, F.array(_level(Level.LOG_DIR, "broker", "log_dir")))
+    of_topic = F.when(F.col("topic") != NO_TEXT, F.array(_level(Level.TOPIC, "topic")))
+    none = F.array_remove(F.array(cluster), cluster)
+    levels = F.concat(
+        F.when(F.col("broker") != NO_BROKER, F.concat(placed, F.coalesce(in_log_dir, none))).otherwise(none),
+        F.coalesce(of_topic, none),
+    )
+    return rows.select("side", "cluster", F.inline(levels), *names)
+
+
+def _nothing(places: DataFrame) -> DataFrame:
+    """Return the places with a count of 0, and what their disks are."""
+    return places.select(
+        "side",
+        "cluster",
+        "broker",
+        F.coalesce("rack", F.lit(NO_TEXT)).alias("rack"),
+        F.coalesce("log_dir", F.lit(NO_TEXT)).alias("log_dir"),
+        F.lit(NO_TEXT).alias("topic"),
+        *(F.lit(0).cast("long").alias(name) for name in COUNTS),
+        "total_bytes",
+        F.col("total_bytes").isNull().cast("long").alias("unknown_totals"),
+        "usable_bytes",
+        F.col("usable_bytes").isNull().cast("long").alias("unknown_usable"),
+    )
+
+
+def _is_size_known() -> Column:
+    return (F.col("unknown_sizes") < F.col("replicas")) | (F.col("replicas") == 0)
+
+
+def _level(level: Level, *kept: str) -> Column:
+    named = ((F.col(name) if name in kept else F.lit(_NOT_NAMED[name])).alias(name) for name in PLACE)
+    return F.struct(F.lit(level.value).alias("level"), *named)

@@ -1,0 +1,156 @@
+"""The one place where a Spark session is made, with the settings that all jobs rely on."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.balance.spark.java import require_java
+from reconciler.balance.spark.signals import signals_end_java
+from reconciler.balance.spark.stderr import without_the_expected_line
+from reconciler.model.problem import ReconcilerError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+NO_SPARK = "KR020"
+NOT_STARTED = "KR023"
+CONNECT = "KR024"
+_LOOPBACK = "127.0.0.1"
+_QUIET = Path(__file__).with_name("log4j2.properties").absolute()
+# spark-submit, and an environment that names a Spark of its own, bring their master with them.
+_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
+
+
+@contextmanager
+def spark_session(
+    master: str | None = None, *, driver_memory: str | None = None, has_progress: bool = False
+) -> Iterator["SparkSession"]:
+    """Yield a session; end it afterwards, unless it was there before.
+
+    Without a `master` it is the one that spark-submit or the environment's Spark names, else local[*]. `has_progress`:
+    Spark draws its bar on stderr. What SIGINT and SIGTERM raise ends Spark at once. Raises ReconcilerError, in one
+    sentence, where Spark or Java is missing or too old, or Spark does not start.
+    """
+    require_spark()
+    refuse_connect(master, os.environ)
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is not None:
+        yield SparkSession.builder.getOrCreate()
+        return
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        require_java(os.environ)
+    with signals_end_java() as signals:
+        session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
+        signals.take()
+        session.sparkContext.setLogLevel("ERROR")
+        try:
+            yield session
+        finally:
+            if not signals.has_ended_java:
+                session.stop()
+
+
+def require_spark() -> None:
+    """Raise ReconcilerError, which says how to get them, where Spark or what it exchanges tables with is missing."""
+    # Without py4j it is the client of Spark Connect alone.
+    if any(find_spec(name) is None for name in ("pyspark", "py4j", "pyarrow")):
+        raise ReconcilerError(
+            "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
+        )
+
+
+def refuse_connect(master: str | None, environ: Mapping[str, str]) -> None:
+    """Raise ReconcilerError where a Spark Connect server is named: what jobs keep and measure is out of its reach."""
+    is_named = (master or "").startswith("sc:")
+    if is_named or environ.get("SPARK_REMOTE"):
+        named, remedy = ("--master", "name") if is_named else ("SPARK_REMOTE", "unset it, and name")
+        raise ReconcilerError(
+            f"{named} names a Spark Connect server, on which these jobs cannot run: {remedy} a master, such as "
+            "spark://HOST:7077, or none for this machine",
+            code=CONNECT,
+        )
+
+
+def settings(
+    master: str | None,
+    environ: Mapping[str, str],
+    *,
+    driver_memory: str | None = None,
+    has_progress: bool = False,
+) -> dict[str, str]:
+    """Return Spark's settings; `spark.master` is left out where something outside has set it.
+
+    Loopback addresses are for local masters only: the executors of a cluster have to reach the driver.
+    """
+    master = master or (None if _is_master_given(environ) else LOCAL)
+    chosen = {
+        "spark.app.name": "reconciler",
+        # Whatever SPARK_API_MODE says, and whichever packages are beside it: no Connect server.
+        "spark.api.mode": "classic",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(has_progress).lower(),
+        # For its pages, which are off, Spark would write a plan out as text each time that a part of it has run.
+        "spark.sql.maxPlanStringLength": "0",
+        "spark.sql.debug.maxToStringFields": "0",
+        # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+        # What is kept between two results gets as many partitions as it needs, not 200.
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+        # Samples are sorted once by partition and time; everything after it aggregates in that order.
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
+        # The fast table in which sums are kept holds 65,536 of them by default; a thousand topics and 200 brokers in an
+        # hour of minutes are more.
+        "spark.sql.codegen.aggregate.fastHashMap.capacityBit": "18",
+    }
+    if driver_memory:
+        chosen["spark.driver.memory"] = driver_memory
+    if master:
+        chosen["spark.master"] = master
+    if master and master.startswith("local"):
+        chosen |= {
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+        }
+    return chosen
+
+
+def _is_master_given(environ: Mapping[str, str]) -> bool:
+    return any(environ.get(name) for name in _MASTER_IS_GIVEN_BY) or "--master" in environ.get(
+        "PYSPARK_SUBMIT_ARGS", ""
+    )
+
+
+def _started(chosen: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        with without_the_expected_line(), _names_in_utf8():
+            return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        where = chosen.get("spark.master", "the given master")
+        reason = str(error).partition("\n")[0]
+        raise ReconcilerError(f"Spark did not start on {where}: {reason}", code=NOT_STARTED) from error
+
+
+@contextmanager
+def _names_in_utf8() -> Iterator[None]:
+    """Let the Java that is started name every file: under LC_ALL=C it knows ASCII alone, where Python reads UTF-8."""
+    was = os.environ.get("LC_ALL")
+    if was in {"C", "POSIX"}:
+        os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if was:
+            os.environ["LC_ALL"] = was

@@ -1,0 +1,214 @@
+"""Files of every kind -> one table of samples: the columns of SAMPLES, when their file was written, and first marks.
+
+Schemas are given, never inferred: a file is read by the columns that its own header names, and each is converted to the
+sample's type. What a text does not tell stays unknown and is marked.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import groupby
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from reconciler.balance.files.sample_files import Kind, SampleFile
+from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.local_files import as_hadoop
+from reconciler.balance.spark.marks import MARKS, mark, marks
+from reconciler.balance.spark.prometheus import prometheus_samples
+from reconciler.balance.spark.schemas import REPLICA_SAMPLES, SAMPLES
+from reconciler.balance.spark.snapshots import snapshot_samples
+
+_CORRUPT = "unreadable_line"
+_FILE_TIME = "_metadata.file_modification_time"
+_IN_PARQUET: dict[str, DataType] = {
+    "bool": BooleanType(),
+    "int8": IntegerType(),
+    "int16": IntegerType(),
+    "int32": IntegerType(),
+    "uint8": IntegerType(),
+    "uint16": IntegerType(),
+    "uint32": LongType(),
+    "int64": LongType(),
+    "uint64": DecimalType(20, 0),
+    "float": FloatType(),
+    "double": DoubleType(),
+}
+_DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
+_SECONDS = r"^\d{9,11}([.]\d+)?$"
+_MILLISECONDS = r"^\d{12,14}$"
+# Spark would take a time without its day for one of today.
+_DATED = r"^\d{4}-"
+
+
+def read_samples(
+    spark: SparkSession,
+    files: Sequence[SampleFile],
+    *,
+    cluster: str | None = None,
+    brokers: Iterable[int] | None = None,
+) -> DataFrame:
+    """Return all samples: the columns of SAMPLES, `written_at` and `marks`.
+
+    `cluster` names what names none, and of samples that do name one keeps that cluster's only. Replica samples count
+    where no other samples are given: a partition's size is then its largest replica's, on one of `brokers` if known.
+    """
+    tables = [_table(spark, group, SAMPLES) for group in _alike(file for file in files if not file.has_replicas)]
+    for kind, read in ((Kind.PROMETHEUS, prometheus_samples), (Kind.SNAPSHOT, snapshot_samples)):
+        paths = [file.path for file in files if file.kind is kind]
+        tables += [read(spark, paths, cluster)] if paths else []
+    if not tables:
+        replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
+        tables = [_of_replicas(reduce(DataFrame.unionByName, replicas), brokers)]
+    together = reduce(DataFrame.unionByName, tables)
+    if cluster is None:
+        return together
+    named = F.coalesce(F.col("cluster"), F.lit(cluster))
+    return together.withColumn("cluster", named).where(F.col("cluster") == cluster)
+
+
+def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
+    """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
+    tabular = (file for file in files if file.kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES})
+    ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
+    return [list(group) for _, group in groupby(ordered, key=_form)]
+
+
+def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+    # A line of JSON need not have every column: what the first one has says nothing about the others.
+    return file.kind, file.root, file.folders, () if file.kind is Kind.JSON_LINES else file.columns
+
+
+def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
+    """Read files that are alike as the columns of `target`, with `written_at` and `marks`."""
+    first = files[0]
+    schema = _schema_in_file(first, target)
+    # Without pruning a line with too many or too few fields shows as such, whatever is asked of it.
+    reader = (
+        spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT).option("columnPruning", value=False)
+    )
+    name = str if first.is_uri else as_hadoop
+    if first.folders:
+        reader = reader.option("basePath", name(first.root))
+    paths = [name(file.path) for file in files]
+    if first.kind is Kind.PARQUET:
+        raw = reader.parquet(*paths)
+    elif first.kind is Kind.CSV:
+        # A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash.
+        raw = reader.csv(paths, header=True, escape='"', enforceSchema=bool(first.columns))
+    else:
+        raw = reader.json(paths)
+    corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
+    wanted = StructType([field for field in schema.fields if field.name in target.names])
+    written = raw.select(*wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    return _converted(written, wanted, target)
+
+
+def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
+    """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header.
+
+    A column of a CSV that no sample has is there, for its place, but under a name that means nothing.
+    """
+    wanted = set(target.fieldNames())
+    if file.kind is Kind.CSV and file.columns:
+        names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
+        columns = [StructField(name, StringType()) for name in names]
+    elif file.kind is Kind.PARQUET and not file.columns:
+        # A URI, which nobody has looked at: its columns must have the types of a sample.
+        columns = list(target.fields)
+    elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
+        columns = [StructField(name, StringType()) for name in target.fieldNames()]
+    else:
+        columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
+    have = {column.name for column in columns}
+    folders = [StructField(name, StringType()) for name in file.folders if name not in have]
+    corrupt = [] if file.kind is Kind.PARQUET else [StructField(_CORRUPT, StringType())]
+    return StructType([*columns, *folders, *corrupt])
+
+
+def _parquet_type(found: str) -> DataType:
+    if found.startswith("timestamp"):
+        return TimestampType()
+    if decimal := _DECIMAL.fullmatch(found):
+        return DecimalType(int(decimal[1]), int(decimal[2]))
+    return _IN_PARQUET.get(found, StringType())
+
+
+def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFrame:
+    types = {field.name: field.dataType for field in schema.fields}
+    texts = {name: F.nullif(F.trim(F.col(name)), F.lit("")) for name, found in types.items() if found == StringType()}
+    values = {
+        field.name: _as(field, texts.get(field.name, F.col(field.name)), types[field.name])
+        if field.name in types
+        else F.lit(None).cast(field.dataType)
+        for field in target.fields
+    }
+    told = {name: texts.get(name, F.col(name)) for name in values if name in types}
+    lost = [told[name].isNotNull() & values[name].isNull() for name in told if types[name] != target[name].dataType]
+    is_unreadable = reduce(Column.__or__, lost, F.col("corrupt").isNotNull())
+    return raw.select(
+        *(value.alias(name) for name, value in values.items()),
+        "written_at",
+        marks(mark(Rule.UNREADABLE, is_unreadable), F.lit(0)).alias(MARKS),
+    )
+
+
+def _as(field: StructField, value: Column, found: DataType) -> Column:
+    """Return the value as the field's type; None where it cannot be."""
+    if found == field.dataType:
+        return value
+    if field.dataType == TimestampType():
+        return _moment(value.cast("string"))
+    if field.dataType == LongType():
+        return F.coalesce(value.try_cast("bigint"), value.try_cast("double").try_cast("bigint"))
+    return value.try_cast(field.dataType)
+
+
+def _moment(text: Column) -> Column:
+    """Return the time that a text tells: ISO 8601, of UTC without a zone, or seconds or milliseconds since 1970."""
+    micros = (
+        F.when(text.rlike(_SECONDS), text.try_cast("decimal(20,6)") * 1_000_000)
+        .when(text.rlike(_MILLISECONDS), text.try_cast("decimal(20,6)") * 1_000)
+        .try_cast("bigint")
+    )
+    return F.coalesce(F.timestamp_micros(micros), F.when(text.rlike(_DATED), text.try_cast("timestamp")))
+
+
+def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFrame:
+    """Return one sample for each partition and moment: its largest replica that is not a copy between log dirs."""
+    is_unknown = F.col("broker").isNull() | (F.col("broker") < 0)
+    if brokers is not None:
+        is_unknown = is_unknown | ~F.col("broker").isin(sorted(brokers))
+    is_known = ~is_unknown
+    missing = [
+        F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name not in _FROM_REPLICAS
+    ]
+    return (
+        replicas.where(~F.coalesce("is_future", F.lit(col=False)))
+        .withColumn(MARKS, marks(F.col(MARKS), mark(Rule.UNKNOWN_BROKER, is_unknown)))
+        # Strangers stay rows of their own, so that they are counted and left out.
+        .groupBy("ts", "cluster", "topic", "partition", is_known.alias("is_known"))
+        .agg(
+            F.max("size_bytes").alias("size_bytes"),
+            F.max("written_at").alias("written_at"),
+            F.bit_or(MARKS).alias(MARKS),
+        )
+        .select(*_FROM_REPLICAS, *missing, "written_at", MARKS)
+    )
+
+
+_FROM_REPLICAS = ("ts", "cluster", "topic", "partition", "size_bytes")

@@ -1,0 +1,196 @@
+"""`balance`: who carries what, in one cluster or in all, now and after a plan."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.admin.port import ProgressHook
+from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow
+from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
+from reconciler.model.cluster import Broker
+from reconciler.model.problem import Problem, Severity
+from reconciler.workflow.inputs import Inputs
+
+if TYPE_CHECKING:
+    from reconciler.balance.files.assignment_table import Side
+    from reconciler.balance.spark.balance_job import BalanceTask
+    from reconciler.balance.spark.collected import Found
+    from reconciler.balance.spark.loads_job import SampleTask
+
+NO_MEASURES = "KR261"
+OUT_UNKNOWN = "KR262"
+SIZES_UNKNOWN = "KR263"
+ON_THE_WAY = "KR264"
+NOT_USED = "KR267"
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceAsked:
+    """What `balance` is asked for beside its inputs: samples, or a folder of loads; plans; where tables go.
+
+    `now` decides which samples are from the future.
+    """
+
+    now: datetime
+    samples: Sequence[str] = ()
+    loads: str | None = None
+    plans: Sequence[str] = ()
+    out: str | None = None
+    bucket_seconds: int = 60
+    master: str | None = None
+    driver_memory: str | None = None
+    has_progress: bool = False
+
+
+def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook | None = None) -> BalanceReport:
+    """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
+
+    With `out`, its tables are written there as Parquet. Files are looked at, and clusters asked, before Spark starts.
+    Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
+    """
+    from reconciler.balance.spark.balance_job import refuse_foreign_tables, run_balance
+    from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
+    from reconciler.files.plan_file import read_plan
+
+    require_spark()
+    refuse_connect(asked.master, os.environ)
+    if asked.out is not None:
+        refuse_foreign_tables(asked.out)
+    observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)
+    sides = sides_of(observed)
+    task, told = _task(asked, observed, sides)
+    with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
+        found, defects = run_balance(spark, task)
+    clusters = _clusters(observed, sides, found, from_samples=asked.loads is None)
+    return BalanceReport(
+        source=asked.loads if asked.loads is not None else ", ".join(asked.samples),
+        from_samples=asked.loads is None,
+        clusters=clusters,
+        defects=defects,
+        warnings=(*unread, *told),
+    )
+
+
+def _task(
+    asked: BalanceAsked, observed: Sequence[ObservedCluster], sides: "Sequence[Side]"
+) -> "tuple[BalanceTask, tuple[Problem, ...]]":
+    """Return what Spark is to do, and what there is to tell of what was measured."""
+    from reconciler.balance.files.assignment_table import broker_table, partition_table, place_table
+    from reconciler.balance.spark.balance_job import BalanceTask
+
+    measured, told = _measured(asked, observed)
+    task = BalanceTask(
+        partitions=partition_table(sides),
+        places=place_table(sides),
+        brokers=broker_table(sides, {one.name: one.capacities for one in observed}),
+        measured=measured,
+        out=asked.out,
+        has_plan=any(one.plan is not None for one in observed),
+        has_all_sizes=not any(None in _sizes(one) for one in observed),
+    )
+    return task, told
+
+
+def _measured(
+    asked: BalanceAsked, observed: Sequence[ObservedCluster]
+) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
+    if asked.loads is not None:
+        return str(Path(asked.loads).absolute()), _check_loads(asked.loads, observed)
+    from reconciler.balance.files.sample_files import find_sample_files
+    from reconciler.balance.spark.loads_job import SampleTask
+
+    found = find_sample_files(asked.samples)
+    only = observed[0].name if len(observed) == 1 else None
+    notes = tuple(_warning(NOT_USED, note) for note in found.notes)
+    return SampleTask(found.files, asked.bucket_seconds, asked.now, only), notes
+
+
+def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Problem, ...]:
+    """Refuse loads that mean nothing, as `plan` does; of many clusters, those without any are told."""
+    from reconciler.files.loads import NoLoadsOfCluster, read_loads
+
+    told = []
+    for one in observed:
+        try:
+            read_loads(folder, one.name)
+        except NoLoadsOfCluster as error:
+            if len(observed) == 1:
+                raise
+            told.append(_warning(NO_MEASURES, str(error)))
+    return tuple(told)
+
+
+def _clusters(
+    observed: Sequence[ObservedCluster], sides: "Sequence[Side]", found: "Mapping[str, Found]", *, from_samples: bool
+) -> tuple[ClusterBalance, ...]:
+    from reconciler.balance.files.assignment_table import brokers_of
+
+    brokers = brokers_of(sides)
+    return tuple(
+        _cluster(one, found[one.name], brokers[one.name], from_samples=from_samples)
+        for one in sorted(observed, key=lambda one: one.name)
+    )
+
+
+def _sizes(one: ObservedCluster) -> set[int | None]:
+    return {
+        partition.size_on(broker_id)
+        for _, partition in one.cluster.partitions()
+        for broker_id in partition.target_replicas
+    }
+
+
+def _cluster(
+    one: ObservedCluster, found: "Found", brokers: Mapping[int, Broker], *, from_samples: bool
+) -> ClusterBalance:
+    total = found.of(Level.CLUSTER)[0]
+    return ClusterBalance(
+        name=one.name,
+        total=total,
+        brokers=tuple(_named(row, brokers[row.broker or 0], one) for row in found.of(Level.BROKER)),
+        racks=found.of(Level.RACK),
+        log_dirs=found.of(Level.LOG_DIR),
+        topics=found.of(Level.TOPIC),
+        topic_count=found.topic_count,
+        partition_count=sum(len(topic.partitions) for topic in one.cluster.topics.values()),
+        skews=found.skews,
+        span=found.span,
+        cluster_id=one.cluster.cluster_id,
+        observed_at=one.cluster.observed_at,
+        plan_id=one.plan.id if one.plan is not None else None,
+        warnings=tuple(_warnings(one, total, from_samples=from_samples)),
+    )
+
+
+def _named(row: LoadRow, broker: Broker, one: ObservedCluster) -> LoadRow:
+    capacity = one.capacities.get(broker.id, 1)
+    return replace(row, rack=broker.rack, capacity=capacity, is_alive=not broker.is_fenced)
+
+
+def _warnings(one: ObservedCluster, total: LoadRow, *, from_samples: bool) -> Iterator[Problem]:
+    """Yield what is not known, and so does not show in the figures."""
+    load = total.before
+    if load is None or load.replicas == 0:
+        return
+    what = "samples" if from_samples else "loads"
+    if load.bytes_in.average is None and load.bytes_out.average is None:
+        yield _warning(NO_MEASURES, f"{one.name}: the {what} tell no rate of it, so only counts and sizes are compared")
+    elif load.bytes_out.average is None:
+        yield _warning(
+            OUT_UNKNOWN, f"{one.name}: the {what} do not tell what consumers take, so what goes out is unknown"
+        )
+    if load.unknown_sizes:
+        message = f"{one.name}: the size of {load.unknown_sizes} of {load.replicas} replicas is unknown"
+        yield _warning(SIZES_UNKNOWN, f"{message}; sizes and free space leave them out")
+    moving = sum(partition.is_reassigning for _, partition in one.cluster.partitions())
+    if moving:
+        yield _warning(
+            ON_THE_WAY, f"{one.name}: {moving} partitions are being reassigned; they count where they are going"
+        )
+
+
+def _warning(code: str, message: str) -> Problem:
+    return Problem(code, message, severity=Severity.WARNING)

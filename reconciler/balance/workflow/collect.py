@@ -1,0 +1,109 @@
+"""`collect`: samples of a live cluster, round by round, each kept as soon as it is taken."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from reconciler.admin.port import Admin, Clock
+from reconciler.balance.files.folders import refuse_uri
+from reconciler.balance.files.sample_writer import Round, require_pyarrow, write_round
+from reconciler.model.desired import Desired
+from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
+from reconciler.model.sample import ClusterSample
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import cluster_admin, cluster_meant, warn_of_run
+
+ANOTHER_CLUSTER = "KR440"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A round every so often from the start on: the first at once, the last `length` after it, None for no end."""
+
+    every: timedelta
+    length: timedelta | None = None
+
+    def rounds(self) -> int | None:
+        """Return how many rounds there are at most, None for no end."""
+        return None if self.length is None else self.length // self.every + 1
+
+
+ONCE = Schedule(timedelta(seconds=1), timedelta())
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One round: of which cluster, when, what was written, and what was not told. `failed` where nothing was."""
+
+    cluster: str
+    number: int
+    at: datetime
+    written: Round | None = None
+    untold: tuple[str, ...] = ()
+    failed: str | None = None
+
+
+def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collected], None]) -> None:
+    """Write a round of samples at each time of the schedule, and tell of it.
+
+    A round in which the cluster does not answer is told and left out, except the first, which raises
+    ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
+    changes the cluster meanwhile is warned of.
+    """
+    refuse_uri(out)
+    require_pyarrow()
+    desired = cluster_meant(inputs)
+    with cluster_admin(inputs, desired) as admin:
+        warn_of_run(admin)
+        start = admin.clock.now()
+        number = 0
+        while True:
+            tell(_round(admin, desired, Path(out), number))
+            number = _next_round(schedule, admin.clock.now() - start, number)
+            limit = schedule.rounds()
+            if limit is not None and number >= limit:
+                return
+            wait_until(admin.clock, start + number * schedule.every, at_most=schedule.every)
+
+
+def wait_until(clock: Clock, moment: datetime, *, at_most: timedelta) -> None:
+    """Let the time until that moment pass; a clock that was set back meanwhile costs one period, not more."""
+    clock.sleep(max(timedelta(), min(moment - clock.now(), at_most)).total_seconds())
+
+
+def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
+    """Return the number of the next round whose time has not gone by."""
+    return max(number + 1, -(-passed // schedule.every))
+
+
+def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Collected:
+    at = admin.clock.time_of_day()
+    try:
+        sample = _sample(admin)
+    except (ClusterUnavailable, MissingRight) as error:
+        if number == 0:
+            raise
+        return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
+    cluster = desired.cluster.name if desired is not None else sample.cluster_id
+    _refuse_another(desired, sample.cluster_id)
+    return Collected(cluster, number, at, write_round(out, cluster, at, sample), sample.untold)
+
+
+def _sample(admin: Admin) -> ClusterSample:
+    """Return what the cluster tells; raises ClusterUnavailable where that is nothing, for reasons that it names."""
+    sample = admin.sample()
+    if sample.untold and not sample.partitions():
+        raise ClusterUnavailable(f"nothing can be sampled: {'; '.join(sample.untold)}")
+    return sample
+
+
+def _refuse_another(desired: Desired | None, cluster_id: str) -> None:
+    """Raise Refused where the cluster that answers is not the one declared: its samples would spoil the others."""
+    wanted = desired.cluster.cluster_id if desired is not None else None
+    if desired is not None and wanted is not None and wanted != cluster_id:
+        raise Refused(
+            f"{desired.cluster.name} declares clusterId {wanted}, but {cluster_id} answers: reach the right cluster, "
+            "or correct clusterId; nothing was written of it",
+            code=ANOTHER_CLUSTER,
+        )

@@ -1,0 +1,144 @@
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from reconciler.balance.files.folders import replaced_folder
+from reconciler.balance.files.sample_files import Kind, find_sample_files
+from reconciler.model.problem import InvalidInput, ReconcilerError
+
+GOOD = "ts,topic,partition\n"
+
+
+def _refused(path: Path) -> list[str]:
+    with pytest.raises(InvalidInput) as refused:
+        find_sample_files([str(path)])
+    return [problem.message for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", "", "a.csv: is empty; its first line must name the columns"),
+        ("a.csv", "ts,topic\n", "a.csv: has no column partition; samples need ts, topic, partition; it has topic, ts"),
+        ("a.csv", "ts,topic,partition,byte_in\n", "has no column bytes_in, but byte_in: did you mean bytes_in?"),
+        ("a.csv", "ts,ts,topic,partition\n", "names the column ts twice"),
+        ("a.csv", "ts,topic,partition, topic\n", "names the column topic twice"),
+        ("a.jsonl", "hello\n", "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot"),
+        ("a.json", '{"status": "error", "errorType": "bad"}', "is neither"),
+        ("a.json", '{"status":"error","errorType":"bad","data":{}}', "is an error that Prometheus answered"),
+        ("a.json", '{"data": {"resultType": "vector"}}', "is the answer to an instant query"),
+        ("a.parquet", "PAR1", "a.parquet: is no Parquet file, or a damaged one"),
+        ("a.txt", "x", "is not a .parquet, .csv, .jsonl or .json file"),
+        ("a.csv.gz", "ts", "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_samples_is_refused_by_its_name_in_one_sentence(
+    tmp_path: Path, name: str, content: str, sentence: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    (message,) = _refused(tmp_path / name)
+    assert sentence in message or sentence == "is neither"
+    assert message.startswith(str(tmp_path / name))
+    assert "\n" not in message
+
+
+def test_every_wrong_file_is_told_at_once(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n")
+    assert len(_refused(tmp_path)) == 2
+    assert "check the path" in _refused(tmp_path / "nowhere")[0]
+    (tmp_path / "empty").mkdir()
+    assert "holds no samples" in _refused(tmp_path / "empty")[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "sentence"),
+    [
+        ("ts", pa.timestamp("ns"), "has times in nanoseconds"),
+        ("topic", pa.int64(), "has the column topic as int64; it must be a text"),
+        ("bytes_in", pa.bool_(), "has the column bytes_in as bool; it must be a number"),
+        ("bytes_in", pa.float16(), "has the column bytes_in as halffloat; it must be a number"),
+        ("bytes_in", pa.decimal256(50, 2), "has the column bytes_in as decimal256(50, 2); it must be a number"),
+        ("Topic", pa.string(), "names the column topic twice, as topic and as Topic: Spark takes them for one"),
+        ("ts", pa.null(), "has no column ts"),
+    ],
+)
+def test_a_parquet_column_of_the_wrong_type_is_refused(
+    tmp_path: Path, column: str, kind: pa.DataType, sentence: str
+) -> None:
+    kinds = {"ts": pa.timestamp("us"), "topic": pa.string(), "partition": pa.int32(), column: kind}
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.schema(list(kinds.items())).empty_table(), path)
+    assert sentence in _refused(path)[0]
+
+
+def test_each_kind_is_told_by_how_it_begins_and_what_is_hidden_is_not_looked_at(tmp_path: Path) -> None:
+    sample = {"ts": "2026-01-01T00:00:00Z", "topic": "t", "partition": 0}
+    texts = {
+        "a.csv": GOOD,
+        "b.jsonl": json.dumps(sample) + "\n",
+        "c.json": json.dumps(sample) + "\n",
+        "d.json": json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}}),
+        "e.json": json.dumps({"formatVersion": "1.0", "clusterId": "c", "topics": []}, indent=1),
+        "_replicas/f.csv": "x\n",
+        "note.txt": "x",
+        "cluster=k/date=d/g.csv": GOOD,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = find_sample_files([str(tmp_path), str(tmp_path / "a.csv")])
+    assert [(Path(file.path).name, file.kind) for file in found.files] == [
+        ("a.csv", Kind.CSV),
+        ("b.jsonl", Kind.JSON_LINES),
+        ("c.json", Kind.JSON_LINES),
+        ("g.csv", Kind.CSV),
+        ("d.json", Kind.PROMETHEUS),
+        ("e.json", Kind.SNAPSHOT),
+    ]
+    assert {file.folders for file in found.files} == {(), ("cluster", "date")}
+    assert found.notes == (f"{tmp_path / 'note.txt'}: not a kind of file that holds samples; passed over",)
+
+
+@pytest.mark.parametrize("measure", ["bytes_in", "bytes_out", "messages_in", "end_offset"])
+def test_samples_with_rates_or_offsets_are_of_partitions_and_their_broker_is_a_column_not_used(
+    tmp_path: Path, measure: str
+) -> None:
+    (tmp_path / "a.csv").write_text(f"ts,topic,partition,broker,log_dir,size_bytes,{measure}\n")
+    (tmp_path / "b.jsonl").write_text(json.dumps({"ts": 1, "topic": "t", "partition": 0, "broker": 1, measure: 1}))
+    (tmp_path / "c.csv").write_text("ts,topic,partition,broker,log_dir,size_bytes\n")
+    found = find_sample_files([str(tmp_path)])
+    assert [file.has_replicas for file in found.files] == [False, False, True]
+    assert [file.may_stand_alone for file in found.files] == [measure == "bytes_in"] * 2 + [False]
+    assert found.notes == tuple(
+        f"{tmp_path / 'a.csv'}: the column {name} is none of a sample's; not used" for name in ("broker", "log_dir")
+    )
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for text in ("one", "two"):
+        with replaced_folder(out, "_report.json") as folder:
+            (folder / "_report.json").write_text(text)
+            (folder / text).write_text(text)
+    assert sorted(path.name for path in out.iterdir()) == ["_report.json", "two"]
+    with pytest.raises(KeyboardInterrupt), replaced_folder(out, "_report.json") as folder:
+        _interrupted(folder / "three")
+    assert sorted(path.name for path in out.iterdir()) == ["_report.json", "two"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def _interrupted(path: Path) -> None:
+    path.write_text("half")
+    raise KeyboardInterrupt
+
+
+def test_a_folder_of_other_things_and_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    for out in (tmp_path, tmp_path / "mine.txt"):
+        with pytest.raises(ReconcilerError, match=r"name (an empty|a) .*folder"), replaced_folder(out, "_report.json"):
+            pass
+    assert (tmp_path / "mine.txt").read_text() == "x"
