@@ -29,16 +29,12 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
-from reconciler.simulate.answers import Denied, Outcome
-from reconciler.simulate.brokers import fence, register, unfence, unregister
-from reconciler.simulate.choosing_log_dirs import choose_log_dirs, in_chosen_log_dirs
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
-from reconciler.simulate.failing_log_dirs import fail_log_dir, log_dir_of, offline_log_dirs, repair_log_dir
-from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND
-from reconciler.simulate.groups import commit_offsets, delete_groups
-from reconciler.simulate.progress import advance
-from reconciler.simulate.records import with_records
-from reconciler.simulate.requests import elect_preferred_leaders, reassign
+from reconciler.simulate.controller import Denied, Outcome
+from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
+from reconciler.simulate.progress import NETWORK_BYTES_PER_SECOND, advance
+from reconciler.simulate.requests import choose_log_dirs, commit_offsets, delete_groups, elect_preferred_leaders, in_chosen_log_dirs, reassign
+from reconciler.simulate.storage import log_dir_of, offline_log_dirs
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 K = TypeVar("K", bound=Hashable)

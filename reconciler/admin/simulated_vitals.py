@@ -8,7 +8,7 @@ from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Quorum, QuorumMember, Rights
 from reconciler.simulate.controller import controller_of
-from reconciler.simulate.failing_log_dirs import offline_log_dirs
+from reconciler.simulate.storage import offline_log_dirs
 
 CONSUMER_GROUPS_SINCE = (4, 0)
 OFFLINE = "KAFKA_STORAGE_ERROR"

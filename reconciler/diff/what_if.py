@@ -16,7 +16,7 @@ from reconciler.model.what_if import (
     SetReplicationFactor,
     Supposition,
 )
-from reconciler.simulate.brokers import fence_all, register
+from reconciler.simulate.events import fence_all, register
 
 OPTION = "--what-if"
 KINDS = "drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, partitions=TOPIC:N"

@@ -10,7 +10,7 @@ from reconciler.model.config_rule import RELEASES
 from reconciler.model.desired import DesiredTopic
 from reconciler.model.problem import Problem
 from reconciler.model.topic_configs import TOPIC_CONFIGS
-from reconciler.simulate.config_rules import value_problem
+from reconciler.simulate.configs import value_problem
 
 MIN_ISR = "min.insync.replicas"
 LONGEST_SHOWN = 40

@@ -1,18 +1,49 @@
-"""Dynamic configs of topics and brokers, changed incrementally: SET, DELETE, APPEND and SUBTRACT (KIP-339)."""
+"""Changes dynamic configs of topics and brokers as Kafka does, and refuses what Kafka refuses, in its words.
 
+Changes are incremental: SET, DELETE, APPEND and SUBTRACT (KIP-339). A value is judged by itself (`value_problem`), then
+with the topic's others (`together_problem`), because some configs exclude each other.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from reconciler.model.cluster import CORDONED_LOG_DIRS, Broker, Cluster
-from reconciler.model.config_rule import Kind, Rule, release_of
+from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.config_rule import NUMBERS, Kind, Rule, release_of
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.topic_configs import TOPIC_CONFIGS
-from reconciler.simulate.answers import Denied, Outcome
-from reconciler.simulate.config_rules import BROKER_RULES, together_problem, value_problem
-from reconciler.simulate.eligible import without_elr
+from reconciler.simulate.controller import Denied, Outcome
+from reconciler.simulate.storage import without_elr
 
 Configs = Mapping[str, str]
+THROTTLED_REPLICAS = (
+    "must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
+COMPACTED_REMOTELY = {
+    "3.9": "Remote log storage is unsupported for the compacted topics",
+    "4.1": "Remote log storage only supports topics with cleanup.policy=delete",
+    "4.3": "Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being an empty list.",
+}
+NOT_TIERED = (
+    "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+)
+TURNED_OFF = (
+    "It is invalid to disable remote storage without deleting remote data. "
+    "If you want to keep the remote data and turn to read only, please set "
+    "`remote.storage.enable=true,remote.log.copy.disable=true`. "
+    "If you want to disable remote storage and delete all remote data, please set "
+    "`remote.storage.enable=false,remote.log.delete.on.disable=true`."
+)
+INT_BITS, LONG_BITS = 32, 64  # Java's int and long
+SAME_AS_RETENTION = -2  # local.retention.*: as long as retention.* itself (KIP-405)
+BROKER_RULES = {
+    "cordoned.log.dirs": Rule(Kind.LIST),
+    "follower.replication.throttled.rate": Rule(Kind.LONG, low=0),
+    "leader.replication.throttled.rate": Rule(Kind.LONG, low=0),
+    "replica.alter.log.dirs.io.max.bytes.per.second": Rule(Kind.LONG, low=0),
+}
 _LISTS = {key: config.newest for key, config in TOPIC_CONFIGS.items()}
 
 
@@ -28,16 +59,17 @@ def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigR
     """Change topics' overrides, all of a topic's keys or none."""
     answers: dict[str, Denied | None] = {}
     topics = dict(cluster.topics)
-    for name in changes:
+    for name, asked in changes.items():
         topic = cluster.topics.get(name)
         if topic is None:
             answers[name] = Denied("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
             continue
-        configs = _altered(topic.configs, changes[name], _LISTS)
-        answers[name] = (
-            configs if isinstance(configs, Denied) else validate_topic_configs(cluster, configs, topic.configs)
-        )
-        if not isinstance(configs, Denied) and answers[name] is None:
+        configs = _altered(topic.configs, asked, _LISTS)
+        if isinstance(configs, Denied):
+            answers[name] = configs
+            continue
+        answers[name] = validate_topic_configs(cluster, configs, topic.configs)
+        if answers[name] is None:
             is_kept = topic.configs.get(MIN_ISR) == configs.get(MIN_ISR)
             topics[name] = replace(topic if is_kept else without_elr(topic), configs=configs)
     return Outcome(replace(cluster, topics=topics), answers)
@@ -56,14 +88,16 @@ def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[Con
 
 
 def _no_cordon(broker: Broker, configs: Configs) -> Denied | None:
-    """Return why a broker refuses to cordon these log dirs."""
-    named = [path.strip() for path in configs.get(CORDONED_LOG_DIRS, "").split(",") if path.strip()]
-    if "*" in named:
-        text = f"When {CORDONED_LOG_DIRS} is set to *, it must not contain other values"
-        return Denied("INVALID_REQUEST", f"requirement failed: {text}") if len(named) > 1 else None
+    """Return why a broker refuses to cordon these log dirs (KIP-1066), None where it does not."""
+    named = [path for path in items_of(configs.get(CORDONED_LOG_DIRS, "")) if path]
     missing = [path for path in named if path not in {one.path for one in broker.log_dirs}]
-    text = f"All entries in {CORDONED_LOG_DIRS} must be present in log.dirs or log.dir. Missing entries : "
-    return Denied("INVALID_REQUEST", f"requirement failed: {text}{','.join(missing)}") if missing else None
+    text = None
+    if "*" in named:
+        text = f"When {CORDONED_LOG_DIRS} is set to *, it must not contain other values" if len(named) > 1 else None
+    elif missing:
+        text = f"All entries in {CORDONED_LOG_DIRS} must be present in log.dirs or log.dir. Missing entries : "
+        text += ",".join(missing)
+    return Denied("INVALID_REQUEST", f"requirement failed: {text}") if text else None
 
 
 def _recordoned(broker: Broker, configs: Configs) -> Broker:
@@ -103,6 +137,46 @@ def validate_topic_configs(cluster: Cluster, configs: Configs, before: Configs |
         has_tiers=_settings(cluster).get("remote.log.storage.system.enable") != "false",
         was_remote=(before or {}).get("remote.storage.enable", "").strip().lower() == "true",
     )
+
+
+def value_problem(key: str, value: str, rule: Rule) -> Denied | None:
+    """Return why Kafka refuses that value, None where it takes it."""
+    reason = _reason(key, value, rule)
+    if reason is None:
+        return None
+    shown = value
+    if key in TOPIC_THROTTLES:
+        shown = f"[{', '.join(items_of(value))}]"
+    elif rule.kind is Kind.LIST:
+        shown = next(item for item in items_of(value) if item not in rule.choices)
+    return Denied("INVALID_CONFIG", f"Invalid value {shown} for configuration {key}: {reason}")
+
+
+def together_problem(effective: Mapping[str, str], release: str, *, has_tiers: bool, was_remote: bool) -> Denied | None:
+    """Return why a release refuses these topic configs together, None where it takes them.
+
+    `effective`: each by itself taken, defaults included. `has_tiers`: whether the brokers have tiered storage.
+    """
+    texts: list[str | None] = []
+    least, most = (int(effective[f"{bound}.compaction.lag.ms"]) for bound in ("min", "max"))
+    if least > most:
+        texts.append(f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})")
+    if effective["remote.storage.enable"].strip().lower() == "true":
+        policy = items_of(effective["cleanup.policy"])
+        # Compacted topics have no remote tier; an empty policy is taken before 4.0 and since 4.2 only.
+        is_taken = set(policy) == {"delete"} or (not policy and release != "4.1")
+        texts += [None if has_tiers else NOT_TIERED, None if is_taken else COMPACTED_REMOTELY[release]]
+        texts += [_retention_reason(effective, unit) for unit in ("bytes", "ms")]
+        texts += [_copy_reason(effective, unit) for unit in ("bytes", "ms")]
+    elif was_remote and effective["remote.log.delete.on.disable"].strip().lower() != "true":
+        texts.append(TURNED_OFF)
+    text = next((text for text in texts if text), None)
+    return None if text is None else Denied("INVALID_CONFIG", text)
+
+
+def items_of(value: str) -> list[str]:
+    """Return the items of a list as Kafka reads it: an empty text has none."""
+    return [item.strip() for item in value.split(",")] if value.strip() else []
 
 
 def _defaults(cluster: Cluster, rules: Mapping[str, Rule]) -> dict[str, str]:
@@ -146,10 +220,8 @@ def _altered(configs: Configs, changes: Sequence[ConfigRequest], rules: Mapping[
 def _items(current: str | None, change: ConfigRequest, rule: Rule | None) -> Sequence[str] | Denied:
     """Return the list after APPEND or SUBTRACT; one that was not set starts from Kafka's default."""
     if rule is None or rule.kind is not Kind.LIST:
-        return Denied(
-            "INVALID_CONFIG",
-            f"Can't {change.operation} to key {change.key} because its type is not LIST.",
-        )
+        message = f"Can't {change.operation} to key {change.key} because its type is not LIST."
+        return Denied("INVALID_CONFIG", message)
     items = [item for item in (rule.default if current is None else current).split(",") if item]
     for item in change.value.split(","):
         if change.operation == "APPEND" and item not in items:
@@ -157,3 +229,71 @@ def _items(current: str | None, change: ConfigRequest, rule: Rule | None) -> Seq
         elif change.operation == "SUBTRACT" and item in items:
             items.remove(item)
     return items
+
+
+def _reason(key: str, value: str, rule: Rule) -> str | None:
+    if key in TOPIC_THROTTLES:
+        return None if _is_replica_list(value) else f"{key} {THROTTLED_REPLICAS}"
+    if rule.kind is Kind.BOOLEAN:
+        return None if value.strip().lower() in {"true", "false"} else "Expected value to be either true or false"
+    if key == "message.format.version":
+        # It names a version: `3.0-IV1`, or its release, `3.0` or `3.0.2`.
+        version = value.strip()
+        release = ".".join(version.split(".")[: 3 if version.startswith("0.") else 2])
+        is_known = any(choice == release or choice.startswith(f"{release}-IV") for choice in rule.choices)
+        return None if is_known else f"Version {version} is not a valid version"
+    if rule.choices:
+        given = items_of(value) if rule.kind is Kind.LIST else [value.strip()]
+        is_known = all(item in rule.choices for item in given)
+        return None if is_known else f"String must be one of: {', '.join(rule.choices)}"
+    return _number_reason(value.strip(), rule) if rule.kind in NUMBERS else None
+
+
+def _number_reason(value: str, rule: Rule) -> str | None:
+    number = _number(value, rule.kind)
+    if number is None:
+        return f"Not a number of type {rule.kind}"
+    is_low, is_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
+    if rule.beside is not None:
+        fits = number == rule.beside or not (is_low or is_high)
+        return None if fits else f"Value must be between {rule.low} and {rule.high} or equal to {rule.beside}"
+    if is_low:
+        return f"Value must be at least {rule.low}"
+    return f"Value must be no more than {rule.high}" if is_high else None
+
+
+def _number(value: str, kind: Kind) -> float | None:
+    if kind is Kind.DOUBLE:
+        return float(value) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value) else None
+    if not re.fullmatch(r"[+-]?\d+", value) or len(value) > LONG_BITS:
+        return None
+    number, limit = int(value), 1 << ((INT_BITS if kind is Kind.INT else LONG_BITS) - 1)
+    return number if -limit <= number < limit else None
+
+
+def _is_replica_list(value: str) -> bool:
+    items = [item.strip() for item in value.split(",")]
+    return "".join(items) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", item) for item in items)
+
+
+def _retention_reason(effective: Mapping[str, str], unit: str) -> str | None:
+    of_all, local = (int(effective[f"{prefix}retention.{unit}"]) for prefix in ("", "local."))
+    if of_all < 0 or local == SAME_AS_RETENTION or 0 <= local <= of_all:
+        return None
+    reason = (
+        f"Value must not be -1 as retention.{unit} value is set as {of_all}."
+        if local < 0
+        else f"Value must not be more than retention.{unit} property value: {of_all}"
+    )
+    return f"Invalid value {local} for configuration local.retention.{unit}: {reason}"
+
+
+def _copy_reason(effective: Mapping[str, str], unit: str) -> str | None:
+    of_all, local = (int(effective[f"{prefix}retention.{unit}"]) for prefix in ("", "local."))
+    is_off = effective["remote.log.copy.disable"].strip().lower() == "true"
+    if not is_off or local in {SAME_AS_RETENTION, of_all}:
+        return None
+    return (
+        f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and `retention.{unit}` must be "
+        "set to the identical value because there will be no more logs copied to the remote storage."
+    )

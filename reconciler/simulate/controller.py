@@ -1,16 +1,40 @@
-"""What the controller knows beside the partition it changes: who is registered, who lives, which rules it follows."""
+"""Says which rules the simulated controller follows, and what form its answers have."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.config_rule import version_of
 
+K = TypeVar("K", bound=Hashable)
+
 DEFAULT_VERSION = (4, 1)
+"""For a cluster of unknown version: its rules are the stricter ones, so that no plan counts on what 4.3 relaxed."""
+
+MAX_RECORDS = 10_000
+"""How many records the controller writes for one request: Kafka's MAX_RECORDS_PER_USER_OP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """Kafka's refusal of one item: the protocol's name of the error, and its text where there is more to say."""
+
+    error: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[K]):
+    """The cluster after a request; `answers` maps each item to its refusal, None where it was accepted."""
+
+    cluster: Cluster
+    answers: Mapping[K, Denied | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """The brokers that exist and live, and the Kafka version whose rules hold."""
+    """What the controller knows beside the partition it changes: the brokers that exist and live, and its version."""
 
     registered: frozenset[int]
     alive: frozenset[int]
@@ -36,7 +60,7 @@ class Controller:
 
 
 def controller_of(cluster: Cluster) -> Controller:
-    """Return the controller of a cluster; of an unknown version it follows the rules of 4.1."""
+    """Return the controller of a cluster."""
     return Controller(
         registered=frozenset(cluster.brokers),
         alive=frozenset(broker.id for broker in cluster.brokers.values() if not broker.is_fenced),

@@ -1,12 +1,14 @@
-"""One partition's transitions: reassign, cancel, new ISR, preferred election, a broker that leaves or comes back."""
+"""Changes one partition as Kafka's controller does: reassign, cancel, new ISR, election, a broker that dies or returns.
+
+Compared with the controller's own Java code, version by version, in `tests/simulate/test_controller_sequences.py`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.model.cluster import Partition
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied
-from reconciler.simulate.controller import Controller
+from reconciler.simulate.controller import Controller, Denied
 
 Replicas = tuple[int, ...]
 
@@ -24,10 +26,13 @@ def reassigned(
     """
     target = tuple(target)
     denied = validate_assignment(target, controller)
-    if denied is None and not is_replication_factor_change_allowed and controller.has_replication_factor_guard:
-        denied = _factor_change(partition, target)
     if denied is not None:
         return denied
+    factor = len(partition.target_replicas)
+    is_guarded = not is_replication_factor_change_allowed and controller.has_replication_factor_guard
+    if is_guarded and factor != len(target):
+        message = f"The replication factor is changed from {factor} to {len(target)}"
+        return Denied("INVALID_REPLICATION_FACTOR", message)
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     # Kafka leaves the former lists in place where the new ones are empty.
@@ -37,7 +42,7 @@ def reassigned(
         adding_replicas=adding or partition.adding_replicas,
         removing_replicas=removing or partition.removing_replicas,
     )
-    return _settled(changed, changed.isr, controller)
+    return with_isr(changed, changed.isr, controller)
 
 
 def cancelled(topic_partition: TopicPartition, partition: Partition, controller: Controller) -> Partition | Denied:
@@ -54,18 +59,24 @@ def cancelled(topic_partition: TopicPartition, partition: Partition, controller:
         )
     kept = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
     reverted = replace(partition.on_replicas(kept, new_size=0), adding_replicas=(), removing_replicas=())
-    return _settled(reverted, isr, controller)
+    return with_isr(reverted, isr, controller)
 
 
 def with_isr(partition: Partition, isr: Sequence[int], controller: Controller) -> Partition:
-    """Return the partition with the ISR that its leader reported; that may end a reassignment."""
-    return _settled(partition, tuple(isr), controller)
+    """Return the partition with the ISR that its leader reported, a reassignment ended if that completes it.
+
+    The leader stays while it lives and is in sync; else the first such replica leads, or nobody.
+    """
+    partition, isr = _ended_if_complete(partition, tuple(isr), controller)
+    leader = _first_valid((partition.leader, *partition.replicas), isr, controller)
+    return replace(partition, isr=isr or partition.isr, leader=leader)
 
 
 def with_preferred_leader(partition: Partition, controller: Controller) -> Partition | Denied:
     """Return the partition after a preferred election."""
     if partition.leader == partition.replicas[0]:
         return Denied("ELECTION_NOT_NEEDED")
+    # Kafka prefers the present leader to any other replica: an election that cannot be had changes nothing.
     order = (partition.replicas[0], partition.leader, *partition.replicas[1:])
     leader = _first_valid(order, partition.isr, controller)
     if leader == partition.leader:
@@ -74,13 +85,13 @@ def with_preferred_leader(partition: Partition, controller: Controller) -> Parti
 
 
 def without_broker(partition: Partition, broker_id: int, controller: Controller) -> Partition:
-    """Return the partition once that broker no longer lives; the last in-sync replica stays listed, without a leader.
+    """Return the partition once that broker no longer lives, as `controller`, which has noticed it, leaves it.
 
-    `controller` is the one that has noticed it.
+    The last in-sync replica stays in the ISR, without a leader: Kafka elects no other, which could lack records.
     """
     if broker_id not in partition.isr:
         return partition
-    return _settled(partition, tuple(replica for replica in partition.isr if replica != broker_id), controller)
+    return with_isr(partition, [replica for replica in partition.isr if replica != broker_id], controller)
 
 
 def with_returned_broker(partition: Partition, controller: Controller) -> Partition:
@@ -89,7 +100,7 @@ def with_returned_broker(partition: Partition, controller: Controller) -> Partit
         return partition
     elected = _first_valid(partition.replicas, partition.elr or (), controller)
     isr = partition.isr or (() if elected is None else (elected,))
-    return _settled(partition, isr, controller)
+    return with_isr(partition, isr, controller)
 
 
 def validate_assignment(
@@ -115,47 +126,25 @@ def validate_assignment(
     return None
 
 
-def _settled(partition: Partition, isr: Replicas, controller: Controller) -> Partition:
-    """Return the partition with its reassignment ended, if that ISR allows it, and with a living in-sync leader."""
-    partition, isr = _ended_if_complete(partition, isr, controller)
-    leader = partition.leader
-    if leader is None or not _is_valid_leader(leader, isr, controller):
-        leader = _first_valid(partition.replicas, isr, controller)
-    return replace(partition, isr=isr or partition.isr, leader=leader)
-
-
 def _ended_if_complete(partition: Partition, isr: Replicas, controller: Controller) -> tuple[Partition, Replicas]:
-    if not partition.is_reassigning:
-        return partition, isr
+    """Return the partition and its ISR without the removed replicas, where that ISR ends the reassignment."""
     kept_isr = tuple(replica for replica in isr if replica not in partition.removing_replicas)
     target = partition.target_replicas
-    if not kept_isr or not target or not _is_complete(partition, kept_isr, controller):
+    if not partition.is_reassigning or not kept_isr or not target:
+        return partition, isr
+    adding, removing = partition.adding_replicas, partition.removing_replicas
+    is_complete = set(kept_isr).issuperset(target)
+    if not controller.is_every_target_awaited:
+        # A replica may be in the target and still be listed as added: see `reassigned` over a move in flight.
+        is_complete = set(kept_isr).issuperset(adding) and (is_complete or len(adding) >= len(removing))
+    if not is_complete:
         return partition, isr
     ended = replace(partition.on_replicas(target, new_size=0), adding_replicas=(), removing_replicas=())
     return ended, kept_isr
 
 
-def _is_complete(partition: Partition, kept_isr: Replicas, controller: Controller) -> bool:
-    has_target = set(kept_isr).issuperset(partition.target_replicas)
-    if controller.is_every_target_awaited:
-        return has_target
-    has_added = set(kept_isr).issuperset(partition.adding_replicas)
-    return has_added and (has_target or len(partition.adding_replicas) >= len(partition.removing_replicas))
-
-
 def _first_valid(order: Sequence[int | None], isr: Replicas, controller: Controller) -> int | None:
-    return next((one for one in order if one is not None and _is_valid_leader(one, isr, controller)), None)
-
-
-def _is_valid_leader(broker_id: int, isr: Replicas, controller: Controller) -> bool:
-    return broker_id in isr and broker_id in controller.alive
-
-
-def _factor_change(partition: Partition, target: Replicas) -> Denied | None:
-    current = len(partition.target_replicas)
-    if current == len(target):
-        return None
-    return Denied("INVALID_REPLICATION_FACTOR", f"The replication factor is changed from {current} to {len(target)}")
+    return next((one for one in order if one in isr and one in controller.alive), None)
 
 
 def _invalid(message: str) -> Denied:

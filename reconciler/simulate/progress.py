@@ -1,17 +1,48 @@
-"""Time: followers copy bytes from their leaders, join the ISR when they have all, and reassignments end."""
+"""Lets time pass: followers copy bytes from their leaders, join the ISR when they have all, and reassignments end.
+
+How fast each one copies: brokers' bandwidth and throttles are shared evenly among the copies that run through them
+(max-min fairness: the narrowest pipe is divided first, then what is left of the others).
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    Cluster,
+    Partition,
+)
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import Controller, controller_of
-from reconciler.simulate.flows import NETWORK_BYTES_PER_SECOND, Copy, copies, rates
 from reconciler.simulate.partition import with_isr
-from reconciler.simulate.storage import with_partitions
+from reconciler.simulate.storage import log_dir_of, offline_log_dirs, with_partitions
 
+NETWORK_BYTES_PER_SECOND = 100 * 1024 * 1024
+"""What a simulated broker sends, and receives, at most: about what a gigabit network carries."""
 MILLISECONDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A living replica that is not in sync: whom it copies from, and how many bytes are left (None: not known)."""
+
+    topic_partition: TopicPartition
+    leader: int
+    follower: int
+    remaining: int | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pipe:
+    """Something that bounds a rate: a broker's network, or its throttle, in one direction; ordered, to break ties."""
+
+    broker_id: int
+    is_outward: bool
+    is_throttle: bool
 
 
 def advance(
@@ -22,7 +53,11 @@ def advance(
         cluster = _joined(cluster)
         running = copies(cluster)
         speeds = rates(cluster, running, network_bytes_per_second)
-        ends = [_milliseconds_left(copy, speed) for copy, speed in zip(running, speeds, strict=True) if speed]
+        ends = [
+            -(-(copy.remaining or 0) * MILLISECONDS // speed)  # rounded up: a join is never seen too early
+            for copy, speed in zip(running, speeds, strict=True)
+            if speed
+        ]
         if not ends:
             return cluster
         step = min(milliseconds, *ends)
@@ -33,29 +68,53 @@ def advance(
     return cluster
 
 
-def milliseconds_to_next_join(
-    cluster: Cluster, *, network_bytes_per_second: int = NETWORK_BYTES_PER_SECOND
-) -> int | None:
-    """Return when the next replica has all its bytes, None where nothing copies or nothing moves on."""
-    running = copies(cluster)
-    if any(not copy.remaining for copy in running):
-        return 0
-    speeds = rates(cluster, running, network_bytes_per_second)
-    ends = (_milliseconds_left(copy, speed) for copy, speed in zip(running, speeds, strict=True) if speed)
-    return min(ends, default=None)
+def copies(cluster: Cluster) -> tuple[Copy, ...]:
+    """Return every copy that is under way, by partition and follower; into an offline log dir nothing is copied."""
+    offline = offline_log_dirs(cluster)
+    return tuple(
+        Copy(key, partition.leader, replica, _remaining(partition, replica))
+        for key, partition in cluster.partitions()
+        if partition.leader is not None and len(partition.isr) < len(partition.replicas)
+        for replica in sorted(set(partition.replicas).difference(partition.isr))
+        if cluster.is_alive(replica) and (replica, log_dir_of(partition, replica)) not in offline
+    )
 
 
-def _milliseconds_left(copy: Copy, speed: int) -> int:
-    return -(-(copy.remaining or 0) * MILLISECONDS // speed)
+def rates(
+    cluster: Cluster, running: Sequence[Copy], network_bytes_per_second: int = NETWORK_BYTES_PER_SECOND
+) -> tuple[int, ...]:
+    """Return bytes per second of each copy: no pipe carries more than it may, and none could be given more fairly."""
+    through = [_pipes(cluster, copy) for copy in running]
+    left = {pipe: _capacity(cluster, pipe, network_bytes_per_second) for pipes in through for pipe in pipes}
+    waiting = dict.fromkeys(range(len(running)))
+    result = [0] * len(running)
+    while waiting:
+        crowd: dict[Pipe, list[int]] = {}
+        for index in waiting:
+            for pipe in through[index]:
+                crowd.setdefault(pipe, []).append(index)
+        # The pipe with the least for each of its copies: none of them can ever get more, so their rates are final.
+        shares = {pipe: left[pipe] // len(some) for pipe, some in crowd.items()}
+        narrowest = min(shares, key=lambda pipe: (shares[pipe], pipe))
+        share = shares[narrowest]
+        for index in crowd[narrowest]:
+            result[index] = share
+            del waiting[index]
+            for pipe in through[index]:
+                left[pipe] -= share
+    return tuple(result)
 
 
 def _joined(cluster: Cluster) -> Cluster:
     """Return the cluster with every replica that has all bytes in its partition's ISR."""
     controller = controller_of(cluster)
-    complete = [copy for copy in copies(cluster) if not copy.remaining]
+    followers: defaultdict[TopicPartition, list[int]] = defaultdict(list)
+    for copy in copies(cluster):
+        if not copy.remaining:
+            followers[copy.topic_partition].append(copy.follower)
     changed = {
-        key: _with_joiners(partition, followers, controller)
-        for key, followers in _followers(complete).items()
+        key: _with_joiners(partition, some, controller)
+        for key, some in followers.items()
         if (partition := cluster.partition(key)) is not None
     }
     return with_partitions(cluster, changed)
@@ -72,16 +131,14 @@ def _grown(
     cluster: Cluster, running: Sequence[Copy], speeds: Sequence[int], milliseconds: int
 ) -> Mapping[TopicPartition, Partition]:
     """Return the partitions that copy, with the bytes they hold after that time."""
-    copied: defaultdict[TopicPartition, dict[int, int | None]] = defaultdict(dict)
+    grown: dict[TopicPartition, Partition] = {}
     for copy, speed in zip(running, speeds, strict=True):
-        partition = cluster.partition(copy.topic_partition)
-        if partition is None or copy.remaining is None:
-            continue
-        held = partition.size_on(copy.follower) or 0
-        got = min(copy.remaining, speed * milliseconds // MILLISECONDS)
-        copied[copy.topic_partition][copy.follower] = held + got
-    partitions = {key: cluster.partition(key) for key in copied}
-    return {key: _with_sizes(found, copied[key]) for key, found in partitions.items() if found is not None}
+        key = copy.topic_partition
+        partition = grown.get(key) or cluster.partition(key)
+        if partition is not None and copy.remaining is not None:
+            got = min(copy.remaining, speed * milliseconds // MILLISECONDS)
+            grown[key] = _with_sizes(partition, {copy.follower: (partition.size_on(copy.follower) or 0) + got})
+    return grown
 
 
 def _with_sizes(partition: Partition, sizes: Mapping[int, int | None]) -> Partition:
@@ -91,8 +148,34 @@ def _with_sizes(partition: Partition, sizes: Mapping[int, int | None]) -> Partit
     return replace(partition, sizes=tuple(sizes.get(broker_id, size) for broker_id, size in known))
 
 
-def _followers(complete: Iterable[Copy]) -> Mapping[TopicPartition, Sequence[int]]:
-    followers: defaultdict[TopicPartition, list[int]] = defaultdict(list)
-    for copy in complete:
-        followers[copy.topic_partition].append(copy.follower)
-    return followers
+def _pipes(cluster: Cluster, copy: Copy) -> list[Pipe]:
+    """Return what that copy runs through. Kafka holds back only replicas that are listed and not in sync."""
+    configs = cluster.topics[copy.topic_partition.topic].configs
+    pipes = []
+    for broker_id, is_outward, rate, listed in (
+        (copy.leader, True, LEADER_THROTTLED_RATE, configs.get(LEADER_THROTTLED_REPLICAS)),
+        (copy.follower, False, FOLLOWER_THROTTLED_RATE, configs.get(FOLLOWER_THROTTLED_REPLICAS)),
+    ):
+        pipes.append(Pipe(broker_id, is_outward, is_throttle=False))
+        if _is_throttled(cluster, broker_id, rate, copy.topic_partition.partition, listed):
+            pipes.append(Pipe(broker_id, is_outward, is_throttle=True))
+    return pipes
+
+
+def _is_throttled(cluster: Cluster, broker_id: int, key: str, partition: int, listed: str | None) -> bool:
+    if not listed or key not in cluster.brokers[broker_id].configs:
+        return False
+    return listed.strip() == "*" or f"{partition}:{broker_id}" in (item.strip() for item in listed.split(","))
+
+
+def _capacity(cluster: Cluster, pipe: Pipe, network_bytes_per_second: int) -> int:
+    if not pipe.is_throttle:
+        return network_bytes_per_second
+    key = LEADER_THROTTLED_RATE if pipe.is_outward else FOLLOWER_THROTTLED_RATE
+    return int(cluster.brokers[pipe.broker_id].configs[key])
+
+
+def _remaining(partition: Partition, follower: int) -> int | None:
+    if partition.leader is None or partition.size_on(partition.leader) is None:
+        return None
+    return max(0, (partition.bytes_to_copy or 0) - (partition.size_on(follower) or 0))

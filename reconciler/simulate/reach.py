@@ -1,6 +1,6 @@
-"""What a plan's stages reach, and what would be wrong with a stage: checked before a plan is written."""
+"""Computes what a plan's stages reach, and checks that each could run and would end, before a plan is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -10,9 +10,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
-from reconciler.simulate.controller import Controller, controller_of
+from reconciler.simulate.controller import Controller, Denied, Outcome, controller_of
 from reconciler.simulate.partition import reassigned, with_isr, with_preferred_leader
 from reconciler.simulate.storage import with_metadata
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
@@ -44,7 +43,8 @@ def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
         if isinstance(stage, TopicsStage):
             cluster = with_metadata(cluster, {key: one for key, one in touched.items() if one is not None})
             after = reach(cluster, stage, plan.topic_changes)
-            step = _topic_differences(cluster, after, stage, plan.topic_changes)
+            names = {plan.topic_changes[position].topic for position in stage.changes}
+            step = _new_or_gone(cluster, after, names)
             cluster = after
         else:
             step = _reached_partitions(cluster, touched, stage, controller)
@@ -54,15 +54,14 @@ def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
 
 def check_stage(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> tuple[Problem, ...]:
     """Return why that stage could not run on this cluster, or would not end: nothing, for a plan's own stages."""
+    controller = controller_of(cluster)
     match stage:
         case TopicsStage():
             return _topics_problems(cluster, stage, topic_changes)
         case ReassignStage():
-            controller = controller_of(cluster)
-            found = (_move_problem(cluster, move, controller) for move in stage.moves)
+            found = [_move_problem(cluster, move, controller) for move in stage.moves]
         case ElectStage():
-            controller = controller_of(cluster)
-            found = (_election_problem(cluster, election, controller) for election in stage.elections)
+            found = [_election_problem(cluster, election, controller) for election in stage.elections]
     return tuple(problem for problem in found if problem is not None)
 
 
@@ -91,12 +90,11 @@ def _moved(partition: Partition, move: Move, controller: Controller) -> Partitio
         return partition
     arrived = (one for one in changed.replicas if one in controller.alive and one not in changed.isr)
     ended = with_isr(changed, (*changed.isr, *arrived), controller)
-    return replace(ended, sizes=_copied_sizes(partition, ended)) if ended.sizes else ended
-
-
-def _copied_sizes(before: Partition, after: Partition) -> tuple[int | None, ...]:
-    size = before.bytes_to_copy
-    return tuple(before.size_on(one) if one in before.replicas else size for one in after.replicas)
+    if not ended.sizes:
+        return ended
+    copied = partition.bytes_to_copy
+    held = partition.replicas
+    return replace(ended, sizes=tuple(partition.size_on(one) if one in held else copied for one in ended.replicas))
 
 
 def _led(partition: Partition, controller: Controller) -> Partition:
@@ -113,31 +111,23 @@ def _with_topic_change(cluster: Cluster, change: TopicChange) -> Outcome[str]:
         case DeleteTopic():
             return delete_topics(cluster, (change.topic,))
         case AlterConfigs():
-            return alter_topic_configs(cluster, {change.topic: _requests(change)})
+            setting = (ConfigRequest(key, "SET", change.set[key]) for key in sorted(change.set))
+            deleting = (ConfigRequest(key, "DELETE") for key in sorted(change.delete))
+            return alter_topic_configs(cluster, {change.topic: (*setting, *deleting)})
 
 
-def _requests(change: AlterConfigs) -> tuple[ConfigRequest, ...]:
-    setting = (ConfigRequest(key, "SET", change.set[key]) for key in sorted(change.set))
-    deleting = (ConfigRequest(key, "DELETE") for key in sorted(change.delete))
-    return (*setting, *deleting)
-
-
-def _topic_differences(
-    before: Cluster, after: Cluster, stage: TopicsStage, topic_changes: Sequence[TopicChange]
-) -> Reached:
-    """Return the partitions that are new or gone."""
-    names = sorted({topic_changes[position].topic for position in stage.changes})
-    was, now = _numbered(before, names), _numbered(after, names)
+def _new_or_gone(before: Cluster, after: Cluster, topics: Iterable[str]) -> Reached:
+    """Return the partitions of these topics that are new, and None for each that is gone."""
+    was, now = (
+        {
+            TopicPartition(name, partition.partition): partition
+            for name in topics
+            if name in cluster.topics
+            for partition in cluster.topics[name].partitions
+        }
+        for cluster in (before, after)
+    )
     return {key: now.get(key) for key in sorted(was.keys() ^ now.keys())}
-
-
-def _numbered(cluster: Cluster, names: Sequence[str]) -> Mapping[TopicPartition, Partition]:
-    return {
-        TopicPartition(name, partition.partition): partition
-        for name in names
-        if name in cluster.topics
-        for partition in cluster.topics[name].partitions
-    }
 
 
 def _topics_problems(cluster: Cluster, stage: TopicsStage, topic_changes: Sequence[TopicChange]) -> tuple[Problem, ...]:
@@ -163,14 +153,11 @@ def _move_problem(cluster: Cluster, move: Move, controller: Controller) -> Probl
     if partition.replicas != move.from_replicas:
         message = f"{key} is to be moved from {list(move.from_replicas)}, but stands on {list(partition.replicas)}."
         return Problem("KR383", message, move.at)
-    return _destination_problem(partition, move, controller)
-
-
-def _destination_problem(partition: Partition, move: Move, controller: Controller) -> Problem | None:
     changed = reassigned(partition, move.to_replicas, controller)
     if isinstance(changed, Denied):
         message = f"Kafka would refuse the move of {move.topic_partition}: {changed.message} ({changed.error})"
         return Problem("KR384", message, move.at)
+    # Kafka takes a move onto a dead broker, and never ends it: completion needs every new replica in the ISR.
     dead = [str(broker_id) for broker_id in move.to_replicas if broker_id not in controller.alive]
     if dead and _moved(partition, move, controller).is_reassigning:
         message = f"The move of {move.topic_partition} would never end: broker {', '.join(dead)} is not alive."

@@ -1,16 +1,20 @@
-"""Requests about partitions: reassignments, cancels and preferred elections, each partition answered by itself."""
+"""Answers requests about partitions and groups as Kafka does, each item by itself."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import Cluster, Group, Partition
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied, Outcome
-from reconciler.simulate.controller import Controller, controller_of
-from reconciler.simulate.partition import cancelled, reassigned, with_isr, with_preferred_leader
-from reconciler.simulate.storage import with_partitions
+from reconciler.simulate.controller import MAX_RECORDS, Denied, Outcome, controller_of
+from reconciler.simulate.partition import cancelled, reassigned, with_preferred_leader
+from reconciler.simulate.storage import with_metadata, with_partitions
 
-MAX_RECORDS = 10_000
-"""What the controller writes for one request; Kafka's MAX_RECORDS_PER_USER_OP."""
+EMPTY = "Empty"  # the state of a group without members
+HAS_MEMBERS = Denied("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
+NO_PARTITION = Denied("UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition.")
+NO_ID = Denied("INVALID_GROUP_ID", "The group id is invalid.")
+NOT_EMPTY = Denied("NON_EMPTY_GROUP", "The group is not empty.")
+NO_GROUP = Denied("GROUP_ID_NOT_FOUND", "The group id does not exist.")
 
 
 def reassign(
@@ -24,13 +28,29 @@ def reassign(
     changed: dict[TopicPartition, Partition] = {}
     answers: dict[TopicPartition, Denied | None] = {}
     for key, target in targets.items():
-        result = _altered(cluster, key, target, controller, is_factor_free=is_replication_factor_change_allowed)
+        partition = cluster.partition(key)
+        if partition is None:
+            what = (
+                f"a topic named {key.topic}"
+                if key.topic not in cluster.topics
+                else f"partition {key.topic}:{key.partition}"
+            )
+            answers[key] = Denied("UNKNOWN_TOPIC_OR_PARTITION", f"Unable to find {what}.")
+            continue
+        result = (
+            cancelled(key, partition, controller)
+            if target is None
+            else reassigned(
+                partition,
+                target,
+                controller,
+                is_replication_factor_change_allowed=is_replication_factor_change_allowed,
+            )
+        )
         if not isinstance(result, Denied) and len(changed) == MAX_RECORDS:
             result = Denied("UNKNOWN_SERVER_ERROR")
-        if isinstance(result, Denied):
-            answers[key] = result
-        else:
-            answers[key] = None
+        answers[key] = result if isinstance(result, Denied) else None
+        if not isinstance(result, Denied):
             changed[key] = result
     return Outcome(with_partitions(cluster, changed), answers)
 
@@ -41,47 +61,81 @@ def elect_preferred_leaders(cluster: Cluster, topic_partitions: Collection[Topic
     changed: dict[TopicPartition, Partition] = {}
     answers: dict[TopicPartition, Denied | None] = {}
     for key in topic_partitions:
-        result = _elected(cluster, key, controller)
-        if isinstance(result, Denied):
-            answers[key] = result
-        else:
-            answers[key] = None
+        partition = cluster.partition(key)
+        if partition is None:
+            what = f"topic as {key.topic}" if key.topic not in cluster.topics else f"partition as {key}"
+            answers[key] = Denied("UNKNOWN_TOPIC_OR_PARTITION", f"No such {what}")
+            continue
+        result = with_preferred_leader(partition, controller)
+        answers[key] = result if isinstance(result, Denied) else None
+        if not isinstance(result, Denied):
             changed[key] = result
     if len(changed) >= MAX_RECORDS:
         answers = dict.fromkeys(answers, Denied("UNKNOWN_SERVER_ERROR"))
     return Outcome(with_partitions(cluster, changed), answers)
 
 
-def alter_isr(cluster: Cluster, isrs: Mapping[TopicPartition, Sequence[int]]) -> Cluster:
-    """Return the cluster with the in-sync replicas that the leaders of these partitions reported."""
-    controller = controller_of(cluster)
-    partitions = {key: cluster.partition(key) for key in isrs}
-    changed = {key: with_isr(found, isrs[key], controller) for key, found in partitions.items() if found is not None}
-    return with_partitions(cluster, changed)
+def choose_log_dirs(cluster: Cluster, broker_id: int, choices: Mapping[TopicPartition, str]) -> Outcome[TopicPartition]:
+    """Return what the broker answers to where replicas shall go that are yet to come; the cluster stays as it is.
+
+    Kafka remembers the choice, and makes the replica there when it comes (KIP-113): see `in_chosen_log_dirs`.
+    """
+    broker = cluster.brokers[broker_id]
+    refused = {path: Denied("INVALID_REPLICA_ASSIGNMENT") for path in broker.cordoned_dirs}
+    unknown = {*choices.values()} - {one.path for one in broker.log_dirs}
+    refused |= {path: Denied("LOG_DIR_NOT_FOUND", f"There is no log dir {path}.") for path in unknown}
+    return Outcome(cluster, {key: refused.get(path) for key, path in choices.items()})
 
 
-def _altered(
-    cluster: Cluster,
-    key: TopicPartition,
-    target: Sequence[int] | None,
-    controller: Controller,
-    *,
-    is_factor_free: bool,
-) -> Partition | Denied:
-    if key.topic not in cluster.topics:
-        return Denied("UNKNOWN_TOPIC_OR_PARTITION", f"Unable to find a topic named {key.topic}.")
-    partition = cluster.partition(key)
-    if partition is None:
-        return Denied("UNKNOWN_TOPIC_OR_PARTITION", f"Unable to find partition {key.topic}:{key.partition}.")
-    if target is None:
-        return cancelled(key, partition, controller)
-    return reassigned(partition, target, controller, is_replication_factor_change_allowed=is_factor_free)
+def in_chosen_log_dirs(before: Cluster, after: Cluster, chosen: Mapping[tuple[TopicPartition, int], str]) -> Cluster:
+    """Return the cluster with each replica that has just come, and has no data yet, in the log dir chosen for it."""
+    changed: dict[TopicPartition, Partition] = {}
+    for key, broker_id in chosen:
+        partition, was = after.partition(key), before.partition(key)
+        if partition is not None and broker_id not in (was.replicas if was else ()):
+            changed[key] = _in_log_dir(changed.get(key, partition), broker_id, chosen[key, broker_id])
+    return with_metadata(after, changed)
 
 
-def _elected(cluster: Cluster, key: TopicPartition, controller: Controller) -> Partition | Denied:
-    if key.topic not in cluster.topics:
-        return Denied("UNKNOWN_TOPIC_OR_PARTITION", f"No such topic as {key.topic}")
-    partition = cluster.partition(key)
-    if partition is None:
-        return Denied("UNKNOWN_TOPIC_OR_PARTITION", f"No such partition as {key}")
-    return with_preferred_leader(partition, controller)
+def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcome[TopicPartition]:
+    """Commit offsets without a member id; a group that was not there begins with them."""
+    group = next((each for each in cluster.groups if each.group_id == group_id), None)
+    answers: dict[TopicPartition, Denied | None] = dict.fromkeys(offsets)
+    if not group_id or (group is not None and group.members):
+        return Outcome(cluster, dict.fromkeys(answers, HAS_MEMBERS if group_id else NO_ID))
+    answers |= {key: NO_PARTITION for key in offsets if cluster.partition(key) is None}
+    taken = {key: offset for key, offset in offsets.items() if answers[key] is None}
+    if not taken:
+        return Outcome(cluster, answers)
+    changed = _with_offsets(group or Group(group_id, EMPTY, protocol_type=""), taken)
+    others = [each for each in cluster.groups if each.group_id != group_id]
+    return Outcome(replace(cluster, groups=_sorted([*others, changed])), answers)
+
+
+def delete_groups(cluster: Cluster, group_ids: Collection[str]) -> Outcome[str]:
+    """Delete groups that have no members."""
+    groups = {group.group_id: group for group in cluster.groups}
+    answers: dict[str, Denied | None] = dict.fromkeys(group_ids)
+    for group_id in group_ids:
+        if group_id not in groups:
+            answers[group_id] = NO_GROUP
+        elif groups[group_id].members:
+            answers[group_id] = NOT_EMPTY
+    kept = [group for group in cluster.groups if answers.get(group.group_id, NO_GROUP) is not None]
+    return Outcome(replace(cluster, groups=_sorted(kept)), answers)
+
+
+def _in_log_dir(partition: Partition, broker_id: int, path: str) -> Partition:
+    known = zip(partition.replicas, partition.log_dirs, strict=False)
+    return replace(partition, log_dirs=tuple(path if replica == broker_id else now for replica, now in known))
+
+
+def _with_offsets(group: Group, taken: Mapping[TopicPartition, int]) -> Group:
+    by_topic = {topic: dict(offsets) for topic, offsets in group.offsets.items()}
+    for (topic, partition), offset in taken.items():
+        by_topic.setdefault(topic, {})[partition] = offset
+    return replace(group, offsets={topic: dict(sorted(by_topic[topic].items())) for topic in sorted(by_topic)})
+
+
+def _sorted(groups: Collection[Group]) -> tuple[Group, ...]:
+    return tuple(sorted(groups, key=lambda group: group.group_id))

@@ -1,14 +1,16 @@
-"""Puts changed partitions into a cluster: new replicas get a log dir, and each log dir's free bytes follow."""
+"""Puts changed partitions into a cluster, with what follows from that: log dirs, free bytes, eligible leaders (ELR)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.eligible import with_elr
+from reconciler.simulate.controller import controller_of
 
 Dir = tuple[int, str]
+"""A log dir: its broker and path."""
 
 
 def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
@@ -24,9 +26,9 @@ def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition
 def with_metadata(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
     """Return the cluster with these partitions and the ELR that they come to; free bytes are not looked after."""
     by_topic: defaultdict[str, dict[int, Partition]] = defaultdict(dict)
-    kept = with_elr(cluster, changed)
-    for key in sorted(kept):
-        by_topic[key.topic][key.partition] = kept[key]
+    with_elr = _with_elr(cluster, changed)
+    for key in sorted(with_elr):
+        by_topic[key.topic][key.partition] = with_elr[key]
     topics = {**cluster.topics, **{name: _merged(cluster.topics[name], by_topic[name]) for name in by_topic}}
     return replace(cluster, topics=topics)
 
@@ -36,6 +38,23 @@ def without_topic(cluster: Cluster, name: str) -> Cluster:
     topics = {kept: topic for kept, topic in cluster.topics.items() if kept != name}
     usage = _usage((), cluster.topics[name].partitions)
     return replace(cluster, topics=topics, brokers=_with_usage(cluster.brokers, usage))
+
+
+def offline_log_dirs(cluster: Cluster) -> frozenset[tuple[int, str | None]]:
+    """Return the broker and path of every log dir that is offline."""
+    return frozenset((b.id, one.path) for b in cluster.brokers.values() for one in b.log_dirs if one.is_offline)
+
+
+def log_dir_of(partition: Partition, broker_id: int) -> str | None:
+    """Return the path of the replica on that broker, None where it is not known."""
+    known = zip(partition.replicas, partition.log_dirs, strict=False)
+    return next((path for replica, path in known if replica == broker_id), None)
+
+
+def without_elr(topic: Topic) -> Topic:
+    """Return the topic once its min.insync.replicas was changed: the controller then forgets every ELR of it."""
+    partitions = (replace(one, elr=(), last_known_elr=()) if one.elr else one for one in topic.partitions)
+    return replace(topic, partitions=tuple(partitions))
 
 
 def _merged(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
@@ -68,10 +87,10 @@ def _with_log_dirs(cluster: Cluster, changed: Mapping[TopicPartition, Partition]
 
 
 def _emptiest(broker: Broker | None, held: Mapping[Dir, int]) -> str | None:
-    online = [log_dir for log_dir in broker.log_dirs if not log_dir.is_offline] if broker is not None else []
-    if broker is None or not online:
+    if broker is None:
         return None
-    return min(online, key=lambda log_dir: (held[broker.id, log_dir.path], log_dir.path)).path
+    online = (one.path for one in broker.log_dirs if not one.is_offline)
+    return min(online, key=lambda path: (held[broker.id, path], path), default=None)
 
 
 def _dirs(partition: Partition) -> Iterable[Dir]:
@@ -94,17 +113,40 @@ def _usage(after: Iterable[Partition], before: Iterable[Partition]) -> Mapping[D
 def _with_usage(brokers: Mapping[int, Broker], usage: Mapping[Dir, int]) -> Mapping[int, Broker]:
     if not usage:
         return brokers
-    touched = {broker_id for broker_id, _ in usage}
+    filled = dict(brokers)
+    for broker_id in sorted({broker_id for broker_id, _ in usage} & brokers.keys()):
+        log_dirs = tuple(
+            replace(one, usable_bytes=one.usable_bytes - usage.get((broker_id, one.path), 0))
+            if one.usable_bytes is not None
+            else one
+            for one in brokers[broker_id].log_dirs
+        )
+        filled[broker_id] = replace(brokers[broker_id], log_dirs=log_dirs)
+    return filled
+
+
+def _with_elr(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Mapping[TopicPartition, Partition]:
+    """Return the partitions with the ELR that their change leaves, and nobody in sync where nobody leads.
+
+    Whoever leaves the ISR while fewer than min.insync.replicas stay in it is eligible until enough are in it again.
+    """
+    if not controller_of(cluster).has_eligible_leaders:
+        return changed
+    min_isr = brokers_min_isr(cluster)
     return {
-        broker_id: replace(broker, log_dirs=tuple(_filled(broker_id, one, usage) for one in broker.log_dirs))
-        if broker_id in touched
-        else broker
-        for broker_id, broker in brokers.items()
+        key: _with_kept_elr(cluster.topics[key.topic], cluster.partition(key), one, min_isr)
+        for key, one in changed.items()
     }
 
 
-def _filled(broker_id: int, log_dir: LogDir, usage: Mapping[Dir, int]) -> LogDir:
-    grown = usage.get((broker_id, log_dir.path), 0)
-    if not grown or log_dir.usable_bytes is None:
-        return log_dir
-    return replace(log_dir, usable_bytes=log_dir.usable_bytes - grown)
+def _with_kept_elr(topic: Topic, before: Partition | None, after: Partition, min_isr: int) -> Partition:
+    isr = after.isr if after.leader is not None else ()
+    if before is None or (not before.elr and set(isr).issuperset(before.isr)):
+        return after
+    elr: set[int] = set()
+    if len(isr) < needed_in_sync(topic, after, min_isr):
+        elr = {*before.isr, *(before.elr or ())}.intersection(after.replicas).difference(isr)
+    if before.elr is None and not elr:
+        return replace(after, isr=isr)
+    last = () if isr else (before.last_known_elr if before.leader is None else (before.leader,))
+    return replace(after, isr=isr, elr=tuple(sorted(elr)), last_known_elr=last)

@@ -1,26 +1,25 @@
-"""Topics that are created, grown and deleted, with Kafka's own validation."""
+"""Creates, grows and deletes topics, with Kafka's own validation, and places replicas where a request does not say."""
 
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TypeVar
 
 from reconciler.model.change import CreatePartitions, CreateTopic
-from reconciler.model.cluster import DELETE_TOPICS, Cluster, Partition, Topic
+from reconciler.model.cluster import DELETE_TOPICS, Broker, Cluster, Partition, Topic
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied, Outcome
 from reconciler.simulate.configs import validate_topic_configs
-from reconciler.simulate.controller import Controller, controller_of
+from reconciler.simulate.controller import MAX_RECORDS, Denied, Outcome, controller_of
 from reconciler.simulate.partition import validate_assignment
-from reconciler.simulate.placement import striped
-from reconciler.simulate.requests import MAX_RECORDS
 from reconciler.simulate.storage import with_partitions, without_topic
 
 UNKNOWN_TOPIC, DELETION_DISABLED = Denied("UNKNOWN_TOPIC_OR_PARTITION"), Denied("TOPIC_DELETION_DISABLED")
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__share_group_state", "__transaction_state"))
 MAX_NAME_LENGTH = 249
+"""Kafka's own limit: a log's folder adds a dash and a partition's number, and file names end at 255 bytes."""
 
 Assignment = Mapping[int, Sequence[int]]
 Change = TypeVar("Change", CreatePartitions, CreateTopic)
@@ -46,11 +45,8 @@ def _one_by_one(
     answers: dict[str, Denied | None] = {}
     for change in changes:
         result = perform(cluster, change)
-        if isinstance(result, Denied):
-            answers[change.topic] = result
-        else:
-            answers[change.topic] = None
-            cluster = result
+        answers[change.topic] = result if isinstance(result, Denied) else None
+        cluster = cluster if isinstance(result, Denied) else result
     return Outcome(cluster, answers)
 
 
@@ -67,15 +63,12 @@ def delete_topics(cluster: Cluster, names: Collection[str]) -> Outcome[str]:
 
 
 def _created(cluster: Cluster, change: CreateTopic, seed: int) -> Cluster | Denied:
-    controller = controller_of(cluster)
-    assignment = change.assignment or striped(cluster, change.partitions, change.replication_factor)
-    denied = (
-        _name_problem(cluster, change.topic)
-        or validate_topic_configs(cluster, change.configs)
-        or (assignment if isinstance(assignment, Denied) else _assignment_problem(assignment, controller))
-    )
-    if denied is not None or isinstance(assignment, Denied):
-        return denied or UNKNOWN_TOPIC
+    assignment = change.assignment or _striped(cluster, change.partitions, change.replication_factor)
+    denied = _name_problem(cluster, change.topic) or validate_topic_configs(cluster, change.configs)
+    if denied is not None:
+        return denied
+    if isinstance(assignment, Denied):
+        return assignment
     topic = Topic(
         change.topic,
         topic_id=_topic_id(cluster, change.topic, seed),
@@ -84,7 +77,7 @@ def _created(cluster: Cluster, change: CreateTopic, seed: int) -> Cluster | Deni
     )
     topics = {**cluster.topics, topic.name: topic}
     empty = replace(cluster, topics={name: topics[name] for name in sorted(topics)})
-    return _with_new_partitions(empty, topic.name, assignment, controller)
+    return _with_new_partitions(empty, topic.name, assignment)
 
 
 def _grown(cluster: Cluster, change: CreatePartitions) -> Cluster | Denied:
@@ -95,17 +88,50 @@ def _grown(cluster: Cluster, change: CreatePartitions) -> Cluster | Denied:
     denied = _growth_problem(change, count)
     if denied is not None:
         return denied
-    replication_factor = len(topic.partitions[0].replicas)
-    assignment: Assignment | Denied = change.assignment
-    if not assignment:
-        assignment = striped(cluster, change.to_count - count, replication_factor, first=count)
+    # Kafka takes the factor from the topic's first partition, whatever the others have.
+    factor = len(topic.partitions[0].replicas)
+    assignment = change.assignment or _striped(cluster, change.to_count - count, factor, first=count)
     if isinstance(assignment, Denied):
         return assignment
-    controller = controller_of(cluster)
-    denied = _assignment_problem(assignment, controller, replication_factor)
-    if denied is not None:
-        return denied
-    return _with_new_partitions(cluster, change.topic, assignment, controller)
+    return _with_new_partitions(cluster, change.topic, assignment, factor)
+
+
+def _striped(cluster: Cluster, partitions: int, replication_factor: int, *, first: int = 0) -> Assignment | Denied:
+    """Return replicas in stripes over racks, as Kafka's placer makes them, but from a fixed start, not a random one.
+
+    Fenced brokers are taken only where the living ones do not suffice, cordoned ones never (KIP-1066).
+    """
+    too_small = "Replication factor must be larger than 0, or -1 to use the default value."
+    if replication_factor <= 0:
+        return Denied("INVALID_REPLICATION_FACTOR", too_small)
+    if partitions <= 0:
+        return Denied("INVALID_PARTITIONS", "Number of partitions was set to an invalid non-positive value.")
+    open_brokers = sorted(one.id for one in cluster.brokers.values() if not one.is_cordoned)
+    alive = _alternating([broker for id_ in open_brokers if not (broker := cluster.brokers[id_]).is_fenced])
+    reason = "All brokers are currently fenced." if not alive else None
+    if replication_factor > len(open_brokers):
+        is_any_closed = len(open_brokers) < len(cluster.brokers)
+        closed = " or some brokers have all their log directories cordoned" if is_any_closed else ""
+        reason = (
+            f"The target replication factor of {replication_factor} cannot be reached because only "
+            f"{len(open_brokers)} broker(s) are registered{closed}."
+        )
+    if reason is not None:
+        message = f"Unable to replicate the partition {replication_factor} time(s): {reason}"
+        return Denied("INVALID_REPLICATION_FACTOR", message)
+    fenced = tuple(id_ for id_ in open_brokers if id_ not in alive)
+    return {
+        number: (alive[number % len(alive) :] + alive[: number % len(alive)] + fenced)[:replication_factor]
+        for number in range(first, first + partitions)
+    }
+
+
+def _alternating(brokers: Iterable[Broker]) -> tuple[int, ...]:
+    """Return the brokers, one of each rack in turn, racks by name."""
+    racks: dict[str, list[int]] = {}
+    for broker in sorted(brokers, key=lambda one: (one.rack or "", one.id)):
+        racks.setdefault(broker.rack or "", []).append(broker.id)
+    return tuple(one for turn in zip_longest(*racks.values()) for one in turn if one is not None)
 
 
 def _growth_problem(change: CreatePartitions, count: int) -> Denied | None:
@@ -126,76 +152,59 @@ def _growth_problem(change: CreatePartitions, count: int) -> Denied | None:
     return None
 
 
-def _assignment_problem(
-    assignment: Assignment, controller: Controller, replication_factor: int | None = None
-) -> Denied | None:
-    """Return why that assignment is refused; of a new topic the first partition sets the factor."""
-    for number in sorted(assignment):
-        replicas = assignment[number]
+def _with_new_partitions(
+    cluster: Cluster, topic: str, assignment: Assignment, replication_factor: int | None = None
+) -> Cluster | Denied:
+    """Return the cluster with these new, empty partitions; of a new topic the first one sets the factor."""
+    controller = controller_of(cluster)
+    has_log_dirs = any(broker.log_dirs for broker in cluster.brokers.values())
+    new: dict[TopicPartition, Partition] = {}
+    for number, replicas in sorted(assignment.items()):
         denied = validate_assignment(replicas, controller, replication_factor)
         if denied is not None:
             return denied
-        if controller.alive.isdisjoint(replicas):
+        isr = tuple(replica for replica in replicas if replica in controller.alive)
+        if not isr:
             return Denied(
                 "INVALID_REPLICA_ASSIGNMENT",
                 f"All brokers specified in the manual partition assignment for partition {number} are fenced or in "
                 "controlled shutdown.",
             )
         replication_factor = len(replicas)
-    return _numbering_problem(assignment)
-
-
-def _numbering_problem(assignment: Assignment) -> Denied | None:
+        new[TopicPartition(topic, number)] = Partition(
+            number,
+            leader=isr[0],
+            replicas=tuple(replicas),
+            isr=isr,
+            sizes=(0,) * len(replicas),
+            log_dirs=(None,) * len(replicas) if has_log_dirs else (),
+            end_offset=0,
+        )
     numbers = sorted(assignment)
-    if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-        return None
-    return Denied("INVALID_REPLICA_ASSIGNMENT", "partitions should be a consecutive 0-based integer sequence")
-
-
-def _with_new_partitions(cluster: Cluster, topic: str, assignment: Assignment, controller: Controller) -> Cluster:
-    has_log_dirs = any(broker.log_dirs for broker in cluster.brokers.values())
-    new = {
-        TopicPartition(topic, number): _new_partition(number, assignment[number], controller, has_log_dirs=has_log_dirs)
-        for number in sorted(assignment)
-    }
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return Denied("INVALID_REPLICA_ASSIGNMENT", "partitions should be a consecutive 0-based integer sequence")
     return with_partitions(cluster, new)
 
 
-def _new_partition(number: int, replicas: Sequence[int], controller: Controller, *, has_log_dirs: bool) -> Partition:
-    isr = tuple(replica for replica in replicas if replica in controller.alive)
-    return Partition(
-        number,
-        leader=isr[0],
-        replicas=tuple(replicas),
-        isr=isr,
-        sizes=(0,) * len(replicas),
-        log_dirs=(None,) * len(replicas) if has_log_dirs else (),
-        end_offset=0,
-    )
-
-
 def _name_problem(cluster: Cluster, name: str) -> Denied | None:
-    reason = _invalid_name(name)
+    reason = None
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in {".", ".."}:
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    elif not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     if reason is not None:
         return Denied("INVALID_TOPIC_EXCEPTION", f"Topic name is invalid: {reason}")
     if name in cluster.topics:
         return Denied("TOPIC_ALREADY_EXISTS", f"Topic '{name}' already exists.")
+    # Names of metrics hold _ in place of a dot, so the two would share theirs.
     unified = name.replace(".", "_")
     colliding = next((one for one in sorted(cluster.topics) if one.replace(".", "_") == unified), None)
     if colliding is not None:
         return Denied("INVALID_TOPIC_EXCEPTION", f"Topic '{name}' collides with existing topic: {colliding}")
-    return None
-
-
-def _invalid_name(name: str) -> str | None:
-    if not name:
-        return "the empty string is not allowed"
-    if name in {".", ".."}:
-        return f"'{name}' is not allowed"
-    if len(name) > MAX_NAME_LENGTH:
-        return f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
-    if not re.fullmatch(r"[a-zA-Z0-9._-]+", name):
-        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     return None
 
 

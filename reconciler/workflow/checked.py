@@ -13,7 +13,7 @@ from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.config_rules import value_problem
+from reconciler.simulate.configs import value_problem
 from reconciler.simulate.reach import check_stage, reach
 
 

@@ -15,8 +15,8 @@ from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REP
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.brokers import fence
 from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
+from reconciler.simulate.events import fence
 from reconciler.simulate.requests import reassign
 
 ORDERS_0, ORDERS_1, QUIET_0 = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("quiet", 0)

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pytest
+from helpers.clusters.reported_isr import alter_isr
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied
-from reconciler.simulate.requests import alter_isr, reassign
+from reconciler.simulate.controller import Denied
+from reconciler.simulate.requests import reassign
 
 DATA = json.loads((Path(__file__).parent / "data" / "controller_sequences.json").read_text())
 ORDERS = TopicPartition("orders", 0)

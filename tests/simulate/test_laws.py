@@ -17,9 +17,8 @@ from reconciler.model.cluster import (
     Partition,
 )
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.brokers import fence, unfence
-from reconciler.simulate.flows import copies, rates
-from reconciler.simulate.progress import advance, milliseconds_to_next_join
+from reconciler.simulate.events import fence, unfence
+from reconciler.simulate.progress import advance, copies, rates
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
 
 pytestmark = pytest.mark.long
@@ -224,7 +223,9 @@ def test_no_pipe_carries_more_than_it_may_and_every_copy_is_held_by_a_full_one(
 @given(clusters(), st.tuples(replica_lists, replica_lists, replica_lists))
 def test_the_next_join_comes_when_it_was_said_to_come(cluster: Cluster, targets: Sequence[Sequence[int]]) -> None:
     cluster = reassign(cluster, dict(zip(KEYS, targets, strict=True))).cluster
-    wait = milliseconds_to_next_join(cluster)
+    running = copies(cluster)
+    speeds = zip(running, rates(cluster, running), strict=True)
+    wait = min((-(-(copy.remaining or 0) * 1000 // speed) for copy, speed in speeds if speed), default=0)
     if not wait:
         return
     assert len(copies(advance(cluster, wait - 1))) == len(copies(cluster))

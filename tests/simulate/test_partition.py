@@ -1,13 +1,15 @@
 """Transitions of one partition that no recorded sequence shows."""
 
 import pytest
+from helpers.clusters.reported_isr import alter_isr
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.brokers import fence, unfence, unregister
+from reconciler.simulate.controller import MAX_RECORDS
+from reconciler.simulate.events import fence, unfence, unregister
 from reconciler.simulate.progress import advance
-from reconciler.simulate.requests import MAX_RECORDS, alter_isr, elect_preferred_leaders, reassign
+from reconciler.simulate.requests import elect_preferred_leaders, reassign
 
 ORDERS = TopicPartition("orders", 0)
 

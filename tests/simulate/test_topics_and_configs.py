@@ -8,11 +8,10 @@ from helpers.clusters.small_cluster import small_cluster, with_cordons
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Denied
-from reconciler.simulate.choosing_log_dirs import choose_log_dirs
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.controller import Denied
 from reconciler.simulate.progress import advance
-from reconciler.simulate.requests import reassign
+from reconciler.simulate.requests import choose_log_dirs, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 OTHER_FACTOR = (

@@ -12,10 +12,8 @@ from simulation.world import World
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, LogDir
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.brokers import fence, unfence
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
-from reconciler.simulate.failing_log_dirs import fail_log_dir, repair_log_dir
-from reconciler.simulate.records import with_records
+from reconciler.simulate.events import fail_log_dir, fence, repair_log_dir, unfence, with_records
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 

@@ -19,7 +19,7 @@ from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Topic
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.answers import Outcome
+from reconciler.simulate.controller import Outcome
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
