@@ -24,7 +24,7 @@ from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState, StoppedEarly
 from reconciler.model.tally import ARRIVED, Standing
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 CANCEL_AGAIN = "run cancel again"
 

@@ -23,7 +23,7 @@ from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, Re
 from reconciler.model.run import StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 MOST = 10
 

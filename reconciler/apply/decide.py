@@ -27,7 +27,7 @@ from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 DEAD = timedelta(seconds=30)
 """How long a destination may be dead before its moves are taken back; a restart takes 10 to 20 s."""

@@ -40,7 +40,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome, RunEvent, RunResult, RunState
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 Configs = Mapping[str, str]
 

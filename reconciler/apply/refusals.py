@@ -21,7 +21,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, WouldBeRefused
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.vitals import Rights
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 MOST, MOST_NAMED = 10, 3
 

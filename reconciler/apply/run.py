@@ -28,7 +28,7 @@ from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, Refused, StalePlan, WouldBeRefused
 from reconciler.model.run import RunResult, RunState, StoppedEarly
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 
 def _never() -> str | None:

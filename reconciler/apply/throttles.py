@@ -19,7 +19,7 @@ from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 EVERYTHING = "*"
 

@@ -34,7 +34,7 @@ from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 TOPICS_A_REQUEST = 500
 

@@ -26,7 +26,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""

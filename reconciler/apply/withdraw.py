@@ -23,7 +23,7 @@ from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 SHOWN = timedelta(seconds=120)
 

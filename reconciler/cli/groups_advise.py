@@ -11,6 +11,7 @@ from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, v
 from reconciler.command.terminal import write
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate
 from reconciler.model.loads import Statistic
+from reconciler.model.words import percent
 
 if TYPE_CHECKING:
     from reconciler.groups.advice import Wanted
@@ -107,7 +108,7 @@ def command(
     """
     asked = asked_for(context)
     if headroom is not None and headroom > MOST_HEADROOM:
-        raise click.UsageError(f"--headroom {float(headroom):.0%} is more than {MOST_HEADROOM:.0%}: is it meant so?")
+        raise click.UsageError(f"--headroom {percent(headroom)} is more than {percent(MOST_HEADROOM)}: is it meant so?")
     if topic is None and (loads or asked.inputs.state or asked.inputs.is_client_given):
         raise click.UsageError("--state, --loads and a cluster tell of a topic that exists: name it with --topic.")
     from reconciler.groups.advice import Wanted

@@ -23,7 +23,7 @@ def command(context: click.Context, out: str | None) -> int:
     asked = asked_for(context)
     refuse_state(asked, "snapshot")
     from reconciler.command.progress import reading
-    from reconciler.render.units import counted
+    from reconciler.model.words import counted
     from reconciler.workflow.snapshot import save_snapshot, snapshot_json, take_snapshot
 
     with reading() as progress:

@@ -28,7 +28,7 @@ In a step of GitHub Actions, stderr also has the annotations that mark the lines
 def command(context: click.Context) -> int:
     """Check the desired state's files: syntax, schema and meaning, every problem at once. No cluster is asked."""
     asked = asked_for(context)
-    from reconciler.render.units import counted
+    from reconciler.model.words import counted
     from reconciler.workflow.placed import is_on_github
     from reconciler.workflow.validate import validate_files
 

@@ -12,7 +12,7 @@ from reconciler.admin.port import ProgressHook
 from reconciler.admin.waits import WAITS, Wait, waiting_for
 from reconciler.command.terminal import heard, silent_seconds, tell
 from reconciler.model.run import RunProgress
-from reconciler.render.units import duration, number, rate, size
+from reconciler.model.words import duration, number, rate, size
 
 LAST_READ = "groups"
 """What is read last of a cluster."""

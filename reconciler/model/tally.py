@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 
 _FEW = 5
 """So many moves that are to do are named; what else is not done always is, the first of them."""

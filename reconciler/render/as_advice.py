@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from reconciler.model.advice import Advice, Cost, Need
+from reconciler.model.words import counted, number, percent, rate, size
 from reconciler.render import as_groups_markdown
 from reconciler.render.as_groups import table
 from reconciler.render.as_json import document
 from reconciler.render.escape import bullets, code_span, sentence, visible
 from reconciler.render.groups_tables import Table
-from reconciler.render.units import counted, number, rate, size
 
 
 def text(advice: Advice) -> str:
@@ -106,7 +106,7 @@ def _needs(advice: Advice) -> Table:
 def _because(advice: Advice, need: Need) -> str:
     if need.rate is None or advice.target is None:
         return "one partition each at least"
-    headroom = f" and {advice.headroom_percent:g}% headroom" if advice.headroom_percent else ""
+    headroom = f" and {percent(advice.headroom_percent / 100)} headroom" if advice.headroom_percent else ""
     measured = " or more (measured)" if need.is_measured else ""
     return f"{rate(advice.target)}{headroom} at {rate(need.rate)}{measured} for one partition"
 

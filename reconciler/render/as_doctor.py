@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
 from reconciler.model.vitals import Quorum
+from reconciler.model.words import counted, number, size
 from reconciler.render.escape import visible
 from reconciler.render.facts import start_lines
-from reconciler.render.units import counted, number, size
 
 MOST_NAMED = 5
 MOST_THROTTLES = 20

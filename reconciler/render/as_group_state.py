@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.cluster import CLASSIC, Group, GroupMember
 from reconciler.model.group_state import GroupDeletion, GroupReset, GroupState, OffsetChange, PartitionLag
+from reconciler.model.words import counted, number
 from reconciler.render.as_groups import table
 from reconciler.render.escape import visible
 from reconciler.render.groups_tables import Table, partition_list
-from reconciler.render.units import counted, number
 
 NONE = "-"
 NO_GROUPS = "No groups."

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.group_simulation import Comparison, Outcome
+from reconciler.model.words import counted
 from reconciler.render import groups_tables
 from reconciler.render.escape import visible
 from reconciler.render.groups_tables import Table
-from reconciler.render.units import counted
 
 _WIDEST = 100
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.group_simulation import Comparison, Outcome
+from reconciler.model.words import counted
 from reconciler.render import groups_tables
 from reconciler.render.as_groups import change_line, shared_doubts
 from reconciler.render.escape import bullets, code_span, sentence
 from reconciler.render.groups_tables import Table
-from reconciler.render.units import counted
 
 
 def comparisons(compared: Sequence[Comparison]) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.desired import BalanceTarget, Even, Placement, Within
 from reconciler.model.imported import Deviation, Imported
 from reconciler.model.problem import Problem
+from reconciler.model.words import counted, percent
 from reconciler.render.as_json import document
 from reconciler.render.escape import visible
-from reconciler.render.units import counted, percent
 
 FORMAT_VERSION = "1.0"
 SHOWN = 10
@@ -58,7 +58,7 @@ def _target(target: BalanceTarget) -> str:
         case Even():
             return "even"
         case Within(fraction):
-            return f"within {percent(float(fraction * 100)).replace(' ', '')}"
+            return f"within {percent(fraction)}"
         case _:
             return "off"
 

@@ -11,6 +11,7 @@ from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.words import counted, number, percent, rate, size
 from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
@@ -32,7 +33,6 @@ from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, 
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
 from reconciler.render.rows import Row, difference_rows, gravest_first, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
-from reconciler.render.units import counted, number, percent, rate, size
 
 LIMIT = 64_000
 """GitHub takes 65,536 characters in a comment; what posts it may add a line of its own."""
@@ -230,7 +230,7 @@ def _claim(reviewed: Plan) -> str:
     if not claim or not is_size_known(reviewed) or undoes(reviewed):
         return claim
     gap = reviewed.proof.gap_percent
-    return f"{claim}: gap {percent(gap)}" if gap else "fewest bytes possible: proved, gap 0 %"
+    return f"{claim}: gap {percent(gap / 100)}" if gap else "fewest bytes possible: proved, gap 0%"
 
 
 def _time(reviewed: Plan) -> str:
@@ -296,7 +296,7 @@ def _fullest(reviewed: Plan, full: Sequence[Disk]) -> str:
 
 def _disk(disk: Disk) -> str:
     where = f", {code_span(clipped(disk.path))}" if disk.path else ""
-    return f"{100 * disk.share:.1f}% (broker {disk.broker_id}{where}{', foretold' if disk.is_foretold else ''})"
+    return f"{percent(disk.share)} (broker {disk.broker_id}{where}{', foretold' if disk.is_foretold else ''})"
 
 
 def _rack_line(each: RackFigures, *, has_disk: bool) -> str:

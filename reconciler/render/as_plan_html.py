@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
+from reconciler.model.words import counted, duration, size
 from reconciler.render.effects import GRAVE, told, total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
@@ -32,7 +33,6 @@ from reconciler.render.plan_figures import (
     stages,
 )
 from reconciler.render.supposed import remedy_lines, what_if_lines
-from reconciler.render.units import counted, duration, size
 
 MOVES_OPEN = 200
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from reconciler.model.verdict import BYTES, Verdict
+from reconciler.model.words import number, percent, size
 from reconciler.render import as_json
-from reconciler.render.units import number, size
 
 _EVEN = ("replicas balance", "topics balance")
 
@@ -32,7 +32,7 @@ def _least(verdict: Verdict) -> str:
         least, copied = (_amount(verdict, value) for value in (bound, verdict.copied))
         return (
             f"no plan within the bands copies fewer than {least}, by the plan's prices; "
-            f"this one copies {copied}, {verdict.gap_percent:.2f}% above the least that is proved"
+            f"this one copies {copied}, {percent(verdict.gap_percent / 100)} above the least that is proved"
         )
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.status import MoveStatus, Phase, Status
+from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.as_text import some, table
 from reconciler.render.escape import visible
 from reconciler.render.facts import replica_list, start_lines
-from reconciler.render.units import counted, duration, rate, size
 
 _SLOWEST = 5
 _WORDS = {

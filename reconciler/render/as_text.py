@@ -11,6 +11,7 @@ from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told
 from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
@@ -31,7 +32,6 @@ from reconciler.render.facts import (
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
-from reconciler.render.units import counted, duration, rate, size
 
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.change import CreatePartitions, DeleteTopic, TopicChange, class_of
 from reconciler.model.effect import Destruction, Effect, EffectClass
+from reconciler.model.words import counted, size
 from reconciler.render.escape import visible
-from reconciler.render.units import counted, size
 
 GRAVE = frozenset({EffectClass.DESTROYS, EffectClass.IRREVERSIBLE})
 """The classes that no rollback takes back."""

@@ -14,9 +14,9 @@ from reconciler.model.explanation import (
     Verdict,
 )
 from reconciler.model.move import Reason
+from reconciler.model.words import number, size
 from reconciler.render.escape import visible
 from reconciler.render.facts import place, replica_list
-from reconciler.render.units import number, size
 
 _LABEL = 20
 _CAUSES = {

@@ -7,8 +7,8 @@ from reconciler.model.plan import BrokerShare, Plan, TieredBytes
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
+from reconciler.model.words import counted, duration, number, percent, rate, size
 from reconciler.render.escape import visible
-from reconciler.render.units import counted, duration, number, percent, rate, size
 
 _MOST_STARTED = 10
 _LEAST_COMPARED = 60
@@ -69,7 +69,7 @@ def _least(plan: Plan) -> str:
     if proof.objective != "bytes" or proof.value != summary.bytes:
         return ""
     if proof.gap_percent:
-        return f"at most {percent(proof.gap_percent)} more than the least possible"
+        return f"at most {percent(proof.gap_percent / 100)} more than the least possible"
     return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
 
 
@@ -131,10 +131,10 @@ def fullest_disk(plan: Plan, quoted: Callable[[str], str] = visible) -> tuple[st
         return ()
     share, broker_id, path = max(shares)
     if not path:
-        return (f"fullest disks {100 * share:.1f}% at the worst moment",)
+        return (f"fullest disks {percent(share)} at the worst moment",)
     is_foretold = any(to.get(broker_id) == path for to in plan.foretold_log_dirs.values())
     where = f"broker {broker_id}, {quoted(path)}{', foretold' if is_foretold else ''}"
-    return (f"fullest log dir {100 * share:.1f}% at the worst moment ({where})",)
+    return (f"fullest log dir {percent(share)} at the worst moment ({where})",)
 
 
 def stage_title(stage: Stage) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.model.assignment import Assignment
 from reconciler.model.group_simulation import Comparison, Outcome, Sharing, spread
-from reconciler.render.units import number, rate
+from reconciler.model.words import number, rate
 
 MOST_MEMBERS = 50
 _NOTHING = ""

@@ -7,6 +7,7 @@ from reconciler.model.desired import BrokerState
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel
 from reconciler.model.stage import ReassignStage
+from reconciler.model.words import counted, duration, number, percent
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     estimate,
@@ -41,7 +42,6 @@ from reconciler.render.plan_figures import (
     topics,
 )
 from reconciler.render.rows import gravest_first, plan_rows
-from reconciler.render.units import counted, duration, number, percent
 
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40
 _BINARY, _DECIMAL = 1024.0, 10.0
@@ -319,7 +319,7 @@ def proof(reviewed: Plan) -> Table:
 
 def _gap(level: PriceLevel) -> float:
     gap = level.value - level.lower_bound
-    return 100 * gap / level.value if gap and level.value else 0.0
+    return gap / level.value if gap and level.value else 0.0
 
 
 def _compared(reviewed: Plan) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reconciler.model.words import number, percent, rate, size
 from reconciler.render.escape import visible
-from reconciler.render.units import number, percent, rate, size
 
 UNKNOWN = "unknown"
 
@@ -62,7 +62,7 @@ def count_text(value: float) -> str:
 
 def share_text(value: float) -> str:
     """Return a ratio as a percentage."""
-    return percent(value * 100)
+    return percent(value)
 
 
 def figure_cell(value: Figure, shown: Callable[[float], str]) -> Cell:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from reconciler.model.move import Move, Reason
 from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.words import duration, rate, size
 from reconciler.render.facts import stage_title
 from reconciler.render.html_charts import Mark, axis_top
 from reconciler.render.plan_figures import StageFigures
-from reconciler.render.units import duration, rate, size
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1920, 260, 128, 12, 44
 _PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - LEFT - 16, HEIGHT - TOP - BOTTOM

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.words import counted, number, percent, size
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import action_count, place, reason, replica_list, stage_title
 from reconciler.render.markdown_parts import clipped, figure, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import BrokerFigures, Disk, TopicFigures, brokers, topics
 from reconciler.render.rows import topic_row
-from reconciler.render.units import counted, number, size
 
 ARROW = "→"
 ROOM_FOR_NOTE = 300
@@ -52,7 +52,7 @@ def disk_cell(disk: Disk | None) -> str:
     if disk is None:
         return "unknown"
     where = f" of {code_span(clipped(disk.path))}" if disk.path else ""
-    return f"{100 * disk.share:.1f}%{where}"
+    return f"{percent(disk.share)}{where}"
 
 
 def _topics(plan: Plan, room: int) -> str:

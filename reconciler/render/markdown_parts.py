@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.render.units import counted
+from reconciler.model.words import counted
 
 LONGEST_TEXT = 400
 FOLD_END = "\n</details>"

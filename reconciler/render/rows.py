@@ -21,10 +21,10 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted, size
 from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
-from reconciler.render.units import counted, size
 
 _GRAVITY = {DESTROYS: 0, IRREVERSIBLE: 1}
 _CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})

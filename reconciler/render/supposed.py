@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.problem import Edit, Remedy
 from reconciler.model.what_if import Affected, Health, WhatIf
+from reconciler.model.words import counted, number
 from reconciler.render.escape import code_span, sentence, visible
 from reconciler.render.facts import place
-from reconciler.render.units import counted, number
 
 FITS = "It would fit if"
 NOTHING_FITS = "No single change of the desired state, and no pair, was found that would make it fit."

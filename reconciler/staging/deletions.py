@@ -6,8 +6,8 @@ from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruct
 from reconciler.model.desired import DesiredCluster, Limits
 from reconciler.model.effect import EffectClass
 from reconciler.model.problem import DELETED_BYTES, DELETED_TOPICS, Problem, Severity
+from reconciler.model.words import size
 from reconciler.staging.problems import some
-from reconciler.staging.units import size_text
 
 
 def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster) -> Iterator[Problem]:
@@ -31,10 +31,10 @@ def _deleted_bytes(changes: Sequence[TopicChange], limits: Limits) -> Iterator[P
         return
     names = sorted({change.topic for change in changes if class_of(change) is EffectClass.DESTROYS})
     of_topics = f"of {len(names)} topics ({some(names)})" if len(names) > 1 else f"of topic {names[0]}"
-    limit = f"limits.deletedBytes is {size_text(most)}"
+    limit = f"limits.deletedBytes is {size(most)}"
     if lost.bytes > most:
         more = "" if lost.is_size_known else " at least"
-        message = f"the plan deletes{more} {size_text(lost.bytes)} ({lost.bytes} bytes) {of_topics} and {limit}"
+        message = f"the plan deletes{more} {size(lost.bytes)} ({lost.bytes} bytes) {of_topics} and {limit}"
         message += ": keep what is not to go, or raise it"
     else:
         message = (

@@ -9,8 +9,8 @@ from reconciler.model.loads import Loads
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import rate
 from reconciler.staging.replay import served_moves
-from reconciler.staging.units import size_text
 
 TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
 SHOWN = 3
@@ -61,11 +61,11 @@ def _of_stage(
             incoming["send", source] += written * len(move.added)
     worst = max(incoming.items(), key=lambda item: (item[1], item[0]), default=None)
     if worst is not None and worst[1] >= throttle:
-        (verb, broker), rate = worst
+        (verb, broker), needed = worst
         message = (
-            f"stage {stage.number} would never end: beside the copy, broker {broker} has to {verb} {size_text(rate)}/s"
-            f" ({rate} bytes a second) that producers write into the partitions on the move, and moves.throttle is"
-            f" {size_text(throttle)}/s: raise it, or let fewer replicas move at once (moves.perBroker)"
+            f"stage {stage.number} would never end: beside the copy, broker {broker} has to {verb} {rate(needed)}"
+            f" ({needed} bytes a second) that producers write into the partitions on the move, and moves.throttle is"
+            f" {rate(throttle)}: raise it, or let fewer replicas move at once (moves.perBroker)"
         )
         yield Problem(TOO_SLOW, message, policy.at.get("throttle"), Severity.VIOLATION)
 

@@ -7,10 +7,10 @@ from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, Limits
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import CHANGED_PARTITIONS, DISK_USE, MOVED_BYTES, Location, Problem, Severity
+from reconciler.model.words import percent, rate, size
 from reconciler.staging.disk import DiskUse, capacity
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.situation import Situation
-from reconciler.staging.units import percent_text, size_text
 
 SHOWN = 10
 PLAN_FEWER = ", or plan fewer topics at once with --only"
@@ -78,7 +78,7 @@ def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits
     most = limit * total if isinstance(limit, Fraction) else limit
     if changed <= most:
         return None
-    shown = f"{percent_text(limit)} ({int(most)})" if isinstance(limit, Fraction) else str(limit)
+    shown = f"{percent(limit, digits=4)} ({int(most)})" if isinstance(limit, Fraction) else str(limit)
     message = (
         f"the plan changes {changed} of {total} partitions and limits.changedPartitions is {shown}:"
         f" raise it{PLAN_FEWER}"
@@ -91,8 +91,8 @@ def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
     if limits.moved_bytes is None or copied <= limits.moved_bytes:
         return None
     message = (
-        f"the plan copies {size_text(copied)} ({copied} bytes) and limits.movedBytes is"
-        f" {size_text(limits.moved_bytes)}: raise it{PLAN_FEWER}"
+        f"the plan copies {size(copied)} ({copied} bytes) and limits.movedBytes is"
+        f" {size(limits.moved_bytes)}: raise it{PLAN_FEWER}"
     )
     return Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
 
@@ -105,8 +105,8 @@ def _overfull(disk: DiskUse, destinations: Sequence[int], observed: Cluster, lim
         for place, held, allowed, total in _disks(disk, observed.brokers[broker_id]):
             if held > allowed:
                 message = (
-                    f"broker {broker_id} would hold {size_text(held)} of {size_text(total)}{place} at the worst moment,"
-                    f" which is {size_text(held - allowed)} ({held - allowed} bytes) more than {_allowed_by(limits)}:"
+                    f"broker {broker_id} would hold {size(held)} of {size(total)}{place} at the worst moment,"
+                    f" which is {size(held - allowed)} ({held - allowed} bytes) more than {_allowed_by(limits)}:"
                     " make room on it, or let fewer replicas go there"
                 )
                 yield Problem(code, message, limits.at.get("diskUse"), severity)
@@ -123,7 +123,9 @@ def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]
 
 
 def _allowed_by(limits: Limits) -> str:
-    return "its disks hold" if limits.disk_use is None else f"limits.diskUse {percent_text(limits.disk_use)} allows"
+    return (
+        "its disks hold" if limits.disk_use is None else f"limits.diskUse {percent(limits.disk_use, digits=4)} allows"
+    )
 
 
 def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
@@ -132,8 +134,8 @@ def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
         for one in dirs.dirs:
             if one.filled <= one.allowed < one.doubtful:
                 message = (
-                    f"broker {broker_id} would hold at most {size_text(one.filled)} of {size_text(one.total)} in"
-                    f" {one.path} as foretold, but {size_text(one.doubtful)}, more than {_allowed_by(limits)}, if the"
+                    f"broker {broker_id} would hold at most {size(one.filled)} of {size(one.total)} in"
+                    f" {one.path} as foretold, but {size(one.doubtful)}, more than {_allowed_by(limits)}, if the"
                     " largest new replicas went there: Kafka puts each into the log dir with the fewest logs, in an"
                     " order that nobody knows; let fewer arrive at once (moves.perBroker), or copy with"
                     " Kafka's own tool and the dirs named (show -o kafka-json --log-dirs)"
@@ -158,8 +160,8 @@ def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:
     if not any(move.bytes or not move.is_size_known for move in copying):
         return None
     message = (
-        f"moves.throttle is not set: {size_text(sum(move.bytes for move in copying))} will be copied as fast as the"
-        f" brokers can, beside their clients' traffic (estimates assume {size_text(ASSUMED_BYTES_PER_SECOND)}/s);"
+        f"moves.throttle is not set: {size(sum(move.bytes for move in copying))} will be copied as fast as the"
+        f" brokers can, beside their clients' traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)});"
         " set moves.throttle, 50MiB/s for example"
     )
     return _warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)

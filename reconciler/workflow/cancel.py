@@ -9,7 +9,7 @@ from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.kept_run import kept_run
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunResult
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
 from reconciler.workflow.runs import kept_plan, plan_named, run_journal

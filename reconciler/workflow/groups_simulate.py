@@ -17,7 +17,7 @@ from reconciler.model.cluster import CLASSIC, Cluster, Group
 from reconciler.model.group_simulation import Comparison, Outcome
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render.units import counted
+from reconciler.model.words import counted
 from reconciler.workflow.assignors import assignors_named
 from reconciler.workflow.groups_loads import LoadsFolder, loads_of, read_by_one_group
 from reconciler.workflow.groups_observed import observed_groups

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from reconciler.files.desired_writer import class_documents, scalar, topic_files
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.model.imported import Adopted
-from reconciler.render.units import percent
+from reconciler.model.words import percent
 from reconciler.workflow.modeline import modeline
 
 CLUSTER = """\
@@ -80,7 +80,7 @@ def target_text(target: BalanceTarget) -> str:
         case Even():
             return "even"
         case Within(fraction):
-            return f"{{within: {percent(float(fraction * 100)).replace(' ', '')}}}"
+            return f"{{within: {percent(fraction)}}}"
         case _:
             return "off"
 

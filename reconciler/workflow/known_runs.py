@@ -16,7 +16,7 @@ from reconciler.model.diagnosis import KnownRun
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, Refused
 from reconciler.model.run import RunResult
-from reconciler.model.wording import named_some
+from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import kept_runs, run_journal
 

@@ -114,7 +114,7 @@ def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Progra
         (("--target", "nan"), 64, "is no rate"),
         (("--producer", "0B/s"), 64, "is too little"),
         (("--headroom", "30"), 64, "is no percentage"),
-        (("--headroom", "20000%"), 64, "is more than 10000%"),
+        (("--headroom", "20000%"), 64, "is more than 10,000%"),
         (("--consumers", "0"), 64, "is not in the range"),
         (("--brokers", "x"), 64, "is not a valid integer"),
         (("--state", "s.json", "--target", "1MiB/s"), 64, "name it with --topic"),

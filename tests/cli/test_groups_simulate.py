@@ -194,8 +194,8 @@ def test_measured_loads_show_what_each_member_reads(reconciler: Program, tmp_pat
     assert told["now"]["bytesMostOverMean"] == round(10 * 3 / 17, 4)
     assert told["notes"] == ["1 of 12 partitions have no measured load and count as 0"]
     text = reconciler("groups", "simulate", *given, "--statistic", "average").out
-    assert "1.5MiB/s to 5MiB/s" in text
-    assert ["app-0", "4,", "5MiB/s", "4,", "5MiB/s"] in [line.split() for line in text.split("\n")]
+    assert "1.5 MiB/s to 5 MiB/s" in text
+    assert ["app-0", "4,", "5", "MiB/s", "4,", "5", "MiB/s"] in [line.split() for line in text.split("\n")]
 
 
 def test_measured_loads_are_of_a_named_cluster(reconciler: Program, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ GIB = 1024**3
 
 def test_progress_tells_moves_bytes_rate_and_time_left() -> None:
     seen = RunProgress(2, 3, 8, 12, 16 * GIB, 24 * GIB, 48.0 * 1024**2, 170.0)
-    assert progress_text(seen) == "8/12   16.0 GiB of 24.0 GiB   48MiB/s   about 3 min left"
+    assert progress_text(seen) == "8/12   16.0 GiB of 24.0 GiB   48 MiB/s   about 3 min left"
     assert progress_text(RunProgress(2, 3, 0, 12, 0, 0)) == "0/12"
 
 

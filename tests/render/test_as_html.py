@@ -153,7 +153,7 @@ def test_nothing_known_is_a_page_that_says_so() -> None:
 def test_a_broker_that_is_dead_or_over_the_line_is_told_in_words() -> None:
     sick = LoadRow(Level.BROKER, 7, is_alive=False, before=Load(leader_imbalance=0.25, days_until_full=2.0))
     text = as_html.balance(BalanceReport("", True, (ClusterBalance("sick", LoadRow(Level.CLUSTER), (sick,)),)))  # noqa: FBT003
-    for words in ("7 (not alive)", "1 broker above the 10 % line", "25 % !", "2.0 days !"):
+    for words in ("7 (not alive)", "1 broker above the 10% line", "25% !", "2.0 days !"):
         assert words in text
 
 
@@ -185,7 +185,7 @@ def test_an_axis_ends_at_a_round_number(greatest: float, step_of: float, top: fl
 
 def test_a_bar_is_as_high_as_its_value_and_stands_out_above_a_limit_alone() -> None:
     members = [Member("1", "one", 0.05, 0.10), Member("2", "two", 0.20, None), Member("3", "three", None, 0.15)]
-    drawn = chart("", "", members, str, line=("10 %", 0.10), is_limit=True)
+    drawn = chart("", "", members, str, line=("10%", 0.10), is_limit=True)
     assert drawn is not None
     bars = [(bar.kind, bar.height, bar.is_over) for column in drawn.columns for bar in column.bars]
     assert bars == [

@@ -228,8 +228,8 @@ def test_names_that_differ_have_markers_that_differ_and_end_no_comment() -> None
 
 def test_racks_disks_and_balance_are_told_before_and_after() -> None:
     text = unbroken(as_markdown.plan(_on_racks()))
-    assert "| `a` | 2 | 118 → 123 | 61 → 63 | 40.0 GiB → 41.0 GiB | 0 | 43.0%, broker 1 |" in text
-    assert "| `b` | 2 | 126 → 131 | 66 | 42.0 GiB → 66.0 GiB | 24.0 GiB | 82.0% of `/d2`, broker 6 |" in text
+    assert "| `a` | 2 | 118 → 123 | 61 → 63 | 40.0 GiB → 41.0 GiB | 0 | 43%, broker 1 |" in text
+    assert "| `b` | 2 | 126 → 131 | 66 | 42.0 GiB → 66.0 GiB | 24.0 GiB | 82% of `/d2`, broker 6 |" in text
     assert "partitions on fewer racks than they could be: 1 before, 2 at the worst moment, 0 after" in text
     assert "| replicas per broker | 118 to 126 | 123 to 131 | 1.033 → 1.031 |" in text
     assert "| **Most at once** | 12 replicas, 24.0 GiB, to broker 6 in stage 3 |" in text

@@ -60,11 +60,11 @@ def test_the_time_is_compared_with_the_least_where_both_are_known_and_long(
 
 def test_the_fullest_disk_is_a_log_dir_where_these_are_known() -> None:
     known = sample_plan()
-    assert "fullest log dir 82.0% at the worst moment (broker 6, /d2, foretold)" in as_text.plan(known)
+    assert "fullest log dir 82% at the worst moment (broker 6, /d2, foretold)" in as_text.plan(known)
     unmoved = replace(known, foretold_log_dirs={})
-    assert "fullest log dir 82.0% at the worst moment (broker 6, /d2)" in as_text.plan(unmoved)
+    assert "fullest log dir 82% at the worst moment (broker 6, /d2)" in as_text.plan(unmoved)
     fuller = replace(known, disk_peak={1: 90 * GIB, 6: 99 * GIB})
-    assert "fullest disks 90.0% at the worst moment" in as_text.plan(fuller)
+    assert "fullest disks 90% at the worst moment" in as_text.plan(fuller)
     strange = replace(known, log_dirs={6: (LogDirUse("/\x1b[2J", 45 * GIB, 50 * GIB),)})
     assert "\x1b" not in as_text.plan(strange)
 
@@ -84,7 +84,7 @@ def test_a_plan_without_stages_says_no_changes() -> None:
     ("value", "bound", "is_known", "said"),
     [
         (5 * GIB, 5 * GIB, True, "5.0 GiB (no plan can copy less),"),
-        (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20 % more than the least possible),"),
+        (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20% more than the least possible),"),
         (5 * GIB, 5 * GIB, False, "5.0 GiB (some sizes are unknown),"),
         (0, 0, True, "5.0 GiB, 1 stage"),
         (9, 9, False, "5.0 GiB (some sizes are unknown), 1 stage"),

@@ -46,9 +46,9 @@ UNDER_WAY = Status(
 def test_a_run_under_way_tells_all_that_it_does() -> None:
     assert as_status.status(UNDER_WAY, "prod") == (
         "prod: run 51d0c2aa, running: stage 7 of 13, 8 moves: 6 done, 1 in flight, 1 to do.\n"
-        "in flight: 1.0 GiB of 4.0 GiB copied, 50MiB/s, about 1 min left\n"
-        "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB, 50MiB/s, about 1 min left\n"
-        "throttled: 1 broker at 10MiB/s, 1 topic; -v lists them\n"
+        "in flight: 1.0 GiB of 4.0 GiB copied, 50 MiB/s, about 1 min left\n"
+        "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB, 50 MiB/s, about 1 min left\n"
+        "throttled: 1 broker at 10 MiB/s, 1 topic; -v lists them\n"
         "locked by apply of plan 51d0c2aa (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)\n"
         "not ours: u-1 is being reassigned to [4, 5]\n"
         "safe to stop, one at a time: 3\n"
@@ -162,5 +162,5 @@ def test_of_many_moves_the_slowest_are_shown_and_of_throttles_how_many() -> None
     assert [line.split()[1] for line in lines if line.startswith("  ~ ")] == ["t-0", "t-1", "t-2", "t-3", "t-4"]
     assert "no bytes since the last look" in lines[2]
     assert lines[1].endswith("; the slowest of 8, -v lists all")
-    assert "throttled: 3 brokers at 1MiB/s, 1 broker at 2MiB/s, 1 topic; -v lists them" in lines
+    assert "throttled: 3 brokers at 1 MiB/s, 1 broker at 2 MiB/s, 1 topic; -v lists them" in lines
     assert as_status.status(seen, "prod", has_all=True).count("  ~ ") == 8

@@ -81,7 +81,7 @@ class _Told:
 
     def round(self, done: "Collected") -> None:
         """Tell of one round."""
-        from reconciler.render.units import counted
+        from reconciler.model.words import counted
 
         if self._is_json:
             write(json.dumps(_round(done), sort_keys=True, ensure_ascii=False))
@@ -101,7 +101,7 @@ class _Told:
 
     def end(self) -> None:
         """Tell what was written, however it ended."""
-        from reconciler.render.units import counted
+        from reconciler.model.words import counted
 
         if self._rounds:
             missed = f", {counted(self._missed, 'round')} without an answer" if self._missed else ""

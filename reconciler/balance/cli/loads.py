@@ -68,7 +68,7 @@ def command(
 
     from reconciler.balance.render.as_load_report import load_report_json, load_report_lines
     from reconciler.balance.workflow.loads import LoadsAsked, make_loads
-    from reconciler.render.units import counted
+    from reconciler.model.words import counted
 
     report = make_loads(
         asked.inputs,

@@ -15,6 +15,7 @@ from reconciler.balance.model.balance_report import (
 )
 from reconciler.balance.render.tables import KAFKA_IMBALANCE, defects, statistic
 from reconciler.model.evenness import Evenness
+from reconciler.model.words import counted, duration, number
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Chart, Member, chart
 from reconciler.render.html_pages import Section, Tile, digest, rendered, text_of
@@ -34,7 +35,6 @@ from reconciler.render.html_tables import (
     share_text,
     text_cell,
 )
-from reconciler.render.units import counted, duration, number
 
 NOT_THERE = "none"
 SOON_DAYS, _DAYS_SHOWN = 14, 3650
@@ -53,7 +53,7 @@ _MEASURE_WORDS = {
     Measure.OUT: "Out",
 }
 _IMBALANCE_WORDS = (
-    "Leader imbalance: of the partitions that prefer a broker, the share that it does not lead. Above 10 % Kafka gives "
+    "Leader imbalance: of the partitions that prefer a broker, the share that it does not lead. Above 10% Kafka gives "
     "leaders back by itself, unless auto.leader.rebalance.enable is off."
 )
 _BINARY, _DECIMAL = 1024.0, 10.0
@@ -186,10 +186,10 @@ def _imbalance_chart(cluster: ClusterBalance, *, has_plan: bool) -> Chart | None
     over = [row for row in cluster.brokers if (_last(row, IMBALANCE, has_plan=has_plan) or 0) > KAFKA_IMBALANCE]
     return chart(
         "Leader imbalance by broker",
-        f"{counted(len(over), 'broker')} above the 10 % line{' after the plan' if has_plan else ''}.",
+        f"{counted(len(over), 'broker')} above the 10% line{' after the plan' if has_plan else ''}.",
         _members(cluster.brokers, IMBALANCE, has_plan=has_plan),
         IMBALANCE.shown,
-        line=("10 %", KAFKA_IMBALANCE),
+        line=("10%", KAFKA_IMBALANCE),
         is_limit=True,
     )
 

@@ -3,8 +3,8 @@
 import json
 
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
+from reconciler.model.words import counted, percent
 from reconciler.render.escape import visible
-from reconciler.render.units import counted
 
 FORMAT_VERSION = "1.0"
 
@@ -31,7 +31,7 @@ def _seen(cluster: ClusterSamples) -> str:
 
 def _percent(share: float | None) -> str:
     """Return a share in percent, rounded down: 100% says that nothing is missing."""
-    return "unknown" if share is None else f"{int(share * 1000) / 10:g}%"
+    return "unknown" if share is None else percent(int(share * 1000) / 1000)
 
 
 def _broken(cluster: ClusterSamples) -> list[tuple[Rule, int]]:

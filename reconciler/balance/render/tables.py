@@ -15,8 +15,8 @@ from reconciler.balance.model.balance_report import (
 )
 from reconciler.balance.model.load_report import Rule
 from reconciler.model.evenness import Evenness
+from reconciler.model.words import counted, duration, number, percent, rate, size
 from reconciler.render.groups_tables import Table
-from reconciler.render.units import counted, duration, number, percent, rate, size
 
 MOST_ROWS = 20
 UNKNOWN = "-"
@@ -183,7 +183,7 @@ def is_over_kafkas_line(load: Load) -> bool:
 def _coverage(load: Load) -> Iterator[str]:
     for way, told in (("in", load.bytes_in), ("out", load.bytes_out)):
         if told.coverage is not None and told.coverage < 1 and told.average is not None:
-            yield f"{way} is known of {percent(int(told.coverage * 1000) / 10)} of what it should be"
+            yield f"{way} is known of {percent(int(told.coverage * 1000) / 1000)} of what it should be"
 
 
 def _over_kafkas_line(cluster: ClusterBalance) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _over_kafkas_line(cluster: ClusterBalance) -> Iterator[str]:
     if over:
         names = ", ".join(str(row.broker) for row in over[:MOST_ROWS])
         more = f" and {len(over) - MOST_ROWS} more" if len(over) > MOST_ROWS else ""
-        yield f"leader imbalance is above Kafka's 10 % line on {names}{more}"
+        yield f"leader imbalance is above Kafka's 10% line on {names}{more}"
 
 
 def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:
@@ -214,7 +214,7 @@ def _loads(of: RateStatistic) -> list[Figure]:
 
 
 def _imbalance() -> Figure:
-    return Figure("imbalance", lambda load: load.leader_imbalance, lambda share: f"{100 * share:.0f}%")
+    return Figure("imbalance", lambda load: load.leader_imbalance, percent)
 
 
 def _days() -> Figure:

@@ -50,7 +50,7 @@ def test_the_broker_that_carries_most_stands_first_and_what_is_over_a_line_is_sa
     text = as_text.balance(_report(_broker(1, _load(GIB, 100.0)), _broker(2, _load(GIB, 900.0, 12.4, 0.5))))
     lines = [line.split()[0] for line in text.splitlines() if " a " in line]
     assert lines == ["2", "1"]
-    assert "leader imbalance is above Kafka's 10 % line on 2" in text
+    assert "leader imbalance is above Kafka's 10% line on 2" in text
     assert "first full: broker 2, in 12 days" in text
     assert "95th percentiles of the sum in each time bucket" in text
     assert "->" not in text
@@ -61,7 +61,7 @@ def test_with_a_plan_each_figure_shows_before_and_after_and_what_moves_is_listed
     text = as_text.balance(_report(*brokers, plan="9b21e07c"))
     assert "before -> after plan 9b21e07c" in text
     assert "1.0 GiB -> 2.0 GiB" in text
-    assert "1KiB/s -> 2KiB/s" in text
+    assert "1 KiB/s -> 2 KiB/s" in text
     assert "2.000 -> 1.000" in text
     assert "moved by the plan: 2 replicas, 2.0 GiB" in text
     assert text.rstrip().splitlines()[-1].split() == ["1", "2", "2.0", "GiB", "0", "0", "B"]
