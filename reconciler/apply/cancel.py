@@ -11,7 +11,7 @@ from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, has_ended_well, is_open
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.partition_path import Itinerary, Place, itinerary
+from reconciler.apply.partition_path import Place, PlanPaths, paths_of
 from reconciler.apply.session import Session, abandoned, with_result
 from reconciler.apply.standings import moves_under_way, overwritten_moves, stages_done
 from reconciler.apply.throttles import owed_by
@@ -61,7 +61,7 @@ def cancel_run(
     which is told, and not `should_stop`. A KeyboardInterrupt once that gives a reason ends it at once; StoppedEarly
     names what is left.
     """
-    session = Session(admin, journal, itinerary(plan, again), notify)
+    session = Session(admin, journal, paths_of(plan, again), notify)
     session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
     in_flight = _in_flight_of_a_run(session) if stopped is None else stopped
@@ -73,7 +73,7 @@ def cancel_run(
         try:
             return cancel.ended()
         except LockLost as error:
-            session.debts = owed_by(session.throttles)
+            session.leftover_throttles = owed_by(session.throttles)
             session.messages.append(again)
             raise with_result(error, session.result(RunState.FAILED)) from error
         except KeyboardInterrupt as error:
@@ -88,9 +88,9 @@ def _in_flight_of_a_run(session: Session) -> frozenset[TopicPartition] | None:
         holder = session.admin.lock_holder()
     except MissingRight:
         return None
-    if holder is None or holder.purpose != purpose_of_run(session.itinerary.plan.id):
+    if holder is None or holder.purpose != purpose_of_run(session.paths.plan.id):
         return None
-    session.look(session.itinerary.topics)
+    session.look(session.paths.topics)
     return frozenset(session.tally.of(Standing.IN_FLIGHT))
 
 
@@ -104,18 +104,18 @@ class _Cancel:
 
     def ended(self) -> RunResult:
         """Take back what is in flight, and every throttle."""
-        session, plan = self.session, self.session.itinerary.plan
+        session, plan = self.session, self.session.paths.plan
         observed, hidden = self._observed()
-        session.stages_done = stages_done(session.itinerary, observed)
+        session.stages_done = stages_done(session.paths, observed)
         adopt_leftovers(session, observed, is_reading_needed=False)
-        session.messages.extend(_foreign(session.itinerary, observed))
-        self.moves = _to_take_back(session.itinerary, observed)
+        session.messages.extend(_foreign(session.paths, observed))
+        self.moves = _to_take_back(session.paths, observed)
         idle = self._idle()
         if idle and session.throttles.is_empty and not is_open(session.journal.events):
             return self._without_a_change(idle)
         session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         outcome = withdraw(session, self.moves)
-        outcome.left |= unseen_moves(session.itinerary, observed, hidden)
+        outcome.left |= unseen_moves(session.paths, observed, hidden)
         self.moves = ()
         take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
@@ -123,7 +123,7 @@ class _Cancel:
         crash_point("end.recorded")
         if outcome.left:
             result = session.result(RunState.FAILED, list(outcome.left))
-            raise with_result(RunFailed(_left_text(session.itinerary, outcome), code="KR714"), result)
+            raise with_result(RunFailed(_left_text(session.paths, outcome), code="KR714"), result)
         if idle and not session.writes:
             return self._without_a_change(idle)
         if idle:
@@ -135,11 +135,11 @@ class _Cancel:
         """Whether the run reached its end; leaders, or configs, may have changed since."""
         session = self.session
         is_told = has_ended_well(session.journal.events) and session.tally.has_arrived
-        return is_told or session.stages_done == len(session.itinerary.plan.stages)
+        return is_told or session.stages_done == len(session.paths.plan.stages)
 
     def _idle(self) -> str:
         """Return why there is nothing to cancel, in words; nothing where there is."""
-        session, plan = self.session, self.session.itinerary.plan
+        session, plan = self.session, self.session.paths.plan
         known = session.tally
         if self._has_ended:
             moves = f", {known}" if known.moves else ""
@@ -158,15 +158,15 @@ class _Cancel:
     def _observed(self) -> tuple[Observed, Mapping[str, Trouble]]:
         """Return what may be seen of the plan's topics, and why the others may not; MissingRight names what is left."""
         session = self.session
-        names = {change.topic for change in session.itinerary.plan.topic_changes}
+        names = {change.topic for change in session.paths.plan.topic_changes}
         with suppress(MissingRight):
-            return session.look(session.itinerary.topics, with_configs_of=names), {}
+            return session.look(session.paths.topics, with_configs_of=names), {}
         try:
-            return seen_as_far_as_visible(session, session.itinerary.topics)
+            return seen_as_far_as_visible(session, session.paths.topics)
         except MissingRight as error:
             # Whether moves need the throttles cannot be seen, so they stay.
             adopt_leftovers(session, Observed(), is_reading_needed=False)
-            session.debts = owed_by(session.throttles)
+            session.leftover_throttles = owed_by(session.throttles)
             raise with_result(error, session.result(RunState.FAILED)) from error
 
     def abandoned(self) -> StoppedEarly:
@@ -174,7 +174,7 @@ class _Cancel:
         keys = [move.topic_partition for move in self.moves]
         if keys:
             moves = f"moves may still be in flight, or out of their order: {named_some(map(str, keys))}"
-            self.session.messages.append(f"{moves}; {self.session.itinerary.again} to take them back")
+            self.session.messages.append(f"{moves}; {self.session.paths.again} to take them back")
         return abandoned(self.session, keys)
 
 
@@ -186,7 +186,7 @@ def stop_run(
     Returns what it had in flight, None where none was on: `cancel_run` is told with it what that run took back.
     """
     check_plan_is_for(plan, admin.cluster_id())
-    in_flight = _in_flight_of_a_run(Session(admin, MemoryJournal(), itinerary(plan)))
+    in_flight = _in_flight_of_a_run(Session(admin, MemoryJournal(), paths_of(plan)))
     if in_flight is not None:
         admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)).release()
     return in_flight
@@ -194,35 +194,35 @@ def stop_run(
 
 def foreign_moves(plan: Plan, admin: Admin) -> list[str]:
     """Return, in words, which partitions of a plan are being reassigned, and not by it."""
-    course = itinerary(plan)
+    paths = paths_of(plan)
     check_plan_is_for(plan, admin.cluster_id())
-    return _foreign(course, look(admin, course.topics, ids=plan.topic_ids))
+    return _foreign(paths, look(admin, paths.topics, ids=plan.topic_ids))
 
 
 def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move, ...]:
     """Return the moves of a plan that a cancel would take back now."""
-    course = itinerary(plan)
+    paths = paths_of(plan)
     check_plan_is_for(plan, admin.cluster_id())
-    return _to_take_back(course, look(admin, course.topics, ids=plan.topic_ids))
+    return _to_take_back(paths, look(admin, paths.topics, ids=plan.topic_ids))
 
 
-def _to_take_back(course: Itinerary, observed: Observed) -> tuple[Move, ...]:
-    return (*moves_under_way(course, observed), *overwritten_moves(course, observed))
+def _to_take_back(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
+    return (*moves_under_way(paths, observed), *overwritten_moves(paths, observed))
 
 
-def _left_text(course: Itinerary, outcome: Withdrawal) -> str:
+def _left_text(paths: PlanPaths, outcome: Withdrawal) -> str:
     told = "\n".join(f"{key}: {why}" for key, why in sorted(outcome.left.items()))
-    way_on = "run cancel --rollback" if course.plan.source.rolls_back is not None else "run apply"
+    way_on = "run cancel --rollback" if paths.plan.source.rolls_back is not None else "run apply"
     return (
         f"{len(outcome.left)} moves could not be taken back; what is in flight goes on without a throttle:\n{told}\n"
-        f"See to that and {course.again}; to let them go on, with the throttle, {way_on}."
+        f"See to that and {paths.again}; to let them go on, with the throttle, {way_on}."
     )
 
 
-def _foreign(course: Itinerary, observed: Observed) -> list[str]:
+def _foreign(paths: PlanPaths, observed: Observed) -> list[str]:
     found = []
-    for key in course.courses:
-        position = course.position(key, observed)
+    for key in paths.by_partition:
+        position = paths.position(key, observed)
         if position.place is Place.FOREIGN:
             found.append(f"{key} is being reassigned to {list(position.found)} by somebody else: left alone")
     return found

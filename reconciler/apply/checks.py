@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.observed import Observed, awaited
-from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import UNCLEAR
 from reconciler.apply.session import Session
 from reconciler.apply.standings import is_move_done, is_stage_done
@@ -54,9 +54,9 @@ def check_plan(plan: Plan, cluster_id: str) -> None:
         raise Refused(f"the plan breaks what the desired state allows:\n{told}", code=plan.violations[0].code)
 
 
-def check_still_valid(itinerary: Itinerary, stages: Iterable[Stage], observed: Observed) -> None:
+def check_still_valid(paths: PlanPaths, stages: Iterable[Stage], observed: Observed) -> None:
     """Raise StalePlan unless all that these stages touch is as the plan saw it, or as it wants it."""
-    stale = list(dict.fromkeys(problem for stage in stages for problem in _stale(itinerary, stage, observed)))
+    stale = list(dict.fromkeys(problem for stage in stages for problem in _stale(paths, stage, observed)))
     if not stale:
         return
     more = f"\nand {len(stale) - MOST} more" if len(stale) > MOST else ""
@@ -64,31 +64,31 @@ def check_still_valid(itinerary: Itinerary, stages: Iterable[Stage], observed: O
     raise StalePlan(f"the cluster changed since the plan was made:\n{told}{more}\nMake a new plan.", code=stale[0].code)
 
 
-def _stale(itinerary: Itinerary, stage: Stage, observed: Observed) -> Iterator[Problem]:
+def _stale(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[Problem]:
     match stage:
         case TopicsStage():
-            yield from _stale_changes(itinerary, stage, observed)
+            yield from _stale_changes(paths, stage, observed)
         case ReassignStage():
-            yield from _stale_moves(itinerary, stage, observed)
+            yield from _stale_moves(paths, stage, observed)
         case ElectStage():
-            yield from _stale_elections(itinerary, stage, observed)
+            yield from _stale_elections(paths, stage, observed)
         case _:
             assert_never(stage)
 
 
-def _stale_changes(itinerary: Itinerary, stage: TopicsStage, observed: Observed) -> Iterator[Problem]:
-    for change in (itinerary.plan.topic_changes[position] for position in stage.changes):
-        where = standing(change, observed, itinerary)
+def _stale_changes(paths: PlanPaths, stage: TopicsStage, observed: Observed) -> Iterator[Problem]:
+    for change in (paths.plan.topic_changes[position] for position in stage.changes):
+        where = standing(change, observed, paths)
         if where.state is ChangeState.STALE:
             text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
             yield Problem("KR503", text)
 
 
-def _stale_moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> Iterator[Problem]:
-    made = _made_by_plan(itinerary.plan)
+def _stale_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) -> Iterator[Problem]:
+    made = _made_by_plan(paths.plan)
     for key in (move.topic_partition for move in stage.moves):
-        position = itinerary.position(key, observed)
-        lists = itinerary.courses[key].lists
+        position = paths.position(key, observed)
+        lists = paths.by_partition[key].lists
         expected = " or ".join(str(list(replicas)) for replicas in dict.fromkeys(lists))
         if position.place is Place.UNKNOWN:
             yield Problem("KR502", f"{key}: expected {expected}, found {list(position.found)}")
@@ -96,12 +96,12 @@ def _stale_moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed)
             yield Problem("KR502", f"{key}: expected {expected}, found {observed.absence(key.topic)}")
 
 
-def _stale_elections(itinerary: Itinerary, stage: ElectStage, observed: Observed) -> Iterator[Problem]:
-    made = _made_by_plan(itinerary.plan)
+def _stale_elections(paths: PlanPaths, stage: ElectStage, observed: Observed) -> Iterator[Problem]:
+    made = _made_by_plan(paths.plan)
     for election in stage.elections:
         key = election.topic_partition
         partition = observed.partition(key)
-        if key in itinerary.courses or (partition is None and key.topic in made):
+        if key in paths.by_partition or (partition is None and key.topic in made):
             continue
         found = observed.absence(key.topic) if partition is None else partition.preferred_leader
         if found != election.leader:
@@ -120,24 +120,24 @@ def check_windows(windows: Sequence[Window], now: datetime) -> None:
         raise Refused(text, code="KR423")
 
 
-def check_stage(itinerary: Itinerary, stage: Stage, observed: Observed, min_isr: int = 1) -> None:
+def check_stage(paths: PlanPaths, stage: Stage, observed: Observed, min_isr: int = 1) -> None:
     """Refuse a stage that is not safe to begin, or to go on with; `min_isr` is the brokers' own."""
     if isinstance(stage, ReassignStage):
-        left = tuple(m for m in stage.moves if not is_move_done(itinerary, stage, m, observed))
+        left = tuple(m for m in stage.moves if not is_move_done(paths, stage, m, observed))
         _check_brokers(stage, left, observed)
-        _check_foreign([move.topic_partition for move in left], itinerary, observed)
-        _check_min_isr(itinerary, stage, observed, min_isr)
+        _check_foreign([move.topic_partition for move in left], paths, observed)
+        _check_min_isr(paths, stage, observed, min_isr)
 
 
-def check_requirements(itinerary: Itinerary, observed: Observed) -> None:
+def check_requirements(paths: PlanPaths, observed: Observed) -> None:
     """Refuse to begin while a broker that the plan requires is dead, or somebody else moves a partition it touches."""
-    dead = observed.dead_of(itinerary.plan.brokers_alive)
+    dead = observed.dead_of(paths.plan.brokers_alive)
     if dead:
         names = ", ".join(str(broker) for broker in dead)
         raise Refused(
             f"the plan requires brokers that are not alive: {names}; start them, or make a new plan", code="KR420"
         )
-    _check_foreign(itinerary.courses, itinerary, observed)
+    _check_foreign(paths.by_partition, paths, observed)
 
 
 def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observed) -> None:
@@ -150,23 +150,23 @@ def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observe
             raise Refused(f"{text} is not alive; start it, or make a new plan", code="KR420")
 
 
-def _check_foreign(keys: Iterable[TopicPartition], itinerary: Itinerary, observed: Observed) -> None:
+def _check_foreign(keys: Iterable[TopicPartition], paths: PlanPaths, observed: Observed) -> None:
     for key in keys:
-        position = itinerary.position(key, observed)
+        position = paths.position(key, observed)
         if position.place is Place.FOREIGN:
             text = f"{key} is being reassigned to {list(position.found)}, which this plan did not ask for"
-            text = f"{text}; wait for it, or have whoever started it cancel it, then {itinerary.again}"
+            text = f"{text}; wait for it, or have whoever started it cancel it, then {paths.again}"
             raise Refused(text, code="KR421")
 
 
-def _check_min_isr(itinerary: Itinerary, stage: ReassignStage, observed: Observed, default: int) -> None:
+def _check_min_isr(paths: PlanPaths, stage: ReassignStage, observed: Observed, default: int) -> None:
     """Refuse while a partition of the touched topics is under min ISR and no stage from this one on repairs it."""
-    for name in sorted(itinerary.topics_of(stage)):
+    for name in sorted(paths.topics_of(stage)):
         topic = observed.topics.get(name)
         for partition in topic.partitions if topic else ():
             key = TopicPartition(name, partition.partition)
             wanted = min_isr_of(partition, observed.configs.get(name, {}).get(MIN_ISR), default)
-            if len(partition.isr) < wanted and not _is_repaired(itinerary, stage, key, observed):
+            if len(partition.isr) < wanted and not _is_repaired(paths, stage, key, observed):
                 text = f"{key} has {len(partition.isr)} replicas in sync, {MIN_ISR} is {wanted}"
                 text = f"{text}, and stage {stage.number} does not repair it"
                 raise Refused(f"{text}; see to brokers {_out_of_sync(partition)} first", code="KR422")
@@ -182,16 +182,16 @@ def _out_of_sync(partition: Partition) -> str:
     return ", ".join(str(r) for r in sorted(set(partition.target_replicas) - set(partition.isr)))
 
 
-def _is_repaired(itinerary: Itinerary, stage: ReassignStage, key: TopicPartition, observed: Observed) -> bool:
+def _is_repaired(paths: PlanPaths, stage: ReassignStage, key: TopicPartition, observed: Observed) -> bool:
     """Whether a partition gets other, living replicas in this stage or a later one."""
-    course = itinerary.courses.get(key)
-    if course is None:
+    path = paths.by_partition.get(key)
+    if path is None:
         return False
     return any(
         number >= stage.number
         and set(move.to_replicas) != set(move.from_replicas)
         and not observed.dead_of(move.to_replicas)
-        for number, move in zip(course.stages, course.moves, strict=True)
+        for number, move in zip(path.stages, path.moves, strict=True)
     )
 
 
@@ -234,11 +234,11 @@ def check_readers(session: Session, stages: Iterable[Stage], observed: Observed)
 
 
 def _undeclared_deletions(session: Session, stages: Iterable[Stage], observed: Observed) -> Sequence[str]:
-    course = session.itinerary
+    paths = session.paths
     positions = [position for stage in stages if isinstance(stage, TopicsStage) for position in stage.changes]
-    changes = (course.plan.topic_changes[position] for position in positions)
+    changes = (paths.plan.topic_changes[position] for position in positions)
     deletions = (change for change in changes if isinstance(change, DeleteTopic) and not change.is_declared)
-    return sorted(each.topic for each in deletions if standing(each, observed, course).state is ChangeState.TO_DO)
+    return sorted(each.topic for each in deletions if standing(each, observed, paths).state is ChangeState.TO_DO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +274,12 @@ class Gate:
             self.session.lock.raise_if_lost()
         reason = self.should_stop() or self._asked()
         if reason is not None:
-            stages = len(self.session.itinerary.plan.stages)
+            stages = len(self.session.paths.plan.stages)
             where = (
                 f"before the end of stage {self.session.stage} of {stages}" if self.session.stage else "before it began"
             )
             text = f"stopped {where}: {reason}"
-            raise StoppedEarly(f"{text}; {self.session.itinerary.again} to go on", code="KR713")
+            raise StoppedEarly(f"{text}; {self.session.paths.again} to go on", code="KR713")
 
     def _asked(self) -> str | None:
         """Return whose cancel waits for this run to end, None for nobody's; the user is told at once."""
@@ -291,24 +291,24 @@ class Gate:
         return f"{who} asked for it"
 
     def _check(self, index: int, *, is_first: bool) -> bool:
-        stage = self.session.itinerary.plan.stages[index]
+        stage = self.session.paths.plan.stages[index]
         self.stop_if_asked()
-        check_plan_is_for(self.session.itinerary.plan, self.session.admin.cluster_id())
-        names = self.session.itinerary.topics_of(stage)
+        check_plan_is_for(self.session.paths.plan, self.session.admin.cluster_id())
+        names = self.session.paths.topics_of(stage)
         observed = self.session.look(names, with_configs_of=names)
-        if is_stage_done(self.session.itinerary, stage, observed):
+        if is_stage_done(self.session.paths, stage, observed):
             return True
         self._stop_if_late(index, is_first=is_first)
         if not is_first:
-            check_still_valid(self.session.itinerary, [stage], observed)
+            check_still_valid(self.session.paths, [stage], observed)
             check_readers(self.session, [stage], observed)
         check_windows(self.windows, self.session.admin.clock.time_of_day())
-        check_stage(self.session.itinerary, stage, observed, self.session.brokers_min_isr(observed))
+        check_stage(self.session.paths, stage, observed, self.session.brokers_min_isr(observed))
         return False
 
     def _stop_if_late(self, index: int, *, is_first: bool) -> None:
-        now, again = self.session.now(), self.session.itinerary.again
-        before = f"stopped before stage {index + 1} of {len(self.session.itinerary.plan.stages)}"
+        now, again = self.session.now(), self.session.paths.again
+        before = f"stopped before stage {index + 1} of {len(self.session.paths.plan.stages)}"
         if self.deadline is not None and now >= self.deadline:
             raise StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
         if not is_first and not is_inside_windows(self.windows, self.session.admin.clock.time_of_day()):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from reconciler.apply.observed import Observed, awaited
-from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import SETTLE, BadDisk, MoveState, RunRecord
 from reconciler.apply.standings import elections_due
 from reconciler.apply.steps import (
@@ -41,28 +41,28 @@ CRAWL = timedelta(seconds=300)
 ELECTION_ATTEMPTS = 12
 
 
-def decide(itinerary: Itinerary, observed: Observed, record: RunRecord, now: datetime) -> Step:
+def decide(paths: PlanPaths, observed: Observed, record: RunRecord, now: datetime) -> Step:
     """Return the one thing to do next in the current stage."""
-    stage = itinerary.plan.stages[record.stage_index]
+    stage = paths.plan.stages[record.stage_index]
     match stage:
         case TopicsStage():
-            return next_topic_step(itinerary, stage, observed, record, now)
+            return next_topic_step(paths, stage, observed, record, now)
         case ReassignStage():
-            return _moves(itinerary, stage, observed, record, now)
+            return _moves(paths, stage, observed, record, now)
         case ElectStage():
-            return _next_election(itinerary, stage, observed, record, now)
+            return _next_election(paths, stage, observed, record, now)
         case _:
             assert_never(stage)
 
 
-def _moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
-    wrong = _trouble(itinerary, stage, observed, record, now)
+def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
+    wrong = _trouble(paths, stage, observed, record, now)
     if wrong is not None:
         return wrong
     unfinished = [move for move in record.watched(stage) if record.state(move.topic_partition) is not MoveState.DONE]
     if not unfinished:
         return _end_of_moves(stage, record)
-    stuck = _stalled(itinerary, stage, unfinished, record, now)
+    stuck = _stalled(paths, stage, unfinished, record, now)
     if stuck is not None:
         return stuck
     bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
@@ -109,35 +109,35 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
 
 
 def _trouble(
-    itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime
+    paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime
 ) -> Step | None:
     """Return what to do about the first thing that is wrong with a stage's moves, None where nothing is."""
     moves = record.watched(stage)
     return (
-        _conflict(itinerary, moves, observed, record)
-        or _dead_destination(itinerary, moves, record, now)
-        or _hidden_broker(itinerary, moves, record, now)
-        or _bad_disk(itinerary, moves, record, now)
+        _conflict(paths, moves, observed, record)
+        or _dead_destination(paths, moves, record, now)
+        or _hidden_broker(paths, moves, record, now)
+        or _bad_disk(paths, moves, record, now)
         or _dead_companion(moves, record, now)
         or _crawl(stage, moves, record, now)
     )
 
 
-def _conflict(itinerary: Itinerary, moves: Sequence[Move], observed: Observed, record: RunRecord) -> LeaveAlone | None:
+def _conflict(paths: PlanPaths, moves: Sequence[Move], observed: Observed, record: RunRecord) -> LeaveAlone | None:
     for move in moves:
         key = move.topic_partition
         history = record.history(key)
         if history.state is MoveState.CONFLICT:
-            return LeaveAlone(key, Problem("KR701", _conflict_text(itinerary, move, observed)))
+            return LeaveAlone(key, Problem("KR701", _conflict_text(paths, move, observed)))
         if history.state is MoveState.TO_DO and history.attempts >= ATTEMPTS:
             text = f"{key} was submitted {history.attempts} times and is still on {list(move.from_replicas)}"
-            return LeaveAlone(key, Problem("KR704", f"{text}; look at the controller's log, then {itinerary.again}"))
+            return LeaveAlone(key, Problem("KR704", f"{text}; look at the controller's log, then {paths.again}"))
     return None
 
 
-def _conflict_text(itinerary: Itinerary, move: Move, observed: Observed) -> str:
+def _conflict_text(paths: PlanPaths, move: Move, observed: Observed) -> str:
     key = move.topic_partition
-    position = itinerary.position(key, observed)
+    position = paths.position(key, observed)
     expected = f"{list(move.from_replicas)} or {list(move.to_replicas)}"
     tail = "somebody else changes it, so it was left alone; agree with them, then make a new plan"
     if position.place is Place.MISSING:
@@ -146,11 +146,11 @@ def _conflict_text(itinerary: Itinerary, move: Move, observed: Observed) -> str:
         return f"{key} is being reassigned to {list(position.found)}, expected {expected}; {tail}"
     if position.place is Place.UNKNOWN:
         return f"{key} is on {list(position.found)}, expected {expected}; {tail}"
-    found, again = list(position.found), itinerary.again
+    found, again = list(position.found), paths.again
     return f"{key} is back on {found}: somebody else cancelled its move to {list(move.to_replicas)}; {again} to go on"
 
 
-def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _dead_destination(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
     """Return what to do about moves to a broker that is dead for good: withdraw those in flight, skip the others."""
     for broker in sorted(record.fenced_since):
         if not record.is_dead_for(broker, DEAD, now):
@@ -160,14 +160,14 @@ def _dead_destination(itinerary: Itinerary, moves: Sequence[Move], record: RunRe
             move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT)
         )
         if in_flight:
-            return WithdrawMoves(in_flight, tuple(_dead_problem(itinerary, broker, move) for move in in_flight))
+            return WithdrawMoves(in_flight, tuple(_dead_problem(paths, broker, move) for move in in_flight))
         for move in blocked:
             if _is_in(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
-                return LeaveAlone(move.topic_partition, _dead_problem(itinerary, broker, move))
+                return LeaveAlone(move.topic_partition, _dead_problem(paths, broker, move))
     return None
 
 
-def _hidden_broker(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
+def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
     """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
     hidden = {broker for broker, since in record.unreached_since.items() if now - since >= DEAD}
     for move in moves:
@@ -176,7 +176,7 @@ def _hidden_broker(itinerary: Itinerary, moves: Sequence[Move], record: RunRecor
             key, broker = move.topic_partition, needed[0]
             text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"
             hint = "from here, so its throttle cannot be set; see that this machine reaches what it advertises"
-            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then {itinerary.again}"))
+            return LeaveAlone(key, Problem("KR736", f"{text} {hint}, then {paths.again}"))
     return None
 
 
@@ -184,13 +184,13 @@ def _is_in(record: RunRecord, move: Move, *states: MoveState) -> bool:
     return record.state(move.topic_partition) in states
 
 
-def _dead_problem(itinerary: Itinerary, broker: int, move: Move) -> Problem:
+def _dead_problem(paths: PlanPaths, broker: int, move: Move) -> Problem:
     text = f"broker {broker}, which {move.topic_partition} needs in {list(move.to_replicas)}, is not alive"
-    hint = f"start it and {itinerary.again}, or declare it draining or absent and plan again"
+    hint = f"start it and {paths.again}, or declare it draining or absent and plan again"
     return Problem("KR703", f"{text}; {hint}")
 
 
-def _bad_disk(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _bad_disk(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
     """Return what to do about moves into a log dir that takes nothing in: withdraw those in flight, skip the others."""
     for broker, bad in sorted(record.bad_disks.items()):
         if now - bad.since < FAILED:
@@ -198,10 +198,10 @@ def _bad_disk(itinerary: Itinerary, moves: Sequence[Move], record: RunRecord, no
         blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
         in_flight = tuple(move for move in blocked if _is_in(record, move, MoveState.IN_FLIGHT))
         if in_flight:
-            return WithdrawMoves(in_flight, tuple(_disk_problem(itinerary, broker, bad, move) for move in in_flight))
+            return WithdrawMoves(in_flight, tuple(_disk_problem(paths, broker, bad, move) for move in in_flight))
         for move in blocked:
             if _is_in(record, move, MoveState.TO_DO) and not bad.is_offline:
-                return LeaveAlone(move.topic_partition, _disk_problem(itinerary, broker, bad, move))
+                return LeaveAlone(move.topic_partition, _disk_problem(paths, broker, bad, move))
     return None
 
 
@@ -215,9 +215,9 @@ def _is_stuck(move: Move, broker: int, bad: BadDisk, moves: Sequence[Move], reco
     return bad.usable_bytes is not None and lag > bad.usable_bytes
 
 
-def _disk_problem(itinerary: Itinerary, broker: int, bad: BadDisk, move: Move) -> Problem:
+def _disk_problem(paths: PlanPaths, broker: int, bad: BadDisk, move: Move) -> Problem:
     text = f"{bad.told(broker)}, so {move.topic_partition} cannot be copied to it"
-    hint = f"make room on that disk or replace it, restart the broker if the dir is offline, and {itinerary.again}"
+    hint = f"make room on that disk or replace it, restart the broker if the dir is offline, and {paths.again}"
     return Problem("KR716", f"{text}; {hint}; or declare broker {broker} cordoned or draining and plan again")
 
 
@@ -248,23 +248,21 @@ def _crawl(stage: ReassignStage, moves: Sequence[Move], record: RunRecord, now: 
 
 
 def _stalled(
-    itinerary: Itinerary, stage: ReassignStage, unfinished: Sequence[Move], record: RunRecord, now: datetime
+    paths: PlanPaths, stage: ReassignStage, unfinished: Sequence[Move], record: RunRecord, now: datetime
 ) -> FailRun | None:
     """Return the end of a run whose stage has made no progress for the plan's time-out."""
-    seconds = itinerary.plan.timeout_seconds
+    seconds = paths.plan.timeout_seconds
     if now - record.progressed_at < timedelta(seconds=seconds):
         return None
     names = named_some([str(move.topic_partition) for move in unfinished])
     text = f"stage {stage.number} made no progress for {seconds} s: {names}"
-    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {itinerary.again}"
+    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {paths.again}"
     return FailRun(Problem("KR702", f"{text}; {hint}"))
 
 
-def _next_election(
-    itinerary: Itinerary, stage: ElectStage, observed: Observed, record: RunRecord, now: datetime
-) -> Step:
+def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
     """Return what to do next in a stage of elections."""
-    due = elections_due(itinerary, stage, observed)
+    due = elections_due(paths, stage, observed)
     if not due:
         return FinishStage()
     ready = []
@@ -274,14 +272,14 @@ def _next_election(
             continue
         if not _is_electable(election, observed):
             if now - record.started_at >= SETTLE:
-                return FailRun(_election_problem(itinerary, election, observed))
+                return FailRun(_election_problem(paths, election, observed))
             continue
         if record.count(key) >= ELECTION_ATTEMPTS:
-            return FailRun(_election_problem(itinerary, election, observed))
+            return FailRun(_election_problem(paths, election, observed))
         ready.append(election)
     if not ready:
         return poll(record)
-    return ElectLeaders(tuple(ready[: max(1, itinerary.plan.election_batch)]))
+    return ElectLeaders(tuple(ready[: max(1, paths.plan.election_batch)]))
 
 
 def _is_electable(election: Election, observed: Observed) -> bool:
@@ -290,7 +288,7 @@ def _is_electable(election: Election, observed: Observed) -> bool:
     return partition is not None and partition.preferred_leader == election.leader
 
 
-def _election_problem(itinerary: Itinerary, election: Election, observed: Observed) -> Problem:
+def _election_problem(paths: PlanPaths, election: Election, observed: Observed) -> Problem:
     key, leader = election.topic_partition, election.leader
     partition = observed.partition(key)
     if partition is None:
@@ -301,4 +299,4 @@ def _election_problem(itinerary: Itinerary, election: Election, observed: Observ
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
     why = "it leads nothing until it is in sync" if leader not in partition.isr else "the controller did not elect it"
     text = f"broker {leader} does not lead {key} after {ELECTION_ATTEMPTS} elections (leader {partition.leader})"
-    return Problem("KR706", f"{text}: {why}; see to that broker, then {itinerary.again}")
+    return Problem("KR706", f"{text}: {why}; see to that broker, then {paths.again}")

@@ -17,7 +17,7 @@ from reconciler.apply.journal import (
 )
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.observed import Observed, look, replaced_topics
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.throttles import (
@@ -55,7 +55,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
     else the plan may have been applied elsewhere since.
     """
-    plan, events = session.itinerary.plan, session.journal.events
+    plan, events = session.paths.plan, session.journal.events
     find_record(session)
     session.throttles = recorded_throttles(events)
     session.other_rates = rates_once_asked(events)
@@ -72,7 +72,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
                 raise
             session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
             broker_configs, topic_configs = {}, {}
-        is_begun = session.itinerary.is_begun(observed)
+        is_begun = session.paths.is_begun(observed)
         session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
@@ -88,7 +88,7 @@ def _may_have_left_more(session: Session, observed: Observed) -> bool:
     events = session.journal.events
     if not events and session.other_run is None and _is_record_taken(session):
         return False
-    return not has_ended_well(events) or session.itinerary.is_under_way(observed)
+    return not has_ended_well(events) or session.paths.is_under_way(observed)
 
 
 def _is_record_taken(session: Session) -> bool:
@@ -106,20 +106,20 @@ def find_record(session: Session) -> None:
     Anybody may clean up after such a run; any other one's record stays as it is.
     """
     kept = kept_run(session.admin)
-    is_own = kept is not None and kept.plan_id == session.itinerary.plan.id
+    is_own = kept is not None and kept.plan_id == session.paths.plan.id
     is_other = kept is not None and not is_own and bool(moves_of(kept, session.admin))
     session.kept, session.other_run = (None, kept) if is_other else (kept, None)
 
 
 def moves_of(kept: KeptRun, admin: Admin) -> tuple[Move, ...]:
     """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
-    course = itinerary(kept.plan(""))
-    return moves_under_way(course, look(admin, course.topics, ids=kept.topic_ids))
+    paths = paths_of(kept.plan(""))
+    return moves_under_way(paths, look(admin, paths.topics, ids=kept.topic_ids))
 
 
 def _adopt(session: Session, kept: KeptRun) -> None:
     """Take over what the cluster's own record says a run has left: it knows better than any guess."""
-    is_own = kept.plan_id == session.itinerary.plan.id
+    is_own = kept.plan_id == session.paths.plan.id
     if not is_own and not kept.throttles.is_empty:
         owners = [
             *(f"broker {one}" for one in kept.throttles.brokers),
@@ -139,7 +139,7 @@ def _adopt(session: Session, kept: KeptRun) -> None:
 def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
     """Return the overrides of these topics; one that was made again since the plan is another, and left out."""
     configs = session.admin.topic_configs(names)
-    replaced = replaced_topics(session.admin.topics(names), session.itinerary.plan.topic_ids)
+    replaced = replaced_topics(session.admin.topics(names), session.paths.plan.topic_ids)
     return {name: configs[name] for name in configs if name not in replaced}
 
 
@@ -212,7 +212,7 @@ def known_run(
         is_open=not kept.is_over if kept is not None else is_open(events),
         by=kept.started_by if kept is not None else None,
         began=kept.by.since if kept is not None else next(reversed(began), None),
-        targets={key: frozenset(course.lists) for key, course in itinerary(plan).courses.items()},
+        targets={key: frozenset(path.lists) for key, path in paths_of(plan).by_partition.items()},
         throttles=dict(_visible(ours, record, broker_configs, topic_configs)),
         unpaid=tuple(broker for broker in record.brokers if broker not in broker_configs),
     )
@@ -280,7 +280,7 @@ def restore_throttles(
 
     Raises LockHeld, where there is one to bring back and another run is on: it may be that run's.
     """
-    session = Session(admin, journal, itinerary(plan))
+    session = Session(admin, journal, paths_of(plan))
     check_plan_is_for(plan, admin.cluster_id())
     under_way = _left(session)
     if not under_way and (session.kept is not None or not session.throttles.is_empty):
@@ -296,7 +296,7 @@ def restore_throttles(
 
 def _left(session: Session) -> tuple[TopicPartition, ...]:
     """Take the throttles that are left into the session, and return the partitions that are on their way."""
-    observed, hidden = seen_as_far_as_visible(session, session.itinerary.topics)
+    observed, hidden = seen_as_far_as_visible(session, session.paths.topics)
     adopt_leftovers(session, observed, is_reading_needed=False)
-    seen = (move.topic_partition for move in moves_under_way(session.itinerary, observed))
-    return (*seen, *unseen_moves(session.itinerary, observed, hidden))
+    seen = (move.topic_partition for move in moves_under_way(session.paths, observed))
+    return (*seen, *unseen_moves(session.paths, observed, hidden))

@@ -1,4 +1,4 @@
-"""A plan as the courses of its partitions: the replica lists each passes, and where on it one stands now."""
+"""A plan as the paths of its partitions: the replica lists each passes, and where on it one stands now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ APPLY_AGAIN = "run apply again"
 
 
 class Place(StrEnum):
-    """Where on its course a partition stands."""
+    """Where on its path a partition stands."""
 
     AT = "at"
     MOVING = "moving"
@@ -32,11 +32,11 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place on a course.
+    """A place on a path.
 
-    `index` counts the course's lists: the one reached (AT, and CANCELLED, which has its replicas in Kafka's own
+    `index` counts the path's lists: the one reached (AT, and CANCELLED, which has its replicas in Kafka's own
     order), the one aimed at (MOVING), or the one left (BETWEEN: metadata still shows the union of a move that the
-    controller no longer lists). It is -1 off the course.
+    controller no longer lists). It is -1 off the path.
     """
 
     place: Place
@@ -50,12 +50,12 @@ class Position:
 
     @property
     def is_off(self) -> bool:
-        """Whether the partition is nowhere on its course."""
+        """Whether the partition is nowhere on its path."""
         return self.place in {Place.FOREIGN, Place.UNKNOWN, Place.MISSING}
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class PartitionPath:
     """The ordered replica lists of one partition: before the plan, then after each of its moves."""
 
     lists: tuple[Replicas, ...]
@@ -107,40 +107,40 @@ def _target_in_flight(partition: Partition, reassignment: Reassignment | None) -
 
 
 @dataclass(frozen=True, slots=True)
-class Itinerary:
-    """A plan with the course of each partition that it moves, and who led it at the start; made once for a run.
+class PlanPaths:
+    """A plan with the path of each partition that it moves, and who led it at the start; made once for a run.
 
     `again`: how whoever started the run goes on with it, in words.
     """
 
     plan: Plan
-    courses: Mapping[TopicPartition, Course] = field(default_factory=dict)
+    by_partition: Mapping[TopicPartition, PartitionPath] = field(default_factory=dict)
     first_leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     again: str = APPLY_AGAIN
 
     def position(self, topic_partition: TopicPartition, observed: Observed) -> Position:
-        """Return where that partition stands on its course."""
+        """Return where that partition stands on its path."""
         reassignment = observed.reassignments.get(topic_partition)
-        return self.courses[topic_partition].position(observed.partition(topic_partition), reassignment)
+        return self.by_partition[topic_partition].position(observed.partition(topic_partition), reassignment)
 
     def is_under_way(self, observed: Observed) -> bool:
-        """Whether a partition stands on its course, and not at its end."""
-        positions = [(course, self.position(key, observed)) for key, course in self.courses.items()]
-        return any(not at.is_off and at.reached < len(course.moves) for course, at in positions)
+        """Whether a partition stands on its path, and not at its end."""
+        positions = [(path, self.position(key, observed)) for key, path in self.by_partition.items()]
+        return any(not at.is_off and at.reached < len(path.moves) for path, at in positions)
 
     def is_begun(self, observed: Observed) -> bool:
-        """Whether a partition has left its start on its course."""
-        positions = [self.position(key, observed) for key in self.courses]
+        """Whether a partition has left its start on its path."""
+        positions = [self.position(key, observed) for key in self.by_partition]
         return any(not at.is_off and (at.index > 0 or at.place is not Place.AT) for at in positions)
 
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""
-        return self.courses[move.topic_partition].stages.index(stage.number)
+        return self.by_partition[move.topic_partition].stages.index(stage.number)
 
     def passed_before(self, stage_number: int, topic_partition: TopicPartition) -> int:
-        """Return the index that a partition's course has reached before a stage begins."""
-        course = self.courses.get(topic_partition)
-        return sum(number < stage_number for number in course.stages) if course else 0
+        """Return the index that a partition's path has reached before a stage begins."""
+        path = self.by_partition.get(topic_partition)
+        return sum(number < stage_number for number in path.stages) if path else 0
 
     def planned_partitions(self, topic: str) -> int:
         """Return how many partitions the plan makes or grows a topic to, 0 where it does not."""
@@ -165,35 +165,35 @@ class Itinerary:
                 return frozenset(election.topic_partition.topic for election in stage.elections)
 
 
-def itinerary(plan: Plan, again: str = APPLY_AGAIN) -> Itinerary:
-    """Return the plan with the courses of its partitions, for a run that is gone on with as `again` says."""
+def paths_of(plan: Plan, again: str = APPLY_AGAIN) -> PlanPaths:
+    """Return the plan with the paths of its partitions, for a run that is gone on with as `again` says."""
     moves: dict[TopicPartition, list[tuple[int, Move]]] = {}
     for stage in plan.stages:
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
                 moves.setdefault(move.topic_partition, []).append((stage.number, move))
     leaders = {restore.topic_partition: restore.leader for restore in plan.rollback.assignments}
-    return Itinerary(plan, {key: _course(moves[key]) for key in sorted(moves)}, leaders, again)
+    return PlanPaths(plan, {key: _path(moves[key]) for key in sorted(moves)}, leaders, again)
 
 
-def leaders_before(course: Itinerary, stage_number: int) -> Mapping[TopicPartition, int | None]:
+def leaders_before(paths: PlanPaths, stage_number: int) -> Mapping[TopicPartition, int | None]:
     """Return who leads each partition before a stage begins, as far as the plan tells."""
-    leaders = dict(course.first_leaders)
-    for stage in course.plan.stages:
+    leaders = dict(paths.first_leaders)
+    for stage in paths.plan.stages:
         if isinstance(stage, ElectStage) and stage.number < stage_number:
             leaders.update({election.topic_partition: election.leader for election in stage.elections})
     return leaders
 
 
-def throttled_to(course: Itinerary, rate: int) -> Itinerary:
-    """Return the course of the same plan with another throttle in every stage, in bytes per second."""
-    stages = course.plan.stages
+def throttled_to(paths: PlanPaths, rate: int) -> PlanPaths:
+    """Return the path of the same plan with another throttle in every stage, in bytes per second."""
+    stages = paths.plan.stages
     changed = (
         replace(one, throttle_bytes_per_second=rate) if isinstance(one, ReassignStage) else one for one in stages
     )
-    return replace(course, plan=replace(course.plan, stages=tuple(changed)))
+    return replace(paths, plan=replace(paths.plan, stages=tuple(changed)))
 
 
-def _course(moves: list[tuple[int, Move]]) -> Course:
+def _path(moves: list[tuple[int, Move]]) -> PartitionPath:
     lists = (moves[0][1].from_replicas, *(move.to_replicas for _, move in moves))
-    return Course(lists, tuple(number for number, _ in moves), tuple(move for _, move in moves))
+    return PartitionPath(lists, tuple(number for number, _ in moves), tuple(move for _, move in moves))

@@ -131,7 +131,7 @@ def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> R
         )
     if record.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
-        raise RunFailed(f"{text}; look at the controller's log, then {session.itinerary.again}", code="KR704")
+        raise RunFailed(f"{text}; look at the controller's log, then {session.paths.again}", code="KR704")
     session.pause(record.count("throttle"))
     return replace(record, has_lists_on=bool(session.throttles.lists))
 
@@ -198,7 +198,7 @@ def _elect(session: Session, record: RunRecord, step: ElectLeaders) -> RunRecord
     session.tell("elect", Outcome.DONE, partitions=[str(key) for key in keys], refused=_errors(answers))
     final = refused(answers)
     if final:
-        raise refusal("the election of preferred leaders", final, session.itinerary.again)
+        raise refusal("the election of preferred leaders", final, session.paths.again)
     return record
 
 
@@ -246,18 +246,18 @@ def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
     A broker forgets that when it restarts, so it is told again before each submission. Raises RunFailed where a broker
     has no such dir, ClusterUnavailable where one does not answer; nothing moves then.
     """
-    for broker, choices in log_dirs_of(session.itinerary.plan, moves).items():
+    for broker, choices in log_dirs_of(session.paths.plan, moves).items():
         answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
         final = refused(answers, ignoring=TRANSIENT | {CORDONED})
         if final:
-            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.itinerary.again)
+            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.paths.again)
 
 
 def log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:
-    """Return the log dir of each replica that these moves add, by broker, as far as the plan foretells them."""
+    """Return the log dir of each replica that these moves add, by broker, as far as the plan predicts them."""
     found: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
     for move in moves:
-        foretold = plan.foretold_log_dirs.get(move.topic_partition, {})
-        for broker in set(move.added) & set(foretold):
-            found[broker][move.topic_partition] = foretold[broker]
+        predicted = plan.predicted_log_dirs.get(move.topic_partition, {})
+        for broker in set(move.added) & set(predicted):
+            found[broker][move.topic_partition] = predicted[broker]
     return {broker: found[broker] for broker in sorted(found)}

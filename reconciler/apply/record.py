@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from reconciler.apply.observed import Observed, is_in_sync
-from reconciler.apply.partition_path import Itinerary, Place, Position
+from reconciler.apply.partition_path import Place, PlanPaths, Position
 from reconciler.model.cluster import LogDir
 from reconciler.model.move import Move
 from reconciler.model.problem import Problem
@@ -72,7 +72,7 @@ class History:
     is_seen_in_flight: bool = False
 
     def is_off_for(self, patience: timedelta, now: datetime) -> bool:
-        """Whether the partition has been off its course for that long."""
+        """Whether the partition has been off its path for that long."""
         return self.off_since is not None and now - self.off_since >= patience
 
     def is_lagging_for(self, patience: timedelta, now: datetime) -> bool:
@@ -81,7 +81,7 @@ class History:
 
 
 def state_of(position: Position, link: int, history: History, now: datetime, *, is_synced: bool) -> MoveState:
-    """Return where the move from the list `link` of a course stands, given what earlier turns saw of it."""
+    """Return where the move from the list `link` of a path stands, given what earlier turns saw of it."""
     if position.is_off:
         return MoveState.CONFLICT if history.is_off_for(UNCLEAR, now) else MoveState.SETTLING
     if _is_past(position, link, history):
@@ -269,14 +269,14 @@ class RunRecord:
         return replace(self, left_alone={**self.left_alone, topic_partition: problem})
 
 
-def note(itinerary: Itinerary, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> RunRecord:
+def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> RunRecord:
     """Return the record after a look at a stage of moves: their states, dead brokers, and whether anything went on."""
     watched = record.watched(stage)
     histories = {
         move.topic_partition: next_history(
             record.history(move.topic_partition),
-            itinerary.position(move.topic_partition, observed),
-            itinerary.link(stage, move),
+            paths.position(move.topic_partition, observed),
+            paths.link(stage, move),
             now,
             is_synced=is_in_sync(move, observed),
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from reconciler.admin.port import Admin, Answer, ConfigChange
 from reconciler.apply.answers import ALREADY, NO_RIGHT, TRANSIENT, told_answer
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Itinerary
+from reconciler.apply.partition_path import PlanPaths
 from reconciler.apply.session import Session
 from reconciler.apply.throttles import throttled_brokers, throttled_lists
 from reconciler.apply.topic_changes import ChangeState, config_changes, remaining, standing, what
@@ -188,9 +188,9 @@ def check_not_refused(session: Session, observed: Observed) -> None:
 
     What an earlier request may have done already is no refusal, nor is an answer that may be another one soon.
     """
-    course = session.itinerary
-    left = [_rest(change, observed) for change in course.plan.topic_changes if _is_left(change, observed, course)]
-    said = said_to(course.plan, left, session.admin)
+    paths = session.paths
+    left = [_rest(change, observed) for change in paths.plan.topic_changes if _is_left(change, observed, paths)]
+    said = said_to(paths.plan, left, session.admin)
     refused = [one for one in said.refused if one.answer.error not in ALREADY]
     if said.lacking:
         raise _missing_right(said.lacking)
@@ -216,8 +216,8 @@ def _missing_right(lacking: Sequence[TopicChange]) -> MissingRight:
     )
 
 
-def _is_left(change: TopicChange, observed: Observed, course: Itinerary) -> bool:
-    return standing(change, observed, course).state is not ChangeState.DONE
+def _is_left(change: TopicChange, observed: Observed, paths: PlanPaths) -> bool:
+    return standing(change, observed, paths).state is not ChangeState.DONE
 
 
 def _rest(change: TopicChange, observed: Observed) -> TopicChange:

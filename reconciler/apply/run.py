@@ -17,7 +17,7 @@ from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import APPLY_AGAIN, itinerary
+from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
 from reconciler.apply.refusals import check_not_refused, check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.standings import moves_under_way, stages_done, steps_to_do
@@ -61,12 +61,12 @@ def run_plan(
     flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
     and StoppedEarly names what is left; all texts say `again` for how to go on. After `deadline`, and outside
     `windows`, no further stage begins. With `has_log_dirs` new replicas are made in the log dirs that the plan
-    foretells; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises StalePlan,
+    predicts; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises StalePlan,
     Refused (LockHeld, where another run is on) or WouldBeRefused before anything is changed, one of the first two
     before a later stage, RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that
     loses the cluster's lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
     """
-    session = Session(admin, journal, itinerary(plan, again), notify, has_log_dirs)
+    session = Session(admin, journal, paths_of(plan, again), notify, has_log_dirs)
     gate = Gate(session, deadline, should_stop, windows)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
@@ -86,17 +86,17 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
-        raise foretold(session, error) from error
-    session.messages.extend(steps_to_do(session.itinerary, observed))
+        raise predicted(session, error) from error
+    session.messages.extend(steps_to_do(session.paths, observed))
     return session.result(RunState.CHECKED)
 
 
 def still_fits(plan: Plan, admin: Admin) -> bool:
     """Return whether all that a plan touches is as it saw it, or as it wants it: then it is not stale."""
-    session = Session(admin, MemoryJournal(), itinerary(plan))
+    session = Session(admin, MemoryJournal(), paths_of(plan))
     try:
         check_plan_is_for(plan, admin.cluster_id())
-        check_still_valid(session.itinerary, plan.stages, _look_at_all(session))
+        check_still_valid(session.paths, plan.stages, _look_at_all(session))
     except StalePlan:
         return False
     return True
@@ -110,25 +110,25 @@ def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResul
         first = _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
         raise refuse(session, observed, error) from error
-    is_clear = not moves_under_way(session.itinerary, observed)
+    is_clear = not moves_under_way(session.paths, observed)
     return Run(session, gate, progress, first).go(is_clear=is_clear)
 
 
 def _look_at_all(session: Session) -> Observed:
     """Return how all topics of the plan stand."""
-    changed = {change.topic for change in session.itinerary.plan.topic_changes}
-    return session.look(session.itinerary.topics, with_configs_of=changed)
+    changed = {change.topic for change in session.paths.plan.topic_changes}
+    return session.look(session.paths.topics, with_configs_of=changed)
 
 
 def _first(session: Session, gate: Gate, observed: Observed) -> int:
     """Return the index of the first stage to run; everything that may forbid it is checked."""
-    stages = session.itinerary.plan.stages
+    stages = session.paths.plan.stages
     _check_no_other_run(session)
-    check_still_valid(session.itinerary, stages, observed)
-    first = session.stages_done = stages_done(session.itinerary, observed)
+    check_still_valid(session.paths, stages, observed)
+    first = session.stages_done = stages_done(session.paths, observed)
     if first < len(stages):
-        check_rights(session.itinerary.plan, session.admin)
-        check_requirements(session.itinerary, observed)
+        check_rights(session.paths.plan, session.admin)
+        check_requirements(session.paths, observed)
         check_readers(session, stages, observed)
         gate.enter(first, is_first=True)
         check_not_refused(session, observed)
@@ -154,7 +154,7 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
 
     While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
     """
-    under_way = moves_under_way(session.itinerary, observed)
+    under_way = moves_under_way(session.paths, observed)
     if session.throttles.is_empty:
         pass
     elif under_way:
@@ -163,12 +163,12 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
         session.messages.append(f"{text}; run cancel with this plan to take both back")
     else:
         take_all_off(session)
-        if not session.debts:
+        if not session.leftover_throttles:
             session.messages.append("throttles that an earlier run of this plan had left were put back")
-    return foretold(session, refusal)
+    return predicted(session, refusal)
 
 
-def foretold(session: Session, refusal: ReconcilerError) -> ReconcilerError:
+def predicted(session: Session, refusal: ReconcilerError) -> ReconcilerError:
     """Return why a run does not begin, with what is left to do; nothing is changed."""
     state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
     return with_result(refusal, session.result(state))

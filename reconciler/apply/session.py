@@ -13,7 +13,7 @@ from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.partition_path import Itinerary, leaders_before, throttled_to
+from reconciler.apply.partition_path import PlanPaths, leaders_before, throttled_to
 from reconciler.apply.standings import tally
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates, owed_by
 from reconciler.model.cluster import Cluster
@@ -49,7 +49,7 @@ class Session:
     first saw them; `earlier_lists`: those that earlier runs of the plan extended, by the journal; `confirmed_rates` and
     `confirmed_items`: what Kafka said it has set for this run. `lock` is the cluster's, once it is held. `notify` is
     called with what somebody who waits for the run should know at once.
-    `has_log_dirs`: new replicas are made in the log dirs that the plan foretells. `are_cordons_on`: the brokers that
+    `has_log_dirs`: new replicas are made in the log dirs that the plan predicts. `are_cordons_on`: the brokers that
     the plan empties are cordoned, as far as they can be. `kept`: the record that stands in the cluster, and may be
     written over; `other_run`: one that may not, of a run of another plan with moves in flight; `is_unkept`:
     none can be written there. `rate`: what the run was asked to throttle to meanwhile; `other_rates`: what runs have
@@ -59,7 +59,7 @@ class Session:
 
     admin: Admin
     journal: Journal
-    itinerary: Itinerary
+    paths: PlanPaths
     notify: Callable[[str], None] = _to_nobody
     has_log_dirs: bool = False
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
@@ -84,7 +84,7 @@ class Session:
     seen: Observed | None = None
     withdrawn: set[TopicPartition] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
-    debts: list[Problem] = field(default_factory=list)
+    leftover_throttles: list[Problem] = field(default_factory=list)
     started_at: datetime = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class Session:
 
     def look(self, topics: Collection[str], *, with_configs_of: Collection[str] = ()) -> Observed:
         """Observe these topics of the plan, every reassignment and the brokers."""
-        ids = self.itinerary.plan.topic_ids
+        ids = self.paths.plan.topic_ids
         observed = look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
         self.seen = observed if self.seen is None else self.seen.then(observed, topics)
         for name, count in sorted((name, len(topic.partitions)) for name, topic in observed.topics.items()):
@@ -125,7 +125,7 @@ class Session:
 
     def _count(self, topic: str, count: int) -> None:
         """Tell of partitions that somebody else added since the run first saw their topic."""
-        known = self.partition_counts.setdefault(topic, max(count, self.itinerary.planned_partitions(topic)))
+        known = self.partition_counts.setdefault(topic, max(count, self.paths.planned_partitions(topic)))
         if count > known:
             self.partition_counts[topic] = count
             text = f"topic {topic}: partitions {known} -> {count} while this run went on: somebody else added them"
@@ -147,13 +147,13 @@ class Session:
     @property
     def our_rates(self) -> Items:
         """Every value that runs of this plan set on brokers, or the run whose debts this one has taken over."""
-        return our_rates(self.itinerary.plan) | self.other_rates
+        return our_rates(self.paths.plan) | self.other_rates
 
     def throttle_to(self, rate: int) -> None:
         """Go on as if the plan's throttle were that rate."""
         self.other_rates |= self.our_rates
         self.rate = rate
-        self.itinerary = throttled_to(self.itinerary, rate)
+        self.paths = throttled_to(self.paths, rate)
 
     def keep(self, *, is_over: bool = False) -> None:
         """Write the run's record into the cluster where it is another than before: what is, or will soon be, there.
@@ -183,10 +183,10 @@ class Session:
             self.kept = None
 
     def _record(self, lock: Lock, *, is_over: bool) -> KeptRun:
-        plan = self.itinerary.plan
+        plan = self.paths.plan
         stage = plan.stages[self.stage - 1] if self.stage else None
         moves = stage.moves if isinstance(stage, ReassignStage) else ()
-        led = leaders_before(self.itinerary, self.stage)
+        led = leaders_before(self.paths, self.stage)
         firsts = {move.topic_partition: move.from_replicas[0] for move in moves}
         topics = {move.topic_partition.topic for move in moves}
         return KeptRun(
@@ -217,12 +217,12 @@ class Session:
 
     def ending(self) -> dict[str, object]:
         """Return what an event that tells of the end says: debts, and how many moves stand how."""
-        return {"debts": [str(debt) for debt in self.debts], "moves": self.tally.counts}
+        return {"debts": [str(debt) for debt in self.leftover_throttles], "moves": self.tally.counts}
 
     @property
     def tally(self) -> Tally:
         """Where every move of the plan stands, as far as it was looked at."""
-        return tally(self.itinerary, self.seen or Observed(), self.withdrawn)
+        return tally(self.paths, self.seen or Observed(), self.withdrawn)
 
     def result(
         self, state: RunState, left: Sequence[TopicPartition] | None = None, *, is_idle: bool = False
@@ -233,21 +233,21 @@ class Session:
         return RunResult(
             state=state,
             stages_done=self.stages_done,
-            stages=len(self.itinerary.plan.stages),
+            stages=len(self.paths.plan.stages),
             writes=self.writes,
             seconds=(self.now() - self.started_at).total_seconds(),
             messages=tuple(self.messages),
-            debts=tuple(self.debts),
+            leftover_throttles=tuple(self.leftover_throttles),
             left=undone if left is None else tuple(sorted(left)),
             tally=known,
             is_idle=is_idle,
-            undoes=self.itinerary.plan.source.rolls_back,
+            undoes=self.paths.plan.source.rolls_back,
         )
 
 
 def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     """Return the error with what the run came to, and its text with what the run leaves behind."""
-    tail = [*result.messages, *(str(debt) for debt in result.debts)]
+    tail = [*result.messages, *(str(debt) for debt in result.leftover_throttles)]
     if not isinstance(error, RunEnded):
         error.args = ("\n".join([str(error), *tail]),)
         return error
@@ -258,9 +258,9 @@ def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
 
 def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
     """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
-    session.debts = owed_by(session.throttles)
+    session.leftover_throttles = owed_by(session.throttles)
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
-    text = "\n".join([*lines, *(str(debt) for debt in session.debts)])
+    text = "\n".join([*lines, *(str(debt) for debt in session.leftover_throttles)])
     session.notify(text)  # at once: connections, and the lock, may take their time to end
     return StoppedEarly(text, code="KR715", result=session.result(RunState.STOPPED, left))

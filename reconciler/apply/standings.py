@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import assert_never
 
 from reconciler.apply.observed import Observed, is_in_sync
-from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -14,25 +14,23 @@ from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 
 
-def tally(itinerary: Itinerary, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
+def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
     """Return where each move stands, as observed; of what is to do, the moves of `withdrawn` were taken back."""
-    made = frozenset(change.topic for change in itinerary.plan.topic_changes)
-    fronts = {key: _front(itinerary, key, observed, made) for key in itinerary.courses}
+    made = frozenset(change.topic for change in paths.plan.topic_changes)
+    fronts = {key: _front(paths, key, observed, made) for key in paths.by_partition}
     stages: dict[int, dict[TopicPartition, Standing]] = {}
-    for stage in [one for one in itinerary.plan.stages if isinstance(one, ReassignStage)]:
-        links = {move.topic_partition: itinerary.link(stage, move) for move in stage.moves}
+    for stage in [one for one in paths.plan.stages if isinstance(one, ReassignStage)]:
+        links = {move.topic_partition: paths.link(stage, move) for move in stage.moves}
         stages[stage.number] = {
             key: _move_standing(link, *fronts[key], is_withdrawn=key in withdrawn) for key, link in links.items()
         }
     return Tally(stages)
 
 
-def _front(
-    itinerary: Itinerary, key: TopicPartition, observed: Observed, made: Collection[str]
-) -> tuple[int, Standing]:
-    """Return the first move of a partition that is not done, as a position on its course, and where it stands."""
-    moves = itinerary.courses[key].moves
-    position = itinerary.position(key, observed)
+def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Collection[str]) -> tuple[int, Standing]:
+    """Return the first move of a partition that is not done, as a position on its path, and where it stands."""
+    moves = paths.by_partition[key].moves
+    position = paths.position(key, observed)
     match position.place:
         case Place.AT:
             is_synced = position.index == 0 or is_in_sync(moves[position.index - 1], observed)
@@ -57,27 +55,27 @@ def _move_standing(link: int, front: int, at_front: Standing, *, is_withdrawn: b
     return Standing.TAKEN_BACK if is_withdrawn and at_front is Standing.LEFT else at_front
 
 
-def moves_under_way(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
+def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     """Return the plan's moves that are in flight, or were cancelled without their order being restored."""
     found = []
-    for key, course in itinerary.courses.items():
-        position = itinerary.position(key, observed)
+    for key, path in paths.by_partition.items():
+        position = paths.position(key, observed)
         if position.place is Place.MOVING:
-            found.append(course.moves[position.index - 1])
+            found.append(path.moves[position.index - 1])
         if position.place is Place.CANCELLED:
-            found.append(course.moves[position.index])
+            found.append(path.moves[position.index])
     return tuple(found)
 
 
-def overwritten_moves(itinerary: Itinerary, observed: Observed) -> tuple[Move, ...]:
+def overwritten_moves(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     """Return the plan's moves that somebody replaced in flight and then cancelled: more replicas are left than before.
 
     Kafka's own cancel takes away what the second target was adding, and nothing of the first.
     """
     found = []
-    for key, course in itinerary.courses.items():
-        if itinerary.position(key, observed).place is Place.UNKNOWN:
-            found += [move for move in course.moves if is_overwritten(move, observed)][-1:]
+    for key, path in paths.by_partition.items():
+        if paths.position(key, observed).place is Place.UNKNOWN:
+            found += [move for move in path.moves if is_overwritten(move, observed)][-1:]
     return tuple(found)
 
 
@@ -90,81 +88,79 @@ def is_overwritten(move: Move, observed: Observed) -> bool:
     return bool(more) and more <= set(move.added) and set(move.from_replicas) <= set(partition.replicas)
 
 
-def is_stage_done(itinerary: Itinerary, stage: Stage, observed: Observed) -> bool:
+def is_stage_done(paths: PlanPaths, stage: Stage, observed: Observed) -> bool:
     """Whether nothing of a stage is left to do."""
     match stage:
         case TopicsStage():
-            changes = (itinerary.plan.topic_changes[position] for position in stage.changes)
-            return all(standing(change, observed, itinerary).state is ChangeState.DONE for change in changes)
+            changes = (paths.plan.topic_changes[position] for position in stage.changes)
+            return all(standing(change, observed, paths).state is ChangeState.DONE for change in changes)
         case ReassignStage():
-            return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)
+            return all(is_move_done(paths, stage, move, observed) for move in stage.moves)
         case ElectStage():
-            return not elections_due(itinerary, stage, observed)
+            return not elections_due(paths, stage, observed)
         case _:
             assert_never(stage)
 
 
-def stages_done(itinerary: Itinerary, observed: Observed) -> int:
+def stages_done(paths: PlanPaths, observed: Observed) -> int:
     """Return how many stages are done before the first that is not."""
-    stages = itinerary.plan.stages
-    undone = (index for index, stage in enumerate(stages) if not is_stage_done(itinerary, stage, observed))
+    stages = paths.plan.stages
+    undone = (index for index, stage in enumerate(stages) if not is_stage_done(paths, stage, observed))
     return next(undone, len(stages))
 
 
-def is_move_done(itinerary: Itinerary, stage: ReassignStage, move: Move, observed: Observed) -> bool:
+def is_move_done(paths: PlanPaths, stage: ReassignStage, move: Move, observed: Observed) -> bool:
     """Whether a partition is at a move's target in order and in sync, or further on."""
-    position = itinerary.position(move.topic_partition, observed)
-    link = itinerary.link(stage, move)
+    position = paths.position(move.topic_partition, observed)
+    link = paths.link(stage, move)
     if position.place is Place.AT and position.index == link + 1:
         return is_in_sync(move, observed)
     return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
 
 
-def elections_due(itinerary: Itinerary, stage: ElectStage, observed: Observed) -> tuple[Election, ...]:
+def elections_due(paths: PlanPaths, stage: ElectStage, observed: Observed) -> tuple[Election, ...]:
     """Return the elections of a stage whose leader does not lead; a partition that has moved on since needs none."""
-    return tuple(election for election in stage.elections if _is_election_due(itinerary, stage, election, observed))
+    return tuple(election for election in stage.elections if _is_election_due(paths, stage, election, observed))
 
 
-def _is_election_due(itinerary: Itinerary, stage: ElectStage, election: Election, observed: Observed) -> bool:
+def _is_election_due(paths: PlanPaths, stage: ElectStage, election: Election, observed: Observed) -> bool:
     key = election.topic_partition
     partition = observed.partition(key)
     if partition is None or partition.leader == election.leader:
         return partition is None
-    if key not in itinerary.courses:
+    if key not in paths.by_partition:
         return True
-    return itinerary.position(key, observed).index <= itinerary.passed_before(stage.number, key)
+    return paths.position(key, observed).index <= paths.passed_before(stage.number, key)
 
 
-def steps_to_do(itinerary: Itinerary, observed: Observed) -> tuple[str, ...]:
+def steps_to_do(paths: PlanPaths, observed: Observed) -> tuple[str, ...]:
     """Return a line for each thing that a run would do now, in order."""
     steps = tuple(
-        f"stage {stage.number}: {line}"
-        for stage in itinerary.plan.stages
-        for line in _steps_of(itinerary, stage, observed)
+        f"stage {stage.number}: {line}" for stage in paths.plan.stages for line in _steps_of(paths, stage, observed)
     )
-    if not steps or not itinerary.plan.cordoned:
+    if not steps or not paths.plan.cordoned:
         return steps
-    brokers = f"broker{'s' if itinerary.plan.cordoned[1:] else ''} {', '.join(map(str, itinerary.plan.cordoned))}"
+    brokers = f"broker{'s' if paths.plan.cordoned[1:] else ''} {', '.join(map(str, paths.plan.cordoned))}"
     return f"cordon the log dirs of {brokers}", *steps, f"put the cordon of {brokers} back to what it was"
 
 
-def _steps_of(itinerary: Itinerary, stage: Stage, observed: Observed) -> Iterator[str]:
+def _steps_of(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[str]:
     match stage:
         case TopicsStage():
-            changes = (itinerary.plan.topic_changes[position] for position in stage.changes)
-            due = (c for c in changes if standing(c, observed, itinerary).state is not ChangeState.DONE)
+            changes = (paths.plan.topic_changes[position] for position in stage.changes)
+            due = (c for c in changes if standing(c, observed, paths).state is not ChangeState.DONE)
             yield from (_step_of_change(change) for change in due)
         case ReassignStage():
-            yield from _steps_of_moves(itinerary, stage, observed)
+            yield from _steps_of_moves(paths, stage, observed)
         case ElectStage():
-            for election in elections_due(itinerary, stage, observed):
+            for election in elections_due(paths, stage, observed):
                 yield f"elect broker {election.leader} as leader of {election.topic_partition}"
         case _:
             assert_never(stage)
 
 
-def _steps_of_moves(itinerary: Itinerary, stage: ReassignStage, observed: Observed) -> Iterator[str]:
-    left = [move for move in stage.moves if not is_move_done(itinerary, stage, move, observed)]
+def _steps_of_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) -> Iterator[str]:
+    left = [move for move in stage.moves if not is_move_done(paths, stage, move, observed)]
     rates = wanted_rates(stage)
     if left and rates:
         yield f"throttle brokers {', '.join(map(str, rates))} to {stage.throttle_bytes_per_second} B/s"

@@ -10,7 +10,7 @@ from reconciler.apply.journal import is_open
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.leftovers import known_run
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.progress import LOG_INTERVAL, copied_bytes
 from reconciler.apply.standings import moves_under_way, stages_done, tally
 from reconciler.apply.throttles import throttle_keys
@@ -63,7 +63,7 @@ class Watcher:
         """Return the cluster with brokers, partitions, rates, and configs of the plan's topics as they are now."""
         brokers = self.admin.brokers()
         rates = self.admin.broker_configs([broker.id for broker in brokers.values() if not broker.is_fenced])
-        planned = itinerary(self.plan).topics if self.plan is not None else frozenset()
+        planned = paths_of(self.plan).topics if self.plan is not None else frozenset()
         topics = self.admin.topics({*known.topics, *planned})
         if any(partition.leader is None for topic in topics.values() for partition in topic.partitions):
             topics = self.admin.with_eligible_leaders(topics)
@@ -103,12 +103,12 @@ def _status(
         brokers=cluster.brokers,
         configs={name: topic.configs for name, topic in cluster.topics.items()},
     )
-    course = itinerary(plan) if plan is not None else None
-    moves = moves_under_way(course, observed) if course is not None else ()
+    paths = paths_of(plan) if plan is not None else None
+    moves = moves_under_way(paths, observed) if paths is not None else ()
     alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
     sizes = admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
-    done = stages_done(course, observed) if course is not None else 0
-    known = tally(course, observed) if course is not None else None
+    done = stages_done(paths, observed) if paths is not None else 0
+    known = tally(paths, observed) if paths is not None else None
     now = admin.clock.now()
     statuses = _with_rates(previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
     rate = _rate(statuses) if previous is not None else _told_rate(journal_events, now)

@@ -101,7 +101,7 @@ def put_cordons(session: Session) -> None:
     run's journal can tell whose it is. A broker that its operator cordons, or opens again during the run, stays as
     they want it. What cannot be cordoned is told, and emptied all the same.
     """
-    brokers = () if session.are_cordons_on else session.itinerary.plan.cordoned
+    brokers = () if session.are_cordons_on else session.paths.plan.cordoned
     configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
     log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
@@ -146,7 +146,7 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
             session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
     final = refused(answers)
     if final:
-        raise refusal("the throttle of brokers", final, session.itinerary.again)
+        raise refusal("the throttle of brokers", final, session.paths.again)
     return all(answer.is_ok for answer in answers.values())
 
 
@@ -158,7 +158,7 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
             session.confirmed_items[topic, key] = items | to_append[topic, key]
     final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
     if final:
-        raise refusal("the throttle lists of topics", final, session.itinerary.again)
+        raise refusal("the throttle lists of topics", final, session.paths.again)
     return all(answer.is_ok for answer in answers.values())
 
 
@@ -193,7 +193,7 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
             break
         if not clean_up.is_last:
             session.pause(attempt)
-    session.debts = [one.problem for one in owed]
+    session.leftover_throttles = [one.problem for one in owed]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
         _settle(session, has_moves=has_moves)
     if unwritten is not None:
@@ -268,7 +268,7 @@ class _CleanUp:
         self, configs: Mapping[str, Mapping[str, str]], waiting: dict[Key, Trouble]
     ) -> dict[tuple[str, str], ConfigChange]:
         """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
-        record, plan, kept = self.session.throttles, self.session.itinerary.plan, self.session.kept
+        record, plan, kept = self.session.throttles, self.session.paths.plan, self.session.kept
         found = tried(lambda: as_far_as_visible(self.session.admin.topics, record.topics))
         if isinstance(found, Trouble) and not self.is_last:
             waiting |= dict.fromkeys(record.lists, found)

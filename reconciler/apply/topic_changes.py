@@ -8,7 +8,7 @@ from typing import TypeVar, assert_never
 
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Itinerary, Place
+from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import RunRecord
 from reconciler.apply.steps import (
     ATTEMPTS,
@@ -57,14 +57,14 @@ _TO_DO = ChangeStanding(ChangeState.TO_DO)
 _DONE = ChangeStanding(ChangeState.DONE)
 
 
-def standing(change: TopicChange, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
+def standing(change: TopicChange, observed: Observed, paths: PlanPaths) -> ChangeStanding:
     """Return where a change stands."""
     topic = observed.topics.get(change.topic)
     match change:
         case CreateTopic():
-            return _creation(change, topic, observed, itinerary)
+            return _creation(change, topic, observed, paths)
         case CreatePartitions():
-            return _growth(change, topic, observed, itinerary)
+            return _growth(change, topic, observed, paths)
         case AlterConfigs():
             return _configs(change, topic, observed)
         case DeleteTopic():
@@ -82,13 +82,13 @@ def remaining(change: CreatePartitions, observed: Observed) -> CreatePartitions:
     return replace(change, from_count=count, to_count=end, assignment=assignment)
 
 
-def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
+def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, paths: PlanPaths) -> ChangeStanding:
     if topic is None:
         return _TO_DO
     expected = f"no topic, or one with {change.partitions} partitions as planned"
     if len(topic.partitions) != change.partitions:
         return ChangeStanding(ChangeState.STALE, expected, f"{len(topic.partitions)} partitions")
-    wrong = _misplaced(change.topic, change.assignment, observed, itinerary)
+    wrong = _misplaced(change.topic, change.assignment, observed, paths)
     if wrong is not None:
         return ChangeStanding(ChangeState.STALE, expected, wrong)
     configs = observed.configs.get(change.topic, {})
@@ -98,7 +98,7 @@ def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, itin
     return _DONE
 
 
-def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, itinerary: Itinerary) -> ChangeStanding:
+def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, paths: PlanPaths) -> ChangeStanding:
     expected = f"{change.from_count} partitions, or {change.to_count} as planned"
     if topic is None:
         return ChangeStanding(ChangeState.STALE, expected, observed.absence(change.topic))
@@ -106,14 +106,14 @@ def _growth(change: CreatePartitions, topic: Topic | None, observed: Observed, i
     if not change.from_count <= count <= change.to_count:
         return ChangeStanding(ChangeState.STALE, expected, f"{count} partitions")
     made = {p: replicas for p, replicas in change.assignment.items() if p < count}
-    wrong = _misplaced(change.topic, made, observed, itinerary)
+    wrong = _misplaced(change.topic, made, observed, paths)
     if wrong is not None:
         return ChangeStanding(ChangeState.STALE, expected, wrong)
     return _DONE if count == change.to_count else _TO_DO
 
 
 def _misplaced(
-    topic: str, assignment: Mapping[int, tuple[int, ...]], observed: Observed, itinerary: Itinerary
+    topic: str, assignment: Mapping[int, tuple[int, ...]], observed: Observed, paths: PlanPaths
 ) -> str | None:
     """Return the first partition that stands elsewhere than assigned, in words; a later move of the plan is allowed."""
     for number, replicas in sorted(assignment.items()):
@@ -121,8 +121,8 @@ def _misplaced(
         partition = observed.partition(key)
         if partition is None:
             return f"no partition {number}"
-        is_on_course = key in itinerary.courses and itinerary.position(key, observed).place is not Place.UNKNOWN
-        if partition.target_replicas != replicas and not is_on_course:
+        is_on_path = key in paths.by_partition and paths.position(key, observed).place is not Place.UNKNOWN
+        if partition.target_replicas != replicas and not is_on_path:
             return f"partition {number} on {list(partition.target_replicas)}"
     return None
 
@@ -153,31 +153,29 @@ def _told(value: str | None) -> str:
     return "not set" if value is None else f"set to {value}"
 
 
-def next_topic_step(
-    itinerary: Itinerary, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime
-) -> Step:
+def next_topic_step(paths: PlanPaths, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
     """Return what to do next in a stage of topic changes."""
-    changes = [itinerary.plan.topic_changes[position] for position in stage.changes]
-    due = [change for change in changes if standing(change, observed, itinerary).state is not ChangeState.DONE]
+    changes = [paths.plan.topic_changes[position] for position in stage.changes]
+    due = [change for change in changes if standing(change, observed, paths).state is not ChangeState.DONE]
     if not due:
         return FinishStage()
     ready = [change for change in due if not record.is_quiet(_request_key(change, observed), now)]
     for change in ready:
-        problem = _trouble(change, observed, itinerary, record)
+        problem = _trouble(change, observed, paths, record)
         if problem is not None:
             return FailRun(problem)
     turn = type(due[0])
     return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record)
 
 
-def _trouble(change: TopicChange, observed: Observed, itinerary: Itinerary, record: RunRecord) -> Problem | None:
-    where = standing(change, observed, itinerary)
+def _trouble(change: TopicChange, observed: Observed, paths: PlanPaths, record: RunRecord) -> Problem | None:
+    where = standing(change, observed, paths)
     if where.state is ChangeState.STALE:
         text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
     if record.count(_request_key(change, observed)) >= ATTEMPTS:
         text = f"topic {change.topic}: {what(change)} was asked for {ATTEMPTS} times and does not show"
-        return Problem("KR707", f"{text}; look at the controller's log, then {itinerary.again}")
+        return Problem("KR707", f"{text}; look at the controller's log, then {paths.again}")
     return None
 
 

@@ -56,7 +56,7 @@ class Run:
 
     @property
     def _plan(self) -> Plan:
-        return self.session.itinerary.plan
+        return self.session.paths.plan
 
     def go(self, *, is_clear: bool) -> RunResult:
         """Run the stages from the first that is not done, and whatever happens leave nothing half-told.
@@ -91,7 +91,7 @@ class Run:
 
     def _finish(self) -> RunResult:
         with suppress(ClusterUnavailable):
-            self.session.look(self.session.itinerary.topics)  # tells of partitions that were added meanwhile
+            self.session.look(self.session.paths.topics)  # tells of partitions that were added meanwhile
         crash_point("end.before")
         take_all_off(self.session)
         self.session.tell("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
@@ -157,10 +157,10 @@ class Run:
         observed = self._observe(stage)
         now = self.session.now()
         if isinstance(stage, ReassignStage):
-            record = note(self.session.itinerary, stage, observed, record, now)
+            record = note(self.session.paths, stage, observed, record, now)
             self._report(stage, observed, record)
         self.wait.say(waited_for(len(self._plan.stages), stage, record))
-        step = decide(self.session.itinerary, observed, record, now)
+        step = decide(self.session.paths, observed, record, now)
         self.record = prepared(record, step, now)
         if isinstance(step, FinishStage):
             return False
@@ -172,7 +172,7 @@ class Run:
         return self.record
 
     def _observe(self, stage: Stage) -> Observed:
-        names = self.session.itinerary.topics_of(stage)
+        names = self.session.paths.topics_of(stage)
         configs = names if isinstance(stage, TopicsStage) else ()
         observed = self.session.look(names, with_configs_of=configs)
         if isinstance(stage, ReassignStage):
@@ -198,7 +198,7 @@ class Run:
             self.wait.say(f"the cluster to answer again ({error})")
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
-            raise RunFailed(f"{text}\nWhen it answers, {self.session.itinerary.again}.", code="KR705") from error
+            raise RunFailed(f"{text}\nWhen it answers, {self.session.paths.again}.", code="KR705") from error
         self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
 
@@ -211,9 +211,9 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
         take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
-        session.debts = owed_by(session.throttles)
+        session.leftover_throttles = owed_by(session.throttles)
     if session.is_journal_broken:
-        session.messages.append(f"then {session.itinerary.again}: it goes on where the cluster stands")
+        session.messages.append(f"then {session.paths.again}: it goes on where the cluster stands")
     is_stopped = isinstance(error, StoppedEarly)
     outcome = Outcome.SKIPPED if is_stopped else Outcome.FAILED
     with suppress(OSError, ReconcilerError):
@@ -228,24 +228,24 @@ def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
-        session.messages.append(f"{moves}; {session.itinerary.again} to go on with them, or cancel to take them back")
+        session.messages.append(f"{moves}; {session.paths.again} to go on with them, or cancel to take them back")
     return abandoned(session)
 
 
 def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> RunResult:
     """Put nothing back without the lock, and name what is left for whoever holds it next."""
-    session.debts = owed_by(session.throttles)
+    session.leftover_throttles = owed_by(session.throttles)
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
-    session.messages.append(f"{session.itinerary.again}, which goes on where the cluster stands, or cancel")
+    session.messages.append(f"{session.paths.again}, which goes on where the cluster stands, or cancel")
     with suppress(OSError, ReconcilerError):
         session.tell("run", Outcome.FAILED, why=str(error), **session.ending())
     return session.result(RunState.FAILED)
 
 
 def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
-    stage = session.itinerary.plan.stages[record.stage_index] if record else None
+    stage = session.paths.plan.stages[record.stage_index] if record else None
     if record is None or not isinstance(stage, ReassignStage):
         return []
     histories = {move.topic_partition: record.history(move.topic_partition) for move in stage.moves}
@@ -257,7 +257,7 @@ def _take_back(session: Session, record: RunRecord) -> bool:
 
     Returns whether some may go on.
     """
-    found = tried(lambda: seen_as_far_as_visible(session, session.itinerary.topics))
+    found = tried(lambda: seen_as_far_as_visible(session, session.paths.topics))
     perhaps = _perhaps_in_flight(session, record)
     if isinstance(found, Trouble):
         named = f" ({named_some(perhaps)})" if perhaps else ""
@@ -265,13 +265,13 @@ def _take_back(session: Session, record: RunRecord) -> bool:
         return True
     observed, hidden = found
     try:
-        outcome = withdraw(session, moves_under_way(session.itinerary, observed))
+        outcome = withdraw(session, moves_under_way(session.paths, observed))
     except LockLost as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True
-    outcome.left |= unseen_moves(session.itinerary, observed, hidden)
+    outcome.left |= unseen_moves(session.paths, observed, hidden)
     for key, why in sorted(outcome.left.items()):
-        way_on = f"{session.itinerary.again}, or cancel, to see to it"
+        way_on = f"{session.paths.again}, or cancel, to see to it"
         session.messages.append(f"{key}: {told_left(why)}; {way_on}")
     return bool(outcome.left)
 

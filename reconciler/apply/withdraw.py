@@ -14,7 +14,7 @@ from reconciler.admin.waits import waiting_for
 from reconciler.apply.answers import Trouble, as_far_as_visible, told_answer, tried
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Itinerary, Place, cancelled
+from reconciler.apply.partition_path import Place, PlanPaths, cancelled
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
@@ -43,7 +43,7 @@ Reassign = Callable[[Mapping[TopicPartition, Sequence[int] | None]], Mapping[Top
 
 Targets = Callable[[Sequence[Move]], Mapping[TopicPartition, Sequence[int] | None]]
 
-IsDue = Callable[[Itinerary, Move, Observed], bool]
+IsDue = Callable[[PlanPaths, Move, Observed], bool]
 
 
 @dataclass(slots=True)
@@ -80,15 +80,15 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     if not moves:
         return outcome
     observed, moves = _looked_at(session, moves, outcome)
-    ended = [move for move in moves if _has_ended(session.itinerary, move, observed)]
+    ended = [move for move in moves if _has_ended(session.paths, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
-    in_flight = [m for m in able if session.itinerary.position(m.topic_partition, observed).place is Place.MOVING]
+    in_flight = [m for m in able if session.paths.position(m.topic_partition, observed).place is Place.MOVING]
     crash_point("withdraw.before")
     _tell(session, outcome, Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
     stopped = _cancel(session, in_flight, outcome)
     loose = [move for move in able if move not in in_flight]
-    overwritten = {move.topic_partition for move in overwritten_moves(session.itinerary, observed)}
+    overwritten = {move.topic_partition for move in overwritten_moves(session.paths, observed)}
     with waiting_for(f"moves to be back where they came from: {_named(able)}"):
         _restore_order(session, [*loose, *stopped], overwritten, outcome)
     session.withdrawn.update(outcome.back)
@@ -115,12 +115,12 @@ def seen_as_far_as_visible(session: Session, topics: Collection[str]) -> tuple[O
     return as_far_as_visible(lambda names: session.patiently(lambda: session.look(names)), sorted(topics))
 
 
-def unseen_moves(itinerary: Itinerary, observed: Observed, hidden: Mapping[str, Trouble]) -> dict[TopicPartition, str]:
+def unseen_moves(paths: PlanPaths, observed: Observed, hidden: Mapping[str, Trouble]) -> dict[TopicPartition, str]:
     """Return the partitions of topics that may not be seen with a move of the plan in flight, and why they are left."""
     found = {}
-    for key, course in itinerary.courses.items():
+    for key, path in paths.by_partition.items():
         moving = observed.reassignments.get(key)
-        if key.topic in hidden and moving is not None and tuple(moving.target_replicas) in course.lists:
+        if key.topic in hidden and moving is not None and tuple(moving.target_replicas) in path.lists:
             found[key] = f"it cannot be looked at: {hidden[key.topic].why}"
     return found
 
@@ -150,11 +150,11 @@ def _topics(moves: Iterable[Move]) -> frozenset[str]:
     return frozenset(move.topic_partition.topic for move in moves)
 
 
-def _has_ended(itinerary: Itinerary, move: Move, observed: Observed) -> bool:
+def _has_ended(paths: PlanPaths, move: Move, observed: Observed) -> bool:
     """Whether a move that was in flight a moment ago has reached its target, or gone on from there."""
-    course = itinerary.courses[move.topic_partition]
-    position = itinerary.position(move.topic_partition, observed)
-    return position.place is Place.AT and position.index > course.moves.index(move)
+    path = paths.by_partition[move.topic_partition]
+    position = paths.position(move.topic_partition, observed)
+    return position.place is Place.AT and position.index > path.moves.index(move)
 
 
 def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:
@@ -277,7 +277,7 @@ def _answered(
                 raise
         session.pause(attempt)
         observed = session.patiently(lambda: session.look(_topics(batch)))
-        due = [move for move in due if is_due(session.itinerary, move, observed)]
+        due = [move for move in due if is_due(session.paths, move, observed)]
         if not due:
             break
     return {}
@@ -291,11 +291,11 @@ def _targets_of_a_return(moves: Sequence[Move]) -> Mapping[TopicPartition, Seque
     return {move.topic_partition: move.from_replicas for move in moves}
 
 
-def _is_in_flight(itinerary: Itinerary, move: Move, observed: Observed) -> bool:
-    return itinerary.position(move.topic_partition, observed).place is Place.MOVING
+def _is_in_flight(paths: PlanPaths, move: Move, observed: Observed) -> bool:
+    return paths.position(move.topic_partition, observed).place is Place.MOVING
 
 
-def _is_loose(_itinerary: Itinerary, move: Move, observed: Observed) -> bool:
+def _is_loose(_itinerary: PlanPaths, move: Move, observed: Observed) -> bool:
     """Whether a list is still to be restored: nobody else moves the partition, or has moved it, since."""
     partition = observed.partition(move.topic_partition)
     is_there = partition is not None and set(move.from_replicas) <= set(partition.replicas)
@@ -328,7 +328,7 @@ def _is_back(move: Move, observed: Observed) -> bool:
 
 def _restore_leaders(session: Session, moves: Sequence[Move]) -> None:
     """Elect the first replicas that led before; a leader elsewhere is no harm, so a failure is only told."""
-    preferred = [move for move in moves if leader_before(session.itinerary, move) == move.from_replicas[0]]
+    preferred = [move for move in moves if leader_before(session.paths, move) == move.from_replicas[0]]
     trouble = tried(lambda: _lead(session, preferred))
     if trouble is not None:
         session.messages.append(f"perhaps not led by their preferred leader: {_named(preferred)}: {trouble.why}")
@@ -343,7 +343,7 @@ def _lead(session: Session, preferred: Sequence[Move]) -> None:
             names = ", ".join(str(move.topic_partition) for move in preferred)
             session.messages.append(f"not led by their preferred leader: {names}")
             return
-        size = max(1, session.itinerary.plan.election_batch)
+        size = max(1, session.paths.plan.election_batch)
         for start in range(0, len(preferred), size):
             keys = [move.topic_partition for move in preferred[start : start + size]]
             crash_point("election.before")
@@ -358,13 +358,13 @@ def _is_led_elsewhere(move: Move, observed: Observed) -> bool:
     return partition is not None and partition.leader != move.from_replicas[0]
 
 
-def leader_before(itinerary: Itinerary, move: Move) -> int | None:
+def leader_before(paths: PlanPaths, move: Move) -> int | None:
     """Return who led a partition before a move: the last one elected in an earlier stage, else who led at the start."""
     key = move.topic_partition
-    course = itinerary.courses[key]
-    number = course.stages[course.moves.index(move)]
-    leader = itinerary.first_leaders.get(key)
-    for stage in itinerary.plan.stages:
+    path = paths.by_partition[key]
+    number = path.stages[path.moves.index(move)]
+    leader = paths.first_leaders.get(key)
+    for stage in paths.plan.stages:
         if isinstance(stage, ElectStage) and stage.number < number:
             elected = [election.leader for election in stage.elections if election.topic_partition == key]
             leader = elected[-1] if elected else leader

@@ -27,7 +27,7 @@ Examples:
   reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
 
 """
-LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan foretells, not where Kafka likes."
+LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan predicts, not where Kafka likes."
 
 
 @click.command("apply", epilog=EXAMPLES + EPILOG)
@@ -65,7 +65,7 @@ def command(
     if not (yes or dry_run) and not _is_confirmed(plan, asked):
         tell("Nothing has been changed.")
         return Exit.STOPPED
-    if log_dirs and not plan.foretold_log_dirs:
+    if log_dirs and not plan.predicted_log_dirs:
         tell(NO_LOG_DIR)
     if yes and not dry_run:
         _tell_effects(plan, asked)

@@ -103,7 +103,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
 
     undone = plan_to_undo(asked.inputs, plan_path)
     with reading() as progress:
-        shown = rollback_plan(asked.inputs, undone, progress, is_foretold=is_dry_run)
+        shown = rollback_plan(asked.inputs, undone, progress, is_predicted=is_dry_run)
     plan = shown.plan
     if out is not None:
         save_plan(plan, out)

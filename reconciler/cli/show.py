@@ -37,7 +37,7 @@ Examples:
     is_flag=True,
     envvar="RECONCILER_SHOW_LOG_DIRS",
     show_envvar=True,
-    help="In these files, name the log dir foretold for each new replica, not any.",
+    help="In these files, name the log dir predicted for each new replica, not any.",
 )
 @click.option(
     "--prove",
@@ -88,7 +88,7 @@ def command(
     if out is not None:
         names = write_kafka_files(plan, out, has_log_dirs=has_log_dirs)
         tell(f"Wrote {len(names)} files to {out}.")
-        if has_log_dirs and not plan.foretold_log_dirs:
+        if has_log_dirs and not plan.predicted_log_dirs:
             tell(NO_LOG_DIR)
         if plan.topic_changes:
             tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")

@@ -86,7 +86,7 @@ def _next(run: "Watched", told: set[str]) -> "Seen":
 
 def _tell_paid(seen: "Seen", told: set[str]) -> None:
     for line in seen.paid:
-        _tell_once(f"debts of ended runs: {line}", told)
+        _tell_once(f"throttles of ended runs: {line}", told)
 
 
 def _tell_once(line: str, told: set[str]) -> None:

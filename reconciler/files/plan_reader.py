@@ -7,7 +7,7 @@ from reconciler.files.checked import Fields, Malformed, shown
 from reconciler.files.plan_effects import effects_of
 from reconciler.files.plan_extras import place_of, remedies_of, what_if_of
 from reconciler.files.plan_grounds import grounds_of
-from reconciler.files.plan_log_dirs import foretold_log_dirs_of, log_dirs_of
+from reconciler.files.plan_log_dirs import log_dirs_of, predicted_log_dirs_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, Restore, Rollback, Source, TieredBytes
@@ -53,7 +53,7 @@ def plan_from_json(document: object) -> Plan:
         cordoned=run.integers("cordon"),
         least_seconds=fields.member("summary").optional_integer("leastSeconds"),
         log_dirs=log_dirs_of(fields),
-        foretold_log_dirs=foretold_log_dirs_of(fields),
+        predicted_log_dirs=predicted_log_dirs_of(fields),
         remedies=remedies_of(fields),
         what_if=what_if_of(fields),
         grounds=grounds_of(fields),

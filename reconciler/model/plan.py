@@ -128,7 +128,7 @@ class Plan:
     `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
     that they hold in all; where these are known. `least_seconds`: what its busiest broker's bytes, in or out, take at
     the rate that the estimates assume, however the stages are packed. `log_dirs`: how full each log dir becomes, on
-    brokers that have several and tell what lies in them; `foretold_log_dirs`: where each new replica on them is taken
+    brokers that have several and tell what lies in them; `predicted_log_dirs`: where each new replica on them is taken
     to go, by partition and broker: Kafka's own rule, of which nothing is asked. `remedies`: what would make a plan with
     violations fit. `what_if`: what it supposes; such a plan is never applied. `grounds`: what explains its moves.
     `cordoned`: the brokers that it empties, and whose log dirs its run cordons as long (KIP-1066).
@@ -154,7 +154,7 @@ class Plan:
     timeout_seconds: int = 7200
     least_seconds: int | None = None
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
-    foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+    predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     remedies: tuple[Remedy, ...] = ()
     what_if: WhatIf | None = None
     grounds: Grounds = field(default_factory=Grounds)

@@ -74,7 +74,7 @@ class RunResult:
     writes: int
     seconds: float
     messages: tuple[str, ...] = ()
-    debts: tuple[Problem, ...] = ()
+    leftover_throttles: tuple[Problem, ...] = ()
     left: tuple[TopicPartition, ...] = ()
     tally: Tally | None = None
     is_idle: bool = False

@@ -27,6 +27,6 @@ class RunMetrics:
     bytes_per_second: float | None = None
     stage_seconds_left: float | None = None
     throttle_bytes_per_second: int | None = None
-    debts: int = 0
+    leftover_throttles: int = 0
     exit_code: int | None = None
     last_success_at: float | None = None

@@ -116,7 +116,7 @@ def _result(ended: RunResult) -> dict[str, object]:
         "writes": ended.writes,
         "seconds": round(ended.seconds, 3),
         "messages": list(ended.messages),
-        "debts": [problem_object(debt) for debt in ended.debts],
+        "debts": [problem_object(debt) for debt in ended.leftover_throttles],
         "left": [_key(left) for left in ended.left],
         "moves": None if ended.tally is None else {**ended.tally.counts, "byStage": _by_stage(ended.tally)},
     }

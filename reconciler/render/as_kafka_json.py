@@ -15,7 +15,7 @@ def plan_files(plan: Plan, *, has_log_dirs: bool = False) -> Mapping[str, str]:
     """Return each file's text by its name, sorted in the order of use; topic changes have no such file.
 
     `stage-NN-reassign.json` and `stage-NN-rollback.json` are for kafka-reassign-partitions, `stage-NN-elect.json` is
-    for kafka-leader-election. With `has_log_dirs`, each new replica gets the log dir that is foretold for it.
+    for kafka-leader-election. With `has_log_dirs`, each new replica gets the log dir that is predicted for it.
     """
     width = max(2, len(str(len(plan.stages))))
     files: dict[str, str] = {}
@@ -56,11 +56,11 @@ def reassignment(
 
 
 def _log_dirs(plan: Plan, stage: ReassignStage) -> Mapping[TopicPartition, Mapping[int, str]]:
-    """Return what is foretold of the replicas that this stage copies; those that stay are not to be moved about."""
-    foretold = plan.foretold_log_dirs
+    """Return what is predicted of the replicas that this stage copies; those that stay are not to be moved about."""
+    predicted = plan.predicted_log_dirs
     return {
         move.topic_partition: {
-            replica: path for replica, path in foretold.get(move.topic_partition, {}).items() if replica in move.added
+            replica: path for replica, path in predicted.get(move.topic_partition, {}).items() if replica in move.added
         }
         for move in stage.moves
     }

@@ -296,7 +296,7 @@ def _fullest(reviewed: Plan, full: Sequence[Disk]) -> str:
 
 def _disk(disk: Disk) -> str:
     where = f", {code_span(clipped(disk.path))}" if disk.path else ""
-    return f"{percent(disk.share)} (broker {disk.broker_id}{where}{', foretold' if disk.is_foretold else ''})"
+    return f"{percent(disk.share)} (broker {disk.broker_id}{where}{', predicted' if disk.is_predicted else ''})"
 
 
 def _rack_line(each: RackFigures, *, has_disk: bool) -> str:

@@ -180,7 +180,7 @@ def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
     lines += [visible(message) for message in ended.messages]
     if ended.left:
         lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {some(map(str, ended.left))}")
-    lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.debts]
+    lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.leftover_throttles]
     return "\n".join(lines) + "\n"
 
 

@@ -132,8 +132,8 @@ def fullest_disk(plan: Plan, quoted: Callable[[str], str] = visible) -> tuple[st
     share, broker_id, path = max(shares)
     if not path:
         return (f"fullest disks {percent(share)} at the worst moment",)
-    is_foretold = any(to.get(broker_id) == path for to in plan.foretold_log_dirs.values())
-    where = f"broker {broker_id}, {quoted(path)}{', foretold' if is_foretold else ''}"
+    is_predicted = any(to.get(broker_id) == path for to in plan.predicted_log_dirs.values())
+    where = f"broker {broker_id}, {quoted(path)}{', predicted' if is_predicted else ''}"
     return (f"fullest log dir {percent(share)} at the worst moment ({where})",)
 
 

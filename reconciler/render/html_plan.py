@@ -254,7 +254,7 @@ def _disk_tables(reviewed: Plan) -> tuple[Table, ...]:
     rows = tuple(
         (
             name_cell(str(each.broker_id)),
-            text_cell(f"{each.path or '(all)'}{', foretold' if each.is_foretold else ''}"),
+            text_cell(f"{each.path or '(all)'}{', predicted' if each.is_predicted else ''}"),
             figure_cell(each.peak_bytes, bytes_text),
             figure_cell(each.total_bytes, bytes_text),
             replace(figure_cell(each.share, share_text), share=min(each.share, 1.0)),

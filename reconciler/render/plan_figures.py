@@ -18,7 +18,7 @@ class Disk:
     path: str
     peak_bytes: int
     total_bytes: int
-    is_foretold: bool = False
+    is_predicted: bool = False
 
     @property
     def share(self) -> float:
@@ -89,14 +89,14 @@ class RackSpread:
 
 def disks(plan: Plan) -> tuple[Disk, ...]:
     """Return every disk whose worst moment is known, the fullest first."""
-    foretold = {(id_, path) for dirs in plan.foretold_log_dirs.values() for id_, path in dirs.items()}
+    predicted = {(id_, path) for dirs in plan.predicted_log_dirs.values() for id_, path in dirs.items()}
     whole = (
         Disk(id_, "", plan.disk_peak[id_], total)
         for id_, total in plan.disk_capacity.items()
         if total and id_ in plan.disk_peak and id_ not in plan.log_dirs
     )
     single = (
-        Disk(id_, one.path, one.peak_bytes, one.total_bytes, (id_, one.path) in foretold)
+        Disk(id_, one.path, one.peak_bytes, one.total_bytes, (id_, one.path) in predicted)
         for id_, several in plan.log_dirs.items()
         for one in several
         if one.total_bytes

@@ -48,7 +48,7 @@ def assemble(
         violations=(*violations, *staging.violations),
         disk_peak=staging.disk_peak,
         log_dirs=staging.log_dirs,
-        foretold_log_dirs=staging.foretold_log_dirs,
+        predicted_log_dirs=staging.predicted_log_dirs,
         disk_capacity=_capacities(observed),
         election_batch=desired.cluster.moves.election_batch,
         timeout_seconds=desired.cluster.moves.timeout_seconds,

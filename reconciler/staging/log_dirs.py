@@ -1,4 +1,4 @@
-"""The log dirs of one broker from stage to stage: Kafka picks one for each new replica, so it has to be foretold."""
+"""The log dirs of one broker from stage to stage: Kafka picks one for each new replica, so it has to be predicted."""
 
 from bisect import insort
 from collections import Counter
@@ -18,7 +18,7 @@ class Dir:
     `is_open`: new replicas may go there. `ceiling`: the bytes that packing keeps it below, None where nothing can fill
     it, or nothing can be helped. `departing`: bytes that are still to leave it. `most`: how many of the stage's new
     replicas may go there. `peak`: the most that it holds at any moment, `filled` while a new replica may come in, and
-    `doubtful` the same if in every stage the largest replicas went there, by `slack` more than foretold.
+    `doubtful` the same if in every stage the largest replicas went there, by `slack` more than predicted.
     """
 
     path: str
@@ -48,7 +48,7 @@ class BrokerDirs:
     def __init__(self, dirs: Sequence[Dir]) -> None:
         """Begin with what was observed."""
         self.dirs = tuple(dirs)
-        self.foretold: dict[TopicPartition, str] = {}
+        self.predicted: dict[TopicPartition, str] = {}
         self._dir = {one.path: one for one in self.dirs}
         self._open = [one for one in self.dirs if one.is_open]
         self._arrivals: list[tuple[TopicPartition, int]] = []
@@ -63,7 +63,7 @@ class BrokerDirs:
     def copy(self) -> "BrokerDirs":
         """Return the same state, to be changed apart."""
         other = BrokerDirs([copy(one) for one in self.dirs])
-        other.foretold = dict(self.foretold)
+        other.predicted = dict(self.predicted)
         other._arriving = self._arriving
         return other
 
@@ -81,7 +81,7 @@ class BrokerDirs:
 
     def create(self, topic_partition: TopicPartition) -> None:
         """Take in a replica without data."""
-        self._foretell(topic_partition, 0)
+        self._predict(topic_partition, 0)
 
     def shortfall(self, load: int) -> int:
         """Return by how many bytes a dir could be overfull once a replica of so many comes too."""
@@ -129,7 +129,7 @@ class BrokerDirs:
             else:
                 one.slack += one.held
         for topic_partition, load in sorted(self._arrivals):
-            self._foretell(topic_partition, load)
+            self._predict(topic_partition, load)
         for one in self._open:
             one.slack -= one.held
             one.most = 0
@@ -139,11 +139,11 @@ class BrokerDirs:
             self._dir[path].logs -= 1
         self._arrivals, self._loads = [], []
 
-    def _foretell(self, topic_partition: TopicPartition, load: int) -> None:
+    def _predict(self, topic_partition: TopicPartition, load: int) -> None:
         one = min(self._open, key=lambda one: (one.logs, one.path))
         one.held += load
         one.logs += 1
-        self.foretold[topic_partition] = one.path
+        self.predicted[topic_partition] = one.path
 
     def _is_one_more_possible(self, one: Dir, arrivals: int) -> bool:
         """Whether, of so many new replicas, one more than `most` may go there: all others must hold as many logs."""

@@ -129,7 +129,7 @@ def _allowed_by(limits: Limits) -> str:
 
 
 def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
-    """Yield a warning for each log dir that may become too full if Kafka's choice is not the one foretold."""
+    """Yield a warning for each log dir that may become too full if Kafka's choice is not the one predicted."""
     for broker_id, dirs in disk.dirs.items():
         for one in dirs.dirs:
             if one.filled <= one.allowed < one.doubtful:

@@ -29,7 +29,7 @@ class Staging:
     """The stages and what is to be known about them.
 
     `topic_changes` are those given, some split in two; the stages name positions in it. `disk_peak` maps a broker to
-    the bytes it holds at the worst moment, where they are known; `log_dirs` and `foretold_log_dirs` are as in the plan.
+    the bytes it holds at the worst moment, where they are known; `log_dirs`, `predicted_log_dirs`: as in the plan.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -38,7 +38,7 @@ class Staging:
     violations: tuple[Problem, ...] = ()
     disk_peak: Mapping[int, int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
-    foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+    predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
 
 
 def stage_moves(
@@ -81,7 +81,7 @@ def stage_moves(
         ),
         disk_peak=disk.peak,
         log_dirs=_log_dirs(disk),
-        foretold_log_dirs=_foretold(disk, steps),
+        predicted_log_dirs=_predicted(disk, steps),
     )
 
 
@@ -100,14 +100,14 @@ def _log_dirs(disk: DiskUse) -> Mapping[int, tuple[LogDirUse, ...]]:
     }
 
 
-def _foretold(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
-    """Return the log dir of each replica that is copied, where it can be foretold."""
+def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
+    """Return the log dir of each replica that is copied, where it can be predicted."""
     found: dict[TopicPartition, dict[int, str]] = {}
     for step in steps:
         for broker_id in sorted(step.added):
             if broker_id in disk.dirs:
                 key = step.move.topic_partition
-                found.setdefault(key, {})[broker_id] = disk.dirs[broker_id].foretold[key]
+                found.setdefault(key, {})[broker_id] = disk.dirs[broker_id].predicted[key]
     return {key: found[key] for key in sorted(found)}
 
 

@@ -12,7 +12,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.known_runs import pay_debts
+from reconciler.workflow.known_runs import restore_leftovers
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared, declared_cluster, simulated
@@ -57,8 +57,8 @@ def apply_plan(
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
-            for paid in pay_debts(inputs, plan.cluster_name, admin, before=plan):
-                notify(f"debts of ended runs: {paid}")
+            for paid in restore_leftovers(inputs, plan.cluster_name, admin, before=plan):
+                notify(f"throttles of ended runs: {paid}")
             keep_plan(inputs, plan)
         ended = run_plan(
             plan,

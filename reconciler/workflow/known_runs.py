@@ -115,7 +115,7 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
     return tuple(restore_throttles(one.plan, admin, one.journal) for one in kept)
 
 
-def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
+def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
     """Take off what ended runs owe, where their brokers are back, and return what was done in sentences.
 
     Only what their journals, or the record in the cluster, name. A run that has not told its end may be going on:
@@ -133,7 +133,7 @@ def pay_debts(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None
         ended = take_off(payable, admin)
     except ReconcilerError as error:
         return (f"what ended runs may owe was not looked after: {error}",)
-    return (*told, *(str(debt) for result in ended for debt in result.debts))
+    return (*told, *(str(debt) for result in ended for debt in result.leftover_throttles))
 
 
 def _may_go_on(kept: Sequence[Kept], admin: Admin) -> bool:

@@ -94,12 +94,12 @@ class Shown:
 
 
 def rollback_plan(
-    inputs: Inputs, undone: Plan, reading: ProgressHook | None = None, *, is_foretold: bool = False
+    inputs: Inputs, undone: Plan, reading: ProgressHook | None = None, *, is_predicted: bool = False
 ) -> Shown:
     """Return the plan that undoes another, or a rollback of it that was stopped; nothing is changed.
 
-    Moves in flight count as taken back, as a cancel does first; the plan warns of them. `is_foretold`: what a run of it
-    checks first is checked, as far as moves in flight, which are not back, let it.
+    Moves in flight count as taken back, as a cancel does first; the plan warns of them. `is_predicted`: what a run
+    of it checks first is checked, as far as moves in flight, which are not back, let it.
     """
     desired = _desired(inputs, undone)
     with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
@@ -109,7 +109,7 @@ def rollback_plan(
         else:
             made = _made(undone, admin, desired, reading)
             shown = Shown(made.plan, left=made.left)
-        return replace(shown, refusal=_refusal(shown.plan, undone, admin, desired)) if is_foretold else shown
+        return replace(shown, refusal=_refusal(shown.plan, undone, admin, desired)) if is_predicted else shown
 
 
 def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) -> ReconcilerError | None:

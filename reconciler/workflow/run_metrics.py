@@ -88,7 +88,7 @@ class MetricsFile:
             bytes_per_second=None,
             stage_seconds_left=None,
             throttle_bytes_per_second=None,
-            debts=len(result.debts) if result is not None else 0,
+            leftover_throttles=len(result.leftover_throttles) if result is not None else 0,
             exit_code=exit_code,
             last_success_at=now if is_done else self.seen.last_success_at,
             copied_bytes=counts.copied_bytes,

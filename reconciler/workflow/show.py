@@ -46,7 +46,7 @@ def explanation_of(plan: Plan, key: TopicPartition) -> Explanation:
 def write_kafka_files(plan: Plan, folder: str, *, has_log_dirs: bool = False) -> tuple[str, ...]:
     """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use.
 
-    With `has_log_dirs`, they name the log dir foretold for each new replica. Raises Refused where the plan is of a
+    With `has_log_dirs`, they name the log dir predicted for each new replica. Raises Refused where the plan is of a
     supposed state.
     """
     refuse_supposed(plan, "has no files for Kafka's tools")

@@ -12,7 +12,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.known_runs import pay_debts
+from reconciler.workflow.known_runs import restore_leftovers
 from reconciler.workflow.runs import kept_plan, latest_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared_cluster, simulated
 
@@ -48,7 +48,7 @@ class Watched:
         if self.reopen is not None and self.watcher.previous is not None:
             self.watcher.admin = self.reopen()
         admin = self.watcher.admin
-        paid = pay_debts(self.inputs, self.name, admin) if self.name is not None else ()
+        paid = restore_leftovers(self.inputs, self.name, admin) if self.name is not None else ()
         record = self.watcher.record = _record(admin)
         if record is None or self.is_named or (self.plan is not None and self.plan.id == record.plan_id):
             return self._seen(self.plan, paid)

@@ -14,7 +14,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.kept_run import kept_run
 from reconciler.apply.leftovers import restore_throttles
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
@@ -163,7 +163,9 @@ def test_a_debt_is_paid_once_its_broker_is_back_and_nothing_is_in_flight() -> No
     admin.reassign({cancelled[0]: (1, 2, 3)})
     admin.kill_broker(5)
     first = restore_throttles(plan, admin, MemoryJournal())
-    assert [debt.code for debt in first.debts] == ["KR720"], "the cluster's record knows of broker 5, no journal does"
+    assert [one.code for one in first.leftover_throttles] == ["KR720"], (
+        "the cluster's record knows of broker 5, no journal does"
+    )
     admin.return_broker(5)
     restore_throttles(plan, admin, MemoryJournal())
     assert throttles(admin.cluster) == throttles(before)
@@ -271,8 +273,8 @@ def test_a_move_that_ends_while_it_is_to_be_taken_back_stays() -> None:
     admin = admin_of(before)
     admin.reassign({TopicPartition("payments", 0): (2, 4, 6)})
     admin.clock.sleep(0.1)
-    session = Session(admin, MemoryJournal(), itinerary(plan))
-    under_way = moves_under_way(session.itinerary, session.look(["payments"]))
+    session = Session(admin, MemoryJournal(), paths_of(plan))
+    under_way = moves_under_way(session.paths, session.look(["payments"]))
     admin.clock.sleep(1000)
     outcome = withdraw(session, under_way)
     assert (outcome.finished, outcome.back) == ([TopicPartition("payments", 0)], [])
@@ -344,7 +346,7 @@ def test_a_second_signal_ends_a_cancel_and_names_what_is_left(point: str, *, mov
     assert still_on
     for where, _ in still_on:
         kind, name, key = where.split(" ")
-        assert any(f"{kind} {name} keeps" in str(debt) and key in str(debt) for debt in result.debts), where
+        assert any(f"{kind} {name} keeps" in str(one) and key in str(one) for one in result.leftover_throttles), where
     cancel_run(plan, admin, MemoryJournal())
     assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
     assert throttles(admin.cluster) == throttles(before)

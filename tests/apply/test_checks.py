@@ -6,13 +6,13 @@ from helpers.plans.small_runs import move, plan_of
 
 from reconciler.apply.checks import check_stage, check_still_valid
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import Refused, StalePlan
 from reconciler.model.stage import ReassignStage
 
 STAGE = ReassignStage(1, (move("a-0", "1,2,3", "1,2,4"),))
-COURSE = itinerary(plan_of([STAGE], small_cluster("a-0: 1,2,3")))
+PATH = paths_of(plan_of([STAGE], small_cluster("a-0: 1,2,3")))
 
 
 def seen(cluster: Cluster) -> Observed:
@@ -23,9 +23,9 @@ def test_a_stage_that_moves_to_a_dead_broker_does_not_begin() -> None:
     with pytest.raises(
         Refused, match=r"stage 1 moves a-0 to \[1, 2, 4\], but broker 4 is not alive; start it"
     ) as error:
-        check_stage(COURSE, STAGE, seen(small_cluster("a-0: 1,2,3", fenced=[4])))
+        check_stage(PATH, STAGE, seen(small_cluster("a-0: 1,2,3", fenced=[4])))
     assert error.value.code == "KR420"
-    check_stage(COURSE, STAGE, seen(small_cluster("a-0: 1,2,3", fenced=[3, 5])))
+    check_stage(PATH, STAGE, seen(small_cluster("a-0: 1,2,3", fenced=[3, 5])))
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,6 @@ def test_a_stage_that_moves_to_a_dead_broker_does_not_begin() -> None:
 )
 def test_a_plan_is_stale_where_a_partition_is_neither_before_nor_behind_its_move(line: str, found: str) -> None:
     with pytest.raises(StalePlan, match=rf"a-0: expected \[1, 2, 3\] or \[1, 2, 4\], found {found}") as error:
-        check_still_valid(COURSE, [STAGE], seen(small_cluster(line)))
+        check_still_valid(PATH, [STAGE], seen(small_cluster(line)))
     assert error.value.code == "KR502"
-    check_still_valid(COURSE, [STAGE], seen(small_cluster("a-0: 1,2,4")))
+    check_still_valid(PATH, [STAGE], seen(small_cluster("a-0: 1,2,4")))

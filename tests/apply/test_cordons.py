@@ -238,10 +238,10 @@ def test_a_broker_that_is_down_at_the_end_owes_its_cordon_and_pays_later() -> No
 
     with planted(down):
         result = run_plan(plan, admin, journal)
-    assert [debt.code for debt in result.debts] == ["KR720"]
+    assert [one.code for one in result.leftover_throttles] == ["KR720"]
     assert (
         "broker 1 keeps what this run set: cordoned.log.dirs (before: not set): it is not alive"
-        in result.debts[0].message
+        in result.leftover_throttles[0].message
     )
     admin.return_broker(1)
     assert admin.cluster.brokers[1].is_cordoned

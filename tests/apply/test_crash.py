@@ -174,7 +174,7 @@ def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(mo
         admin.fault = LostAnswer(at, moment, ClusterUnavailable("no answer"))
         result = run_plan(whole_plan(before), admin, MemoryJournal())
         assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"request {at}"
-        assert result.debts == ()
+        assert result.leftover_throttles == ()
 
 
 @pytest.mark.parametrize("moment", list(Moment))

@@ -11,7 +11,7 @@ from helpers.plans.small_runs import election, move, plan_of
 from reconciler.admin.port import Reassignment
 from reconciler.apply.decide import CRAWL, DEAD, FAILED, decide
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.record import BadDisk, History, MoveState, RunRecord, note
 from reconciler.apply.steps import (
     ATTEMPTS,
@@ -59,9 +59,9 @@ def seen(cluster: Cluster, reassignments: Mapping[TopicPartition, Reassignment] 
 def next_step(
     stage: Stage, observed: Observed, record: RunRecord = RECORD, now: datetime = NOW, **fields: object
 ) -> Step:
-    course = itinerary(plan_of([stage], BEFORE, **fields))
-    noted = note(course, stage, observed, record, now) if isinstance(stage, ReassignStage) else record
-    return decide(course, observed, noted, now)
+    paths = paths_of(plan_of([stage], BEFORE, **fields))
+    noted = note(paths, stage, observed, record, now) if isinstance(stage, ReassignStage) else record
+    return decide(paths, observed, noted, now)
 
 
 def test_throttles_go_on_before_anything_is_submitted() -> None:
@@ -164,81 +164,81 @@ def test_a_change_of_order_waits_for_no_dead_broker() -> None:
 
 def test_a_stage_that_does_not_go_on_fails_the_run() -> None:
     record = replace(RECORD, throttled_brokers=ALL)
-    course = itinerary(plan_of([STAGE], BEFORE, timeout_seconds=60))
+    paths = paths_of(plan_of([STAGE], BEFORE, timeout_seconds=60))
     observed = seen(BEFORE, IN_FLIGHT)
-    record = note(course, STAGE, observed, record, NOW)
+    record = note(paths, STAGE, observed, record, NOW)
     later = NOW + timedelta(seconds=60)
-    step = decide(course, observed, note(course, STAGE, observed, record, later), later)
+    step = decide(paths, observed, note(paths, STAGE, observed, record, later), later)
     assert isinstance(step, FailRun)
     assert step.problem.code == "KR702"
 
 
 def test_copied_bytes_are_progress() -> None:
-    course = itinerary(plan_of([STAGE], BEFORE))
-    record = note(course, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    paths = paths_of(plan_of([STAGE], BEFORE))
+    record = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
     later = NOW + timedelta(seconds=60)
-    idle = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT)), record, later)
-    busy = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes={(A0, 4): 5}), record, later)
+    idle = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT)), record, later)
+    busy = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes={(A0, 4): 5}), record, later)
     assert (idle.progressed_at, busy.progressed_at) == (NOW, later)
     assert busy.state(A0) is MoveState.IN_FLIGHT
 
 
 def test_a_replica_that_comes_no_closer_to_its_leader_is_no_progress() -> None:
-    course = itinerary(plan_of([STAGE], BEFORE))
+    paths = paths_of(plan_of([STAGE], BEFORE))
     record, behind = RECORD, {(A0, 1): 100, (A0, 4): 40}
     times = [NOW + timedelta(seconds=seconds) for seconds in (1, 2, 3)]
     for now, sizes in zip(times, (behind, behind, {**behind, (A0, 4): 50}), strict=True):
-        record = note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, now)
+        record = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, now)
         assert record.progressed_at == (times[0] if now < times[2] else now)
         assert record.least_lag == {(A0, 4): 100 - sizes[A0, 4]}
 
 
 def test_a_replica_that_comes_closer_by_no_more_than_chance_is_no_progress() -> None:
-    course = itinerary(plan_of([STAGE], BEFORE))
+    paths = paths_of(plan_of([STAGE], BEFORE))
     flying = {A0: History(MoveState.IN_FLIGHT, is_seen_in_flight=True)}
     record = replace(RECORD, histories=flying, least_lag={(A0, 4): 10**6}, synced_replicas=2)
     later = NOW + timedelta(seconds=60)
 
     def progressed_at(lag: int) -> datetime:
         sizes = {(A0, 1): 2 * 10**6, (A0, 4): 2 * 10**6 - lag}
-        return note(course, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, later).progressed_at
+        return note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, later).progressed_at
 
     assert [progressed_at(10**6 - 100), progressed_at(10**6 - 101)] == [NOW, later]
 
 
 def test_a_replica_that_comes_in_sync_is_progress() -> None:
-    course = itinerary(plan_of([STAGE], BEFORE))
-    record = note(course, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    paths = paths_of(plan_of([STAGE], BEFORE))
+    record = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
     later = NOW + timedelta(seconds=60)
-    assert note(course, STAGE, seen(BEFORE, IN_FLIGHT), record, later).progressed_at == NOW
-    in_sync = note(course, STAGE, seen(small_cluster("a-0: 1,2,3 isr 1,2,3,4"), IN_FLIGHT), record, later)
+    assert note(paths, STAGE, seen(BEFORE, IN_FLIGHT), record, later).progressed_at == NOW
+    in_sync = note(paths, STAGE, seen(small_cluster("a-0: 1,2,3 isr 1,2,3,4"), IN_FLIGHT), record, later)
     assert (in_sync.progressed_at, in_sync.synced_replicas) == (later, 3)
 
 
 def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
-    course = itinerary(plan_of([STAGE], BEFORE))
+    paths = paths_of(plan_of([STAGE], BEFORE))
     histories = {A0: History(MoveState.IN_FLIGHT)}
     record = replace(RECORD, throttled_brokers=ALL, histories=histories, copied_when_progressed=5, copied_bytes=10)
-    step = decide(course, seen(BEFORE, IN_FLIGHT), record, NOW + CRAWL)
+    step = decide(paths, seen(BEFORE, IN_FLIGHT), record, NOW + CRAWL)
     assert isinstance(step, Warn)
     assert (step.key, step.problem.code, step.problem.severity) == ("crawl", "KR723", Severity.WARNING)
     assert step.problem.message.startswith("a-0 came no closer to the end in 300 s although data arrives: ")
     told = replace(record, warned=frozenset({step.key}))
-    assert isinstance(decide(course, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
+    assert isinstance(decide(paths, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
 
 
 def test_moves_that_will_not_fit_on_a_disk_are_withdrawn_whether_or_not_all_of_them_tell_their_size() -> None:
     moves = (MOVE, move("a-1", "1,2,3", "1,2,4"))
-    course = itinerary(plan_of([ReassignStage(1, moves)], BEFORE))
+    paths = paths_of(plan_of([ReassignStage(1, moves)], BEFORE))
     full = {4: BadDisk(NOW, "/d1", is_offline=False, usable_bytes=50)}
     flying = {one.topic_partition: History(MoveState.IN_FLIGHT) for one in moves}
     record = replace(RECORD, histories=flying, bad_disks=full, least_lag={(A0, 4): 51})
     observed = seen(small_cluster("a-0: 1,2,3", "a-1: 1,2,3"))
-    step = decide(course, observed, record, NOW + FAILED)
+    step = decide(paths, observed, record, NOW + FAILED)
     assert isinstance(step, WithdrawMoves)
     assert (step.moves, {problem.code for problem in step.problems}) == (moves, {"KR716"})
     fits = replace(record, least_lag={(A0, 4): 50})
-    assert not isinstance(decide(course, observed, fits, NOW + FAILED), WithdrawMoves)
+    assert not isinstance(decide(paths, observed, fits, NOW + FAILED), WithdrawMoves)
 
 
 def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:
@@ -273,10 +273,10 @@ def test_an_election_that_a_later_move_overtook_is_not_due() -> None:
         ElectStage(2, (election("a-0", 2),)),
         ReassignStage(3, (move("a-0", "2,1,3", "4,1,3"),)),
     ]
-    course = itinerary(plan_of(stages, BEFORE))
+    paths = paths_of(plan_of(stages, BEFORE))
     record = replace(RECORD, stage_index=1)
-    assert decide(course, seen(small_cluster("a-0: 4,1,3")), record, NOW) == FinishStage()
-    due = decide(course, seen(small_cluster("a-0: 2,1,3 leader 1")), record, NOW)
+    assert decide(paths, seen(small_cluster("a-0: 4,1,3")), record, NOW) == FinishStage()
+    due = decide(paths, seen(small_cluster("a-0: 2,1,3 leader 1")), record, NOW)
     assert due == ElectLeaders((election("a-0", 2),))
 
 
@@ -334,9 +334,9 @@ def test_a_growth_that_stands_elsewhere_is_told() -> None:
 def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partition_on() -> None:
     create = CreateTopic("b", 1, 1, {}, {0: (1,)})
     stages = (TopicsStage(1, (0,)), ReassignStage(2, (move("b-0", "1", "2"),)))
-    course = itinerary(plan_of(stages, BEFORE, topic_changes=(create,)))
-    assert decide(course, seen(small_cluster("b-0: 2")), RECORD, NOW) == FinishStage()
-    elsewhere = decide(course, seen(small_cluster("b-0: 5")), RECORD, NOW)
+    paths = paths_of(plan_of(stages, BEFORE, topic_changes=(create,)))
+    assert decide(paths, seen(small_cluster("b-0: 2")), RECORD, NOW) == FinishStage()
+    elsewhere = decide(paths, seen(small_cluster("b-0: 5")), RECORD, NOW)
     assert isinstance(elsewhere, FailRun)
     assert "found partition 0 on [5];" in elsewhere.problem.message
 

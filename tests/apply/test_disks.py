@@ -12,7 +12,7 @@ from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.progress import Disks
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
@@ -126,7 +126,7 @@ def looks_in(seconds: int) -> list[Observed]:
     (stage,) = plan.stages
     assert isinstance(stage, ReassignStage)
     admin.reassign({ORDERS_0: (1, 2, 4)})
-    session = Session(admin, MemoryJournal(), itinerary(plan))
+    session = Session(admin, MemoryJournal(), paths_of(plan))
     disks, observed = Disks(session), session.look(["orders"])
     looks = []
     for _ in range(seconds):

@@ -110,9 +110,9 @@ def test_a_second_signal_ends_the_way_back_at_once_and_names_what_is_left(call: 
     still_on = throttles(admin.cluster).items() - throttles(before).items()
     for where, _ in still_on:
         kind, name, key = where.split(" ")
-        assert any(f"{kind} {name} keeps" in str(debt) and key in str(debt) for debt in result.debts), where
+        assert any(f"{kind} {name} keeps" in str(one) and key in str(one) for one in result.leftover_throttles), where
     assert still_on
-    assert all(str(debt) in str(error.value) for debt in result.debts)
+    assert all(str(one) in str(error.value) for one in result.leftover_throttles)
     admin.fault = None
     admin.clock.sleep(60)
     assert run_plan(two_stages(before), admin, MemoryJournal()).state is RunState.DONE

@@ -1,4 +1,4 @@
-"""New replicas go to the log dirs that the plan foretells where that is asked for, and only then."""
+"""New replicas go to the log dirs that the plan predicts where that is asked for, and only then."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ ORDERS = TopicPartition("orders", 0)
 
 def plan(path: str) -> Plan:
     stage = ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"), move("payments-1", "2,4", "4,2")), RATE)
-    return replace(plan_of([stage], cluster()), foretold_log_dirs={ORDERS: {4: path}})
+    return replace(plan_of([stage], cluster()), predicted_log_dirs={ORDERS: {4: path}})
 
 
 def log_dirs(admin: SimulatedAdmin) -> tuple[str | None, ...]:
@@ -28,7 +28,7 @@ def log_dirs(admin: SimulatedAdmin) -> tuple[str | None, ...]:
 
 
 @pytest.mark.parametrize("path", ["/d1", "/d2"])
-def test_a_new_replica_goes_where_the_plan_foretells_it(path: str) -> None:
+def test_a_new_replica_goes_where_the_plan_predicts_it(path: str) -> None:
     admin = SimulatedAdmin(cluster())
     kept = log_dirs(admin)[:2]
     run_plan(plan(path), admin, MemoryJournal(), has_log_dirs=True)

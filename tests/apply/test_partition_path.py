@@ -7,7 +7,7 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
-from reconciler.apply.partition_path import Course, Place, Position, cancelled, itinerary, union
+from reconciler.apply.partition_path import PartitionPath, Place, Position, cancelled, paths_of, union
 from reconciler.apply.record import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
 from reconciler.apply.withdraw import leader_before
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
@@ -15,7 +15,7 @@ from reconciler.model.cluster import Partition
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 
-COURSE = Course((ids("3,1,2"), ids("1,4,5"), ids("1,4,6")), (1, 2))
+PATH = PartitionPath((ids("3,1,2"), ids("1,4,5"), ids("1,4,6")), (1, 2))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +36,7 @@ def resting(replicas: str) -> Partition:
     ],
 )
 def test_a_partition_at_rest_is_where_its_list_says(replicas: str, place: Place, index: int) -> None:
-    position = COURSE.position(resting(replicas), None)
+    position = PATH.position(resting(replicas), None)
     assert (position.place, position.index) == (place, index)
 
 
@@ -53,12 +53,12 @@ def test_a_partition_in_flight_is_where_the_controller_says(
     union_: str, adding: str, removing: str, place: Place, index: int
 ) -> None:
     listed = Reassignment(ids(union_), ids(adding), ids(removing))
-    position = COURSE.position(resting("3,1,2"), listed)
+    position = PATH.position(resting("3,1,2"), listed)
     assert (position.place, position.index, position.found) == (place, index, listed.target_replicas)
 
 
 def test_a_partition_that_does_not_exist_is_missing() -> None:
-    assert COURSE.position(None, None).place is Place.MISSING
+    assert PATH.position(None, None).place is Place.MISSING
 
 
 def test_a_cancel_loses_the_order_as_kafka_does() -> None:
@@ -69,10 +69,10 @@ def test_a_cancel_loses_the_order_as_kafka_does() -> None:
 def test_moves_of_successive_stages_chain() -> None:
     before = small_cluster("a-0: 1,2,3")
     stages = [ReassignStage(1, (move("a-0", "1,2,3", "1,2,4"),)), ReassignStage(3, (move("a-0", "1,2,4", "4,2,1"),))]
-    found, key = itinerary(plan_of(stages, before)), stages[0].moves[0].topic_partition
-    course = found.courses[key]
-    assert course.lists == ((1, 2, 3), (1, 2, 4), (4, 2, 1))
-    assert course.stages == (1, 3)
+    found, key = paths_of(plan_of(stages, before)), stages[0].moves[0].topic_partition
+    path = found.by_partition[key]
+    assert path.lists == ((1, 2, 3), (1, 2, 4), (4, 2, 1))
+    assert path.stages == (1, 3)
     assert [found.passed_before(stage, key) for stage in range(1, 5)] == [0, 1, 1, 2]
     assert found.passed_before(4, TopicPartition("another", 0)) == 0
 
@@ -80,13 +80,13 @@ def test_moves_of_successive_stages_chain() -> None:
 def test_the_leader_before_a_move_is_the_last_one_elected_else_the_first() -> None:
     first, last = move("a-0", "1,2,3", "2,1,3"), move("a-0", "2,1,3", "4,1,3")
     stages: list[Stage] = [ReassignStage(1, (first,)), ElectStage(2, (election("a-0", 2),)), ReassignStage(3, (last,))]
-    found = itinerary(plan_of(stages, small_cluster("a-0: 1,2,3 leader 3")))
+    found = paths_of(plan_of(stages, small_cluster("a-0: 1,2,3 leader 3")))
     assert (leader_before(found, first), leader_before(found, last)) == (3, 2)
 
 
 def test_how_many_partitions_a_plan_wants_of_a_topic_is_known_where_it_makes_or_grows_it() -> None:
     changes = (CreateTopic("new", 4, 1), CreatePartitions("grown", 1, 3), AlterConfigs("other", {"x": "1"}))
-    found = itinerary(plan_of([], small_cluster("grown-0: 1", "other-0: 1"), topic_changes=changes))
+    found = paths_of(plan_of([], small_cluster("grown-0: 1", "other-0: 1"), topic_changes=changes))
     assert [found.planned_partitions(name) for name in ("new", "grown", "other")] == [4, 3, 0]
 
 

@@ -50,12 +50,12 @@ def failed(plan: Plan, admin: SimulatedAdmin, **options: object) -> RunFailed:
 
 def refused(plan: Plan, admin: SimulatedAdmin, kind: type[ReconcilerError], **options: object) -> ReconcilerError:
     """Run a plan that is refused before anything is changed, as its dry run is, and return the error."""
-    with pytest.raises(kind) as foretold:
+    with pytest.raises(kind) as dry:
         run_plan(plan, admin, MemoryJournal(), is_dry_run=True, **options)  # type: ignore[arg-type]
     with pytest.raises(kind) as error:
         run_plan(plan, admin, MemoryJournal(), **options)  # type: ignore[arg-type]
     assert admin.writes == 0
-    assert (foretold.value.code, str(foretold.value)) == (error.value.code, str(error.value))
+    assert (dry.value.code, str(dry.value)) == (error.value.code, str(error.value))
     return error.value
 
 
@@ -64,7 +64,7 @@ def test_a_whole_plan_ends_as_planned_with_the_throttles_of_before() -> None:
     plan, admin = whole_plan(before), admin_of(before)
     result = run_plan(plan, admin, MemoryJournal())
     assert shortcomings(plan, before, admin.cluster) == []
-    assert (result.state, result.stages_done, result.stages, result.debts) == (RunState.DONE, 6, 6, ())
+    assert (result.state, result.stages_done, result.stages, result.leftover_throttles) == (RunState.DONE, 6, 6, ())
     assert result.writes == admin.writes
 
 
@@ -415,11 +415,11 @@ def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends() 
     assert in_flight(admin.cluster) == []
     result = error.result
     assert result is not None
-    assert [debt.code for debt in result.debts] == ["KR720"]
+    assert [one.code for one in result.leftover_throttles] == ["KR720"]
     assert result.seconds < 60
     admin.return_broker(4)
     admin.clock.sleep(60)
-    assert run_plan(two_moves(before), admin, MemoryJournal()).debts == ()
+    assert run_plan(two_moves(before), admin, MemoryJournal()).leftover_throttles == ()
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
 

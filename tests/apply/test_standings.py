@@ -9,7 +9,7 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.observed import look
-from reconciler.apply.partition_path import itinerary
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.standings import tally
 from reconciler.model.cluster import Cluster
@@ -78,9 +78,9 @@ COUNT = boundaries()
 def test_a_tally_and_a_cancel_say_what_the_cluster_shows_wherever_a_run_died(at: int) -> None:
     before, plan = cluster(), whole_plan(cluster())
     admin, journal, where = killed_at(at, plan)
-    course = itinerary(plan)
+    paths = paths_of(plan)
     seen = standings(plan, before, admin.cluster)
-    assert told(tally(course, look(admin, course.topics))) == seen, where
+    assert told(tally(paths, look(admin, paths.topics))) == seen, where
     flying = {key for key, one in seen.items() if one == "inFlight"}
     result = cancel_run(plan, admin, journal)
     after = standings(plan, before, admin.cluster)
@@ -149,8 +149,8 @@ def test_what_others_did_to_a_partition_is_told_apart_and_a_replica_out_of_sync_
     admin.reassign({TopicPartition("orders", 2): (3, 1, 6)})
     admin.kill_broker(4)
     admin.clock.sleep(60)
-    course = itinerary(plan)
-    known = tally(course, look(admin, course.topics))
+    paths = paths_of(plan)
+    known = tally(paths, look(admin, paths.topics))
     assert known.of(Standing.FOREIGN) == (TopicPartition("orders", 2),)
     assert known.of(Standing.UNSYNCED) == (TopicPartition("orders", 0),)
     assert str(known) == (

@@ -168,7 +168,7 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
     root = str(tmp_path / "root")
     write_demo(root)
     made = make_plan(Inputs(root, "demo")).plan
-    save_plan(replace(made, stages=(), topic_changes=(), foretold_log_dirs={}), str(tmp_path / "empty.json"))
+    save_plan(replace(made, stages=(), topic_changes=(), predicted_log_dirs={}), str(tmp_path / "empty.json"))
     strangers = [Row(START, "elsewhere", "orders.events", 0, 1.0, 1.0, None, 5, None)]
     write_parquet(tmp_path / "samples" / "part-0.parquet", strangers)
     asked = BalanceAsked(NOW, samples=(str(tmp_path / "samples"),), plans=(str(tmp_path / "empty.json"),))

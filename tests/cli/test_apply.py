@@ -74,21 +74,21 @@ def test_a_plan_for_a_cluster_that_is_not_here_says_how_to_reach_it(reconciler: 
 
 
 @pytest.mark.long
-def test_new_replicas_go_where_the_plan_foretells_them(reconciler: Program, planned: Path) -> None:
+def test_new_replicas_go_where_the_plan_predicts_them(reconciler: Program, planned: Path) -> None:
     plan = read_plan("plan.json")
     ended = reconciler("apply", "plan.json", "--yes", "--log-dirs")
     assert (ended.code, "KR827" in ended.err) == (0, False)
     seen = read_snapshot(planned / "desired-state" / "demo" / "snapshot.json")
-    for key, foretold in plan.foretold_log_dirs.items():
+    for key, predicted in plan.predicted_log_dirs.items():
         partition = seen.partition(key)
         assert partition is not None
         found = dict(zip(partition.replicas, partition.log_dirs, strict=True))
-        assert foretold.items() <= found.items()
+        assert predicted.items() <= found.items()
 
 
 @pytest.mark.long
-def test_a_plan_that_foretells_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
-    write_plan(replace(read_plan("plan.json"), foretold_log_dirs={}), planned / "plain.json")
+def test_a_plan_that_predicts_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
+    write_plan(replace(read_plan("plan.json"), predicted_log_dirs={}), planned / "plain.json")
     assert "(KR827)" in reconciler("apply", "plain.json", "--yes", "--log-dirs").err
 
 

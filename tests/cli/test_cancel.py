@@ -301,7 +301,7 @@ def _killed() -> None:
 NEVER_NOW = "  windows: [{days: [mon], from: '01:00', to: '02:00', timezone: UTC}]\n  moves:"
 
 
-def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_foretold(
+def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_predicted(
     reconciler: Program, small: Path
 ) -> None:
     with planted(_at("poll", _killed)), pytest.raises(Killed):
@@ -311,10 +311,10 @@ def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_foretold(
     topics = read_snapshot(small).topics
     saved = reconciler("cancel", "--rollback", "--out", "back.json")
     assert (saved.code, saved.err) == (0, "Saved to back.json: nothing has been changed.\n")
-    foretold = reconciler("cancel", "--rollback", "--dry-run")
-    assert (foretold.code, "retention.ms 604800000 -> " in foretold.out) == (3, True)
+    predicted = reconciler("cancel", "--rollback", "--dry-run")
+    assert (predicted.code, "retention.ms 604800000 -> " in predicted.out) == (3, True)
     assert read_snapshot(small).topics == topics
-    assert all_of(foretold.err, ["Dry run: nothing has been changed.", "outside the windows", "(KR423)"]) == []
+    assert all_of(predicted.err, ["Dry run: nothing has been changed.", "outside the windows", "(KR423)"]) == []
     ended = reconciler("cancel", "--rollback", "--yes")
     assert ended.code == 3
     parts = [
@@ -325,8 +325,8 @@ def test_outside_its_windows_a_rollback_cancels_copies_nothing_and_is_foretold(
     assert "run apply" not in ended.err
     assert "throttled" not in small.read_text("utf-8")
     assert lists(small) == BEFORE
-    foretold = reconciler("cancel", "--rollback", "--dry-run")
-    assert (foretold.code, "was begun" in foretold.err) == (3, False)
+    predicted = reconciler("cancel", "--rollback", "--dry-run")
+    assert (predicted.code, "was begun" in predicted.err) == (3, False)
     yaml.write_text(yaml.read_text().replace(NEVER_NOW, "  moves:"))
     assert reconciler("cancel", "--rollback", "--dry-run").code == 0
     assert reconciler("cancel", "--rollback", "--yes").code == 0
@@ -338,8 +338,8 @@ def test_a_dry_run_of_a_rollback_ends_as_that_would(reconciler: Program, applied
     partition = document["topics"][0]["partitions"][0]
     partition["replicas"] = partition["isr"] = [1, 2, 6]
     applied.write_text(json.dumps(document))
-    foretold = reconciler("cancel", "--rollback", "--dry-run")
-    assert (foretold.code, "would end with exit code 1" in foretold.err) == (1, True)
+    predicted = reconciler("cancel", "--rollback", "--dry-run")
+    assert (predicted.code, "would end with exit code 1" in predicted.err) == (1, True)
     held = LockFile(applied).take(Holder("apply of plan 5ca1ab1e", "kim", "build-7", 1, "now"))
     assert [reconciler("cancel", "--rollback", how).code for how in ("--dry-run", "--yes")] == [3, 3]
     held.release()

@@ -282,7 +282,7 @@ def test_another_plans_apply_pays_it_too(crashed: Program) -> None:
     assert crashed("plan", "--out", "another.json").code == 0
     ended = crashed("apply", "another.json", "--yes")
     assert (ended.code, throttles()) == (0, OPERATORS), ended
-    assert "debts of ended runs: broker 4: follower.replication.throttled.rate 52428800 -> not set" in ended.err
+    assert "throttles of ended runs: broker 4: follower.replication.throttled.rate 52428800 -> not set" in ended.err
 
 
 @pytest.mark.parametrize(("steps", "is_paid"), [(("run", "throttle"), False), (("run",), True)])

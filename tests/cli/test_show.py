@@ -71,7 +71,7 @@ def test_kafkas_files_name_log_dirs_where_asked(reconciler: Program, saved: str)
     assert reconciler("show", saved, "-o", "kafka-json", "--out", "kafka", "--log-dirs").code == 0
     assert '"log_dirs":["any","any","/d2"]' in Path("kafka/stage-03-reassign.json").read_text("utf-8")
     assert reconciler("show", saved, "--log-dirs").code == 64
-    write_plan(replace(sample_plan(), foretold_log_dirs={}), "plain.json")
+    write_plan(replace(sample_plan(), predicted_log_dirs={}), "plain.json")
     assert "(KR827)" in reconciler("show", "plain.json", "-o", "kafka-json", "--out", "plain", "--log-dirs").err
 
 

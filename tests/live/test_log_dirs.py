@@ -51,16 +51,16 @@ def test_new_replicas_land_in_the_log_dirs_that_the_plan_names(folder: LiveFolde
     after: Assignment = {0: (1, NEW), 1: (2, NEW), 2: (3, NEW)}
     folder.create({CHOSEN: before}, size=MB)
     plan = folder.plan("plan", {CHOSEN: after})
-    foretold = {str(key): Path(to[NEW]) for key, to in read_plan(folder.path / plan).foretold_log_dirs.items()}
+    predicted = {str(key): Path(to[NEW]) for key, to in read_plan(folder.path / plan).predicted_log_dirs.items()}
     first = kafka.log_dirs(NEW)[0]
-    assert first in foretold.values()
+    assert first in predicted.values()
     fill(folder, first)  # Kafka by itself would use the other one now
     checker = Checker(kafka, CHOSEN, FILLER)
     with Delivery(kafka.bootstrap, CHOSEN, len(before)) as delivery:
         folder.run("apply", plan, "--yes", "--log-dirs")
     checker.finished(folder.path, plan, delivery)
     tally.accepted("log dir chosen", checker, delivery)
-    assert log_dirs(kafka, NEW, CHOSEN) == foretold
+    assert log_dirs(kafka, NEW, CHOSEN) == predicted
 
 
 def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:

@@ -73,7 +73,7 @@ FAULTS = [
     ),
     Fault(
         "a foreign reassignment is overwritten",
-        "partition_path.Course._moving",
+        "partition_path.PartitionPath._moving",
         "Place.FOREIGN, found=target",
         "Place.AT, 0, target",
         "seed 80",
@@ -109,7 +109,7 @@ FAULTS = [
     Fault(
         "one stage's moves are submitted with the next one's",
         "standings.is_stage_done",
-        "return all(is_move_done(itinerary, stage, move, observed) for move in stage.moves)",
+        "return all(is_move_done(paths, stage, move, observed) for move in stage.moves)",
         "return True",
         "seed 0",
     ),
@@ -123,7 +123,7 @@ FAULTS = [
     Fault(
         "moves in flight are left when a run stops",
         "turns._take_back",
-        "withdraw(session, moves_under_way(session.itinerary, observed))",
+        "withdraw(session, moves_under_way(session.paths, observed))",
         "withdraw(session, [])",
         "seed 185",
     ),

@@ -36,7 +36,7 @@ def test_the_log_dir_of_a_replica_is_named_once_where_it_is_copied() -> None:
     plan = replace(
         sample_plan(),
         stages=(ReassignStage(1, (first,)), ReassignStage(2, (second,))),
-        foretold_log_dirs={key: {3: "/d1", 6: "/d2"}},
+        predicted_log_dirs={key: {3: "/d1", 6: "/d2"}},
     )
     files = as_kafka_json.plan_files(plan, has_log_dirs=True)
     assert '"log_dirs":["any","/d2"]' in files["stage-01-reassign.json"]

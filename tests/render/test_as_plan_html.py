@@ -45,7 +45,7 @@ def named(payload: str) -> Plan:
         violations=(replace(found, severity=Severity.VIOLATION),),
         remedies=(Remedy((Edit(name, at),)),),
         log_dirs={6: (LogDirUse(name, 1, 2),)},
-        foretold_log_dirs={key: {6: name}},
+        predicted_log_dirs={key: {6: name}},
         what_if=WhatIf((name,), (name,)),
         grounds=Grounds(brokers={1: BrokerGround(name), 6: BrokerGround(name)}),
     )

@@ -60,8 +60,8 @@ def test_the_time_is_compared_with_the_least_where_both_are_known_and_long(
 
 def test_the_fullest_disk_is_a_log_dir_where_these_are_known() -> None:
     known = sample_plan()
-    assert "fullest log dir 82% at the worst moment (broker 6, /d2, foretold)" in as_text.plan(known)
-    unmoved = replace(known, foretold_log_dirs={})
+    assert "fullest log dir 82% at the worst moment (broker 6, /d2, predicted)" in as_text.plan(known)
+    unmoved = replace(known, predicted_log_dirs={})
     assert "fullest log dir 82% at the worst moment (broker 6, /d2)" in as_text.plan(unmoved)
     fuller = replace(known, disk_peak={1: 90 * GIB, 6: 99 * GIB})
     assert "fullest disks 90% at the worst moment" in as_text.plan(fuller)

@@ -120,7 +120,7 @@ def _is_done(reader: Reader, *arguments: str) -> bool:
     return True
 
 
-def test_a_plan_foretells_who_coordinates_each_group_afterwards(
+def test_a_plan_predicts_who_coordinates_each_group_afterwards(
     three: KafkaCluster, admin: KafkaAdmin, tmp_path: Path
 ) -> None:
     root = tmp_path / "desired-state" / "live"
@@ -145,17 +145,17 @@ spec: {{placement: {{assignment: {lists}}}}}
     planned = reconciler("plan", "--out", "plan.json", cwd=tmp_path)
     assert "`groups describe --plan PLAN` names them (KR920)" in planned.out + planned.err
     shown = reconciler("groups", "describe", "--plan", "plan.json", "-o", "json", cwd=tmp_path).out
-    foretold = {
+    predicted = {
         group["groupId"]: group["coordinator"]
         if group["coordinatorAfterPlan"] is None
         else group["coordinatorAfterPlan"]
         for group in json.loads(shown)["groups"]
     }
-    assert foretold.keys() == before.keys()
-    assert all(foretold[group_id] != before[group_id] for group_id in before)
+    assert predicted.keys() == before.keys()
+    assert all(predicted[group_id] != before[group_id] for group_id in before)
     reconciler("apply", "plan.json", "--yes", cwd=tmp_path)
 
     def coordinators() -> dict[str, int | None]:
         return {group_id: group.coordinator for group_id, group in admin.groups().items()}
 
-    three.wait_for(lambda: coordinators() == foretold, f"the coordinators to be {foretold}")
+    three.wait_for(lambda: coordinators() == predicted, f"the coordinators to be {predicted}")

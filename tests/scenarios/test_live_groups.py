@@ -1,4 +1,4 @@
-"""Groups of real consumers on real brokers: `describe` shows what they own, `simulate` foretells what becomes of it."""
+"""Groups of real consumers on real brokers: `describe` shows what they own, `simulate` predicts what becomes of it."""
 
 import json
 import subprocess
@@ -106,7 +106,7 @@ class Shell:
         """Return the name of each member id."""
         return {str(member["memberId"]): str(member["clientId"]) for member in self.group(group_id)["members"]}
 
-    def foretold(self, group_id: str, leaving: str, assignor: str) -> tuple[Owned, list[str]]:
+    def predicted(self, group_id: str, leaving: str, assignor: str) -> tuple[Owned, list[str]]:
         """Return who `simulate` says will own what once one has left, and what it doubts of that."""
         arguments = ("--group", group_id, "--remove-member", leaving, "--assignor", assignor, "-o", "json")
         (compared,) = json.loads(self.run("simulate", *arguments).out)["groups"]
@@ -163,7 +163,7 @@ def at_rest(consumers: Consumers, shell: Shell) -> Owned:
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_what_is_described_is_owned_and_what_is_foretold_happens(
+def test_what_is_described_is_owned_and_what_is_predicted_happens(
     joined: dict[str, Consumers], shell: Shell, assignor: str
 ) -> None:
     if assignor not in joined:
@@ -173,15 +173,15 @@ def test_what_is_described_is_owned_and_what_is_foretold_happens(
     group = shell.group(consumers.group_id)
     strategy, protocol = ASSIGNORS[assignor]
     assert [group["assignor"], group["type"]] == [strategy, protocol]
-    foretold, doubts = shell.foretold(consumers.group_id, "bob", assignor)
+    predicted, doubts = shell.predicted(consumers.group_id, "bob", assignor)
     consumers.leave("bob")
     after = at_rest(consumers, shell)
     if assignor not in IS_FREE and not doubts:
-        assert after == foretold
+        assert after == predicted
         return
-    assert counts(after) == counts(foretold)
+    assert counts(after) == counts(predicted)
     for name in after:  # nobody who stays loses anything, as foretold
-        assert keys(before[name]) <= keys(foretold[name])
+        assert keys(before[name]) <= keys(predicted[name])
         assert keys(before[name]) <= keys(after[name])
 
 

@@ -1,4 +1,4 @@
-"""A skewed load on real brokers, measured, planned with, and moved: it is then as even as the plan foretold."""
+"""A skewed load on real brokers, measured, planned with, and moved: it is then as even as the plan predicted."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -57,7 +57,7 @@ def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_measured_load_becomes_as_even_as_the_plan_foretold(
+def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
     tmp_path: Path, new_kafka: Callable[..., KafkaCluster], program: Program
 ) -> None:
     kafka = new_kafka(broker_ids=BROKERS)
@@ -69,7 +69,7 @@ def test_a_measured_load_becomes_as_even_as_the_plan_foretold(
         assert_shares_are_those_of_the_producer(loads_before)
         at_first = observer.topic(TOPIC)
         plan_to_reach(tmp_path)
-        before, foretold = evenness_of_in(program, "before", "--plan", "plan.json")
+        before, predicted = evenness_of_in(program, "before", "--plan", "plan.json")
         reconciler("apply", "plan.json", "--yes", cwd=tmp_path)
         loads_after = measured(program, tmp_path, "after")
         after, _ = evenness_of_in(program, "after")
@@ -77,13 +77,13 @@ def test_a_measured_load_becomes_as_even_as_the_plan_foretold(
     assert load.failed == []
     # Counted here from the replicas that another client sees: internal topics alone are not in it.
     assert before == pytest.approx(unevenness(loads_before, at_first), rel=0.02)
-    assert foretold == pytest.approx(unevenness(loads_before, at_last), rel=0.02)
+    assert predicted == pytest.approx(unevenness(loads_before, at_last), rel=0.02)
     assert after == pytest.approx(unevenness(loads_after, at_last), rel=0.02)
     assert before > 1.5
-    assert foretold < 1.11 or tells_of_a_missed_band(tmp_path / "plan.json")
-    assert foretold < 1 + (before - 1) / 2
-    assert after == pytest.approx(foretold, rel=0.1)
-    assert before - after == pytest.approx(before - foretold, rel=0.1)
+    assert predicted < 1.11 or tells_of_a_missed_band(tmp_path / "plan.json")
+    assert predicted < 1 + (before - 1) / 2
+    assert after == pytest.approx(predicted, rel=0.1)
+    assert before - after == pytest.approx(before - predicted, rel=0.1)
 
 
 def create(kafka: KafkaCluster) -> None:

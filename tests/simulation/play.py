@@ -149,7 +149,7 @@ class _Stage:
         else:
             end = "done"
             assert result.state is RunState.DONE
-            self.world.diary.append(f"-- done, debts {[str(debt) for debt in result.debts]}")
+            self.world.diary.append(f"-- done, debts {[str(debt) for debt in result.leftover_throttles]}")
             self._judge_debts(result)
         self.told.ends.append(end or "killed")
         self._close_journal()
@@ -208,7 +208,7 @@ class _Stage:
             assert partition.replicas in lists, f"{key} is left on {partition.replicas}, which is none of {lists}"
 
     def _judge_debts(self, result: RunResult) -> None:
-        told = "\n".join([*result.messages, *(str(debt) for debt in result.debts)])
+        told = "\n".join([*result.messages, *(str(debt) for debt in result.leftover_throttles)])
         if "throttles of this run are still on" in told or "left moves in flight under its throttles" in told:
             return
         for line in left_behind(self.watch, self.world.cluster):
@@ -276,7 +276,7 @@ class _Stage:
 
     def _judge_end(self, result: RunResult) -> None:
         assert result.state is RunState.DONE
-        assert result.debts == (), result.debts
+        assert result.leftover_throttles == (), result.leftover_throttles
         self.world.clock.sleep(600)
         is_quiet = not self.watch.died
         wrong = not_as_planned(self.case, self.watch, self.world.cluster, are_leaders_kept=is_quiet)

@@ -100,10 +100,10 @@ def disks_are_counted_with_old_replicas_until_their_move_has_ended(case: Case) -
     assert told.keys() == {number for number in case.observed.brokers if disks.is_told(number)}
     for number, dirs in told.items():
         assert {one.path: one.peak_bytes for one in dirs} == {p: disks.peak[number, p] for p in disks.paths(number)}
-    foretold = {
-        (name, number): path for name, to in case.staged().foretold_log_dirs.items() for number, path in to.items()
+    predicted = {
+        (name, number): path for name, to in case.staged().predicted_log_dirs.items() for number, path in to.items()
     }
-    assert foretold == {
+    assert predicted == {
         (move.topic_partition, number): disks.lies_in[move.topic_partition, number]
         for stage in case.staged().stages
         if isinstance(stage, ReassignStage)

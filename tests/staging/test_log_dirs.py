@@ -68,10 +68,10 @@ def order(found: Staging) -> list[list[int]]:
     return [[one.topic_partition.partition for one in stage.moves] for stage in stages]
 
 
-def test_a_new_replica_is_foretold_in_the_dir_with_the_fewest_logs_however_full() -> None:
+def test_a_new_replica_is_predicted_in_the_dir_with_the_fewest_logs_however_full() -> None:
     cluster = observed((2, "/a", 1), (2, "/a", 1), (2, "/b", 40), (1, "/d", 20), dirs={"/a": (100, 2), "/b": (100, 40)})
     found = staged(cluster, move("t-3: 1 -> 2", size=20))
-    assert found.foretold_log_dirs == {key("t-3"): {2: "/b"}}
+    assert found.predicted_log_dirs == {key("t-3"): {2: "/b"}}
     assert found.log_dirs == {2: (LogDirUse("/a", 2, 100), LogDirUse("/b", 60, 100))}
     assert [(one.code, one.severity, one.at) for one in found.violations] == [
         ("KR413", Severity.VIOLATION, HALF.at["diskUse"])
@@ -92,14 +92,14 @@ def test_of_replicas_that_come_together_the_largest_is_reckoned_to_each_dir() ->
     found = staged(cluster, move("t-0: 1 -> 2", size=30), move("t-1: 1 -> 2", size=10))
     assert order(found) == [[0, 1]]
     assert found.log_dirs == {2: (LogDirUse("/a", 30, 100), LogDirUse("/b", 30, 100))}
-    assert found.foretold_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/b"}}
+    assert found.predicted_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/b"}}
 
 
 def test_replicas_of_which_the_wrong_one_could_overfill_a_dir_do_not_come_together() -> None:
     cluster = observed((1, "/d", 30), (1, "/d", 10), (2, "/b", 30), dirs={"/a": (100, 0), "/b": (100, 30)})
     apart = staged(cluster, move("t-0: 1 -> 2", size=30), move("t-1: 1 -> 2", size=10))
     assert (order(apart), codes(apart)) == ([[0], [1]], [])
-    assert apart.foretold_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/a"}}
+    assert apart.predicted_log_dirs == {key("t-0"): {2: "/a"}, key("t-1"): {2: "/a"}}
 
 
 def test_a_large_replica_does_not_come_together_with_a_small_one_of_a_more_urgent_move(
@@ -132,21 +132,21 @@ def test_a_dir_that_only_another_order_of_arrival_would_overfill_is_a_warning() 
 def test_partitions_made_before_the_moves_count_as_logs() -> None:
     cluster = observed((2, "/a", 1), (1, "/d", 20), dirs={"/a": (100, 1), "/b": (100, 0)})
     grown = CreatePartitions("t", 2, 3, {2: (2, 1)})
-    assert staged(cluster, move("t-1: 1 -> 2", size=20)).foretold_log_dirs == {key("t-1"): {2: "/b"}}
-    assert staged(cluster, move("t-1: 1 -> 2", size=20), changes=[grown]).foretold_log_dirs == {key("t-1"): {2: "/a"}}
+    assert staged(cluster, move("t-1: 1 -> 2", size=20)).predicted_log_dirs == {key("t-1"): {2: "/b"}}
+    assert staged(cluster, move("t-1: 1 -> 2", size=20), changes=[grown]).predicted_log_dirs == {key("t-1"): {2: "/a"}}
 
 
 def test_an_offline_dir_and_a_cordoned_one_get_nothing() -> None:
     offline = observed((2, "/a", 1), (1, "/d", 20), dirs={"/a": (100, 1), "/b": (0, None)})
     found = staged(offline, move("t-1: 1 -> 2", size=20))
-    assert (found.foretold_log_dirs, codes(found)) == ({key("t-1"): {2: "/a"}}, [])
+    assert (found.predicted_log_dirs, codes(found)) == ({key("t-1"): {2: "/a"}}, [])
     assert found.disk_peak[2] == 21
     cordoned = {"cordoned.log.dirs": "/b"}
     cluster = observed((2, "/a", 1), (1, "/d", 20), dirs={"/a": (100, 1), "/b": (100, 0)}, configs=cordoned)
-    assert staged(cluster, move("t-1: 1 -> 2", size=20)).foretold_log_dirs == {key("t-1"): {2: "/a"}}
+    assert staged(cluster, move("t-1: 1 -> 2", size=20)).predicted_log_dirs == {key("t-1"): {2: "/a"}}
     everywhere = replace(cluster.brokers[2], configs={"cordoned.log.dirs": "*"})
     cluster = replace(cluster, brokers={**cluster.brokers, 2: everywhere})
-    assert staged(cluster, move("t-1: 1 -> 2", size=20)).foretold_log_dirs == {key("t-1"): {2: "/b"}}
+    assert staged(cluster, move("t-1: 1 -> 2", size=20)).predicted_log_dirs == {key("t-1"): {2: "/b"}}
 
 
 def test_a_replica_in_an_offline_dir_leaves_none_of_the_others() -> None:
@@ -198,7 +198,7 @@ def test_a_dir_that_nothing_leaves_is_given_up_before_one_that_is_still_to_be_fr
     assert [one.ceiling for one in dirs.dirs] == [None, None]
 
 
-def test_a_dir_that_took_nothing_in_is_foretold_exactly() -> None:
+def test_a_dir_that_took_nothing_in_is_predicted_exactly() -> None:
     dirs = BrokerDirs([Dir("/a", 100, allowed=100, held=0, logs=0), Dir("/b", 100, allowed=100, held=40, logs=1)])
     for number in range(2):
         dirs.begin(key(f"t-{number}"), 10)
@@ -213,7 +213,7 @@ def test_a_disk_over_its_limit_that_takes_in_nothing_before_it_is_below_is_no_vi
     assert found.disk_peak[2] == 60
 
 
-def test_a_simulated_run_ends_where_it_was_foretold() -> None:
+def test_a_simulated_run_ends_where_it_was_predicted() -> None:
     before = small_cluster(*(f"a-{number}: {1 + number % 3},4 size {100 + number}" for number in range(12)))
     moves = [move(f"a-{n}: {1 + n % 3},4 -> {1 + n % 3},{5 + n % 2}", size=100 + n) for n in range(12)]
     wanted = desired(None, MovePolicy(throttle_bytes_per_second=10, per_broker=2))
@@ -229,9 +229,9 @@ def test_a_simulated_run_ends_where_it_was_foretold() -> None:
     )
     admin = admin_of(before)
     run_plan(plan, admin, MemoryJournal())
-    assert sorted(plan.foretold_log_dirs) == sorted(one.topic_partition for one in moves)
-    for name, foretold in plan.foretold_log_dirs.items():
+    assert sorted(plan.predicted_log_dirs) == sorted(one.topic_partition for one in moves)
+    for name, predicted in plan.predicted_log_dirs.items():
         partition = admin.cluster.partition(name)
         assert partition is not None
         lies_in = dict(zip(partition.replicas, partition.log_dirs, strict=True))
-        assert {number: lies_in[number] for number in foretold} == foretold
+        assert {number: lies_in[number] for number in predicted} == predicted

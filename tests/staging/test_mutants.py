@@ -50,7 +50,7 @@ def _emptiest(dirs: BrokerDirs, topic_partition: TopicPartition, load: int) -> N
     one = max(dirs.dirs, key=lambda one: (one.total - one.held, one.path))
     one.held += load
     one.logs += 1
-    dirs.foretold[topic_partition] = one.path
+    dirs.predicted[topic_partition] = one.path
 
 
 def _in_one_order(_: object, one: Dir, arrivals: int) -> bool:
@@ -99,7 +99,7 @@ MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
     ("leaders of draining brokers are left to go with their data", chain, "_heir", _no_heir),
     ("limits per broker are ignored", Load, "has_room_for", _always),
     ("space is free before its move has ended", DiskUse, "begin", _early),
-    ("the emptiest log dir is taken for the one with the fewest logs", BrokerDirs, "_foretell", _emptiest),
+    ("the emptiest log dir is taken for the one with the fewest logs", BrokerDirs, "_predict", _emptiest),
     ("one replica a stage is reckoned to a log dir", BrokerDirs, "_is_one_more_possible", _in_one_order),
     ("of log dirs with as many logs the other is always taken", BrokerDirs, "_is_one_more_possible", _last_of_equals),
     ("repairs wait for balance", chain, "_urgency", _all_alike),

@@ -22,7 +22,7 @@ from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.known_runs import Kept, known_here, pay_debts, take_off
+from reconciler.workflow.known_runs import Kept, known_here, restore_leftovers, take_off
 from reconciler.workflow.runs import keep_plan, latest_plan, run_journal
 
 
@@ -126,12 +126,12 @@ def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypa
     stopped = next(event for event in kept.journal.events if event.step == "run")
     RunJournal(journal.path, plan.id).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
     elsewhere = SimulatedAdmin(replace(admin.cluster, cluster_id="another"))
-    (told,) = [line for line in pay_debts(inputs, "small", elsewhere) if "another" in line]
+    (told,) = [line for line in restore_leftovers(inputs, "small", elsewhere) if "another" in line]
     assert "the plan is for cluster simulated, but another answers" in told
     assert elsewhere.writes == 0
-    assert pay_debts(inputs, "small", admin, before=read.plan) == ()
-    assert len(pay_debts(inputs, "small", admin)) > 0
-    assert pay_debts(inputs, "small", admin) == ()
+    assert restore_leftovers(inputs, "small", admin, before=read.plan) == ()
+    assert len(restore_leftovers(inputs, "small", admin)) > 0
+    assert restore_leftovers(inputs, "small", admin) == ()
     assert journal.path.read_text("utf-8").startswith(text)
     assert throttles(admin.cluster) == throttles(cluster())
 
@@ -149,12 +149,15 @@ def test_the_next_apply_takes_off_what_a_crashed_run_of_another_plan_left(
     keep_plan(inputs, left)
     crashed(left, admin, run_journal(inputs, left))
     writes = admin.writes
-    (told,) = pay_debts(inputs, "small", admin, before=following)
+    (told,) = restore_leftovers(inputs, "small", admin, before=following)
     assert f"moves of plan {left.id} are in flight: orders-0" in told
-    assert (pay_debts(inputs, "small", admin), pay_debts(inputs, "small", admin, before=left)) == ((), ())
+    assert (restore_leftovers(inputs, "small", admin), restore_leftovers(inputs, "small", admin, before=left)) == (
+        (),
+        (),
+    )
     assert admin.writes == writes
     admin.clock.sleep(1000)
-    assert len(pay_debts(inputs, "small", admin, before=following)) > 0
+    assert len(restore_leftovers(inputs, "small", admin, before=following)) > 0
     assert throttles(admin.cluster) == throttles(cluster())
 
 

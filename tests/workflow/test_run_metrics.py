@@ -96,7 +96,7 @@ def test_the_last_success_outlives_a_later_failure(tmp_path: Path) -> None:
     later = started(tmp_path / "run.prom")
     assert values(tmp_path / "run.prom")["last_success_timestamp_seconds"] == before
     later.progress(RunProgress(1, 3, 0, 1, 40, 100))
-    later.end(5, RunResult(RunState.STOPPED, 0, 3, 5, 30.0, debts=(Problem("KR703", "x"),)))
+    later.end(5, RunResult(RunState.STOPPED, 0, 3, 5, 30.0, leftover_throttles=(Problem("KR703", "x"),)))
     seen = values(tmp_path / "run.prom")
     assert (seen["exit_code"], seen["active"], seen["throttle_debts"]) == (5, 0, 1)
     assert (seen["stages_done"], seen["copied_bytes"], seen["moves_done"]) == (0, 40, 0)

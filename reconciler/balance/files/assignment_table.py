@@ -35,13 +35,13 @@ _PLACES = {
 class Side:
     """One cluster as it is (`before`) or as a plan leaves it (`after`), under the name that samples call it by.
 
-    `foretold_log_dirs`: where a plan takes new replicas to go, for those whose log dir the cluster does not tell.
+    `predicted_log_dirs`: where a plan takes new replicas to go, for those whose log dir the cluster does not tell.
     """
 
     name: str
     cluster: Cluster
     side: str = BEFORE
-    foretold_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+    predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
 
 
 def partition_table(sides: Iterable[Side]) -> ArrowTable:
@@ -106,7 +106,7 @@ def _partition_rows(side: Side) -> Iterator[tuple[object, ...]]:
     racks = {broker.id: broker.rack for broker in side.cluster.brokers.values()}
     for key, partition in side.cluster.partitions():
         replicas = partition.target_replicas
-        places = {**only_dir, **side.foretold_log_dirs.get(key, {}), **_known_dirs(partition)}
+        places = {**only_dir, **side.predicted_log_dirs.get(key, {}), **_known_dirs(partition)}
         yield (
             side.side,
             side.name,

@@ -72,7 +72,7 @@ def plan_tables(
         "topics": arrow_table(_TOPICS, _topic_rows(observed, planned, declared)),
         "brokers": arrow_table(_BROKERS, _broker_rows(desired, observed)),
         "observed_replicas": arrow_table(_REPLICAS, _replica_rows(observed, {})),
-        "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.foretold_log_dirs)),
+        "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.predicted_log_dirs)),
         "moves": arrow_table(_MOVES, _move_rows(plan)),
     }
 
@@ -127,7 +127,7 @@ def _sum(known: Iterable[int | None]) -> int | None:
 
 
 def _replica_rows(
-    cluster: Cluster, foretold: Mapping[TopicPartition, Mapping[int, str]]
+    cluster: Cluster, predicted: Mapping[TopicPartition, Mapping[int, str]]
 ) -> Iterator[tuple[object, ...]]:
     racks = {broker.id: broker.rack for broker in cluster.brokers.values()}
     for key, partition in cluster.partitions():
@@ -140,7 +140,7 @@ def _replica_rows(
                 target.index(broker_id) if broker_id in target else None,
                 broker_id,
                 racks.get(broker_id),
-                known.get(broker_id) or foretold.get(key, {}).get(broker_id),
+                known.get(broker_id) or predicted.get(key, {}).get(broker_id),
                 partition.size_on(broker_id),
                 broker_id == partition.leader,
                 broker_id in partition.isr,

@@ -83,6 +83,6 @@ def sample_plan() -> Plan:
         disk_peak={1: 43 * GIB, 6: 67 * GIB},
         disk_capacity={1: 100 * GIB, 6: 100 * GIB},
         log_dirs={6: (LogDirUse("/d1", 20 * GIB, 50 * GIB), LogDirUse("/d2", 41 * GIB, 50 * GIB))},
-        foretold_log_dirs={move.topic_partition: {6: "/d2"} for move in moves_of_clicks()},
+        predicted_log_dirs={move.topic_partition: {6: "/d2"} for move in moves_of_clicks()},
         topic_ids={"clicks": "aWQtb2YtY2xpY2tz", "orders": "aWQtb2Ytb3JkZXJz"},
     )
