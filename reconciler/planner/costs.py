@@ -1,7 +1,11 @@
-"""What the choice of a broker costs a row: sparse where only the brokers that a partition is on differ."""
+"""States what the choice of a broker costs a row, without a matrix of rows by brokers.
+
+Nearly all costs are equal for all brokers but the few that a partition is on already, so these few alone are kept.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -9,13 +13,27 @@ from reconciler.planner.placement_task import EligibleBrokers, PartitionToPlace
 from reconciler.planner.rows import Ints
 
 
+class Cost(Protocol):
+    """What the choice of a broker costs each row."""
+
+    @property
+    def largest(self) -> int:
+        """The largest cost, taken as positive."""
+
+    def of(self, index: Ints, column: Ints) -> Ints:
+        """Return the costs [index, seats] of these rows on the brokers `column` [seats] or [index, seats]."""
+
+    def on(self, row: Ints, column: Ints) -> Ints:
+        """Return the cost of each of these rows on the broker beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class HeldCost:
-    """One cost for every broker but some: `other` [n], and `at` [n, k] on the brokers `columns` [n, k]; -1: none."""
+    """One cost for every broker but some."""
 
-    other: Ints
-    columns: Ints
-    at: Ints
+    other: Ints  # [rows]: the cost on every broker that is not named
+    columns: Ints  # [rows, some]: the brokers that are named, -1 for none
+    at: Ints  # [rows, some]: the cost on these
 
     @property
     def largest(self) -> int:
@@ -45,6 +63,7 @@ def _seated(broker: Ints, column: Ints) -> tuple[Ints, Ints]:
     if column.ndim > 1:
         row, seat = np.nonzero(broker[:, None] == column)
         return row, seat
+    # One seat longer than any broker's number, so that -1 finds the last place, where nobody sits.
     seat_of = np.full(max(broker.max(initial=-1), column.max(initial=-1)) + 2, -1)
     seat_of[column] = np.arange(len(column))
     found = seat_of[broker]
@@ -54,15 +73,15 @@ def _seated(broker: Ints, column: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class TurnCost:
-    """How far each broker is from its turn: (`seat` [brokers] - `number` [n] - round * `shift` [brokers]) % `members`.
+    """How far each broker is from its turn to take a new partition, where nothing else decides.
 
-    The round is `number` // `members` [brokers]; a row whose number is -1 has no turns.
+    It is (`seat` - `number` - round * `shift`) modulo `members`, the round being `number` // `members`.
     """
 
-    seat: Ints
-    shift: Ints
-    members: Ints
-    number: Ints
+    seat: Ints  # [brokers]: its place among those that take turns
+    shift: Ints  # [brokers]: by how much a round shifts the turns of its rack
+    members: Ints  # [brokers]: how many take turns with it
+    number: Ints  # [rows]: the number of a new partition, -1 for a row without turns
 
     @property
     def largest(self) -> int:
@@ -87,10 +106,7 @@ class TurnCost:
 class NoCost:
     """Any broker is as good as any other."""
 
-    @property
-    def largest(self) -> int:
-        """The largest cost: none."""
-        return 0
+    largest: int = 0
 
     def of(self, index: Ints, column: Ints) -> Ints:
         """Return zeros [index, seats]."""
@@ -111,11 +127,10 @@ def turns(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> 
     Partition n is the turn of broker n of each rack; with each round the racks shift against one another, so that two
     brokers do not meet in every partition, as Kafka's own placer shifts followers.
     """
-    members = np.bincount(eligible.rack, minlength=len(eligible.racks))[eligible.rack]
-    seat = np.array(
-        [int((eligible.rack[:column] == rack).sum()) for column, rack in enumerate(eligible.rack)], dtype=np.int64
-    )
-    return TurnCost(seat, eligible.rack, members, _numbers(partitions))
+    rack = eligible.rack
+    members = np.bincount(rack, minlength=len(eligible.racks))[rack]
+    seat = np.array([int((rack[:column] == own).sum()) for column, own in enumerate(rack)], dtype=np.int64)
+    return TurnCost(seat, rack, members, _numbers(partitions))
 
 
 def leader_turns(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> TurnCost:
@@ -125,7 +140,4 @@ def leader_turns(partitions: Sequence[PartitionToPlace], eligible: EligibleBroke
 
 
 def _numbers(partitions: Sequence[PartitionToPlace]) -> Ints:
-    """Return the number of each new partition, -1 for the others."""
-    return np.array(
-        [partition.topic_partition.partition if partition.is_new else -1 for partition in partitions], dtype=np.int64
-    )
+    return np.array([each.topic_partition.partition if each.is_new else -1 for each in partitions], dtype=np.int64)

@@ -1,35 +1,50 @@
-"""One objective at a time: each returns the choices that its optimal solutions leave to the next."""
+"""Solves one objective at a time: counts as even as asked for, or the least cost.
+
+Each solution leaves to the next objective only the choices that all its optimal solutions share (complementary
+slackness, see `sparse_flow`). So objectives never need weights against each other, which would have to be so large
+that 64 bits could not hold them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from math import lcm
 
 import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
+from reconciler.model.plan import PriceLevel
 from reconciler.planner.cheapest_sets import Classes
-from reconciler.planner.costs import NO_COST
+from reconciler.planner.costs import NO_COST, Cost
 from reconciler.planner.flow import NumbersTooLarge, Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Choices, Counts, Ints, Rows
-from reconciler.planner.sparse_flow import Cost, Solved, solve
+from reconciler.planner.sparse_flow import Solved, solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
+"""Counts have one arc a unit so far from the fair share. The rules seldom force a broker further; a topic's part of a
+broker is a handful of replicas, and there are as many of them as topics times brokers."""
+NEXT_WHOLE = Within(Fraction(0))
+"""A band of the two whole numbers next to each fair share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The counts to be kept even: of brokers, or of each topic's part of them (`is_cells`), all arrays by place.
+    """Counts to be kept even, arrays by place: a broker or, with `is_cells`, each topic's part of a broker."""
 
-    `base` counts the replicas that stay, `capacity` is the weight of the place; `low` and `high` are the counts within
-    which nothing is asked for, None where the counts are to be as even as can be.
-    """
-
-    base: Ints
-    capacity: Ints
+    base: Ints  # replicas that stay, whatever is chosen
+    capacity: Ints  # the weight of the place
     is_cells: bool = False
-    low: Ints | None = None
+    low: Ints | None = None  # from `low` to `high` nothing is asked for; None: as even as can be
     high: Ints | None = None
+
+    def imbalance(self, rows: Rows, placed: Counts) -> int:
+        """Return how far the counts are from their shares: squares over capacity, or replicas outside the band."""
+        counts = self.base + rows.units(placed, is_by_topic=self.is_cells, topics=len(self.base) // rows.brokers)
+        if self.low is None or self.high is None:
+            weight = weights(self.capacity, int(counts.sum()))
+            return sum(count * count * each for count, each in zip(counts.tolist(), weight.tolist(), strict=True))
+        return int((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)).sum())
 
 
 def least_cost(rows: Rows, choices: Choices, cost: Cost, classes: Classes | None = None) -> Solved:
@@ -39,34 +54,20 @@ def least_cost(rows: Rows, choices: Choices, cost: Cost, classes: Classes | None
 
 def evened(rows: Rows, choices: Choices, shares: Shares, near: Cost = NO_COST) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
-    if shares.low is None or shares.high is None:
-        return _least_squares(rows, choices, shares, near)
-    bounds = (choices.cell_low, choices.cell_high) if shares.is_cells else (choices.low, choices.high)
-    floor, roof = (np.clip(limit - shares.base, *bounds) for limit in (shares.low, shares.high))
-    return solve(rows, choices, NO_COST, _sinks(choices, shares, outside(*bounds, floor, roof)), near=near)
+    low, high = (choices.cell_low, choices.cell_high) if shares.is_cells else (choices.low, choices.high)
+    if shares.low is not None and shares.high is not None:
+        floor, roof = (np.clip(limit - shares.base, low, high) for limit in (shares.low, shares.high))
+        return solve(rows, choices, NO_COST, _sinks(choices, shares, outside(low, high, floor, roof)), near=near)
+    return _least_squares(rows, choices, shares, (low, high), near)
 
 
-def is_open(rows: Rows, choices: Choices) -> bool:
-    """Whether anything is left to choose."""
-    return bool(choices.free(rows).any())
-
-
-def weights(capacity: Ints, most: int) -> Ints:
-    """Return whole numbers in the proportion of 1 / capacity, for counts up to `most`."""
-    common = lcm(*set(capacity.tolist()))
-    if common * 2 * most > np.iinfo(np.int64).max:
-        raise NumbersTooLarge("the brokers' capacities have no small common multiple: write smaller capacities")
-    weighed: Ints = common // capacity
-    return weighed
-
-
-def _least_squares(rows: Rows, choices: Choices, shares: Shares, near: Cost) -> Solved:
+def _least_squares(rows: Rows, choices: Choices, shares: Shares, bounds: tuple[Ints, Ints], near: Cost) -> Solved:
     """Minimise the sum over places of (base + placed)^2 / capacity.
 
     Units with rising cost stand only within a window round the fair share; the window moves until the solution is
     inside it, where it is exact.
     """
-    low, high = (choices.cell_low, choices.cell_high) if shares.is_cells else (choices.low, choices.high)
+    low, high = bounds
     weight = weights(shares.capacity, rows.total + int(shares.base.sum()))
     centre = np.clip(_fair_share(rows, shares) - shares.base, low, high)
     width = CELL_WINDOW if shares.is_cells else BROKER_WINDOW
@@ -99,76 +100,97 @@ def _fair_share(rows: Rows, shares: Shares) -> Ints:
     return share
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An objective by its name in the proof, and the counts that it wants even."""
+def weights(capacity: Ints, most: int) -> Ints:
+    """Return whole numbers in the proportion of 1 / capacity, for counts up to `most`."""
+    common = lcm(*set(capacity.tolist()))
+    if common * 2 * most > np.iinfo(np.int64).max:
+        raise NumbersTooLarge("the brokers' capacities have no small common multiple: write smaller capacities")
+    weighed: Ints = common // capacity
+    return weighed
 
-    objective: str
-    shares: Shares
+
+def broken_ties(
+    task: PlacementTask, rows: Rows, least: Solved, ties: Iterator[tuple[str, Cost | Shares]]
+) -> tuple[Solved, list[PriceLevel]]:
+    """Return the solution after these objectives, until nothing is left to choose, and prices of those with a name."""
+    levels = []
+    for name, tie in ties:
+        if not least.choices.free(rows).any():
+            break
+        least = evened(rows, least.choices, tie) if isinstance(tie, Shares) else least_cost(rows, least.choices, tie)
+        if name:
+            value = tie.imbalance(rows, least.placed) if isinstance(tie, Shares) else least.value
+            levels.append(price_level(name, value, task, least))
+    return least, levels
 
 
-def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[Asked]:
-    """Yield what is asked of the replicas' counts: of brokers first, then of each topic over the brokers."""
-    capacity = task.eligible.capacity
+def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:
+    """Return an objective that was solved to its optimum, with the prices of its solution."""
+    ids = task.eligible.ids
+    broker_price = solved.broker_price.tolist()
+    topic_prices = {}
+    if len(solved.price) == len(ids) * len(task.topics) and ids:
+        of_topic = (solved.price.reshape(-1, len(ids)) - solved.broker_price).tolist()
+        topic_prices = {
+            topic: {broker_id: price for broker_id, price in zip(ids, prices, strict=True) if price}
+            for topic, prices in zip(task.topics, of_topic, strict=True)
+            if any(prices)
+        }
+    return PriceLevel(objective, value, value, dict(zip(ids, broker_price, strict=True)), topic_prices)
+
+
+def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Shares]]:
+    """Yield what is asked of the replicas' counts, by its name in the proof: of brokers first, then of each topic."""
     if not isinstance(balance.replicas, Off):
         total = int(task.need.sum() + task.base.sum())
-        yield Asked("replicas balance", _shares(task.base, capacity, total, balance.replicas))
+        yield "replicas balance", _shares(task.base, task.eligible.capacity, total, balance.replicas)
     if not isinstance(balance.topics, Off):
         base = task.base_of_topic
         placed = np.bincount(task.topic, weights=task.need, minlength=len(task.topics)).astype(np.int64)
-        yield Asked("topics balance", _cell_shares(task, base, placed + base.sum(axis=1), balance.topics))
+        yield "topics balance", _cell_shares(task, base, placed + base.sum(axis=1), balance.topics)
 
 
-def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[Asked]:
+def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Shares]]:
     """Yield what is asked of the preferred leaders' counts, in the same order."""
-    capacity = task.eligible.capacity
     if not isinstance(balance.leaders, Off):
         total = len(task.partitions) + int(task.led.sum())
-        yield Asked("leaders balance", _shares(task.led, capacity, total, balance.leaders))
+        yield "leaders balance", _shares(task.led, task.eligible.capacity, total, balance.leaders)
     if not isinstance(balance.topics, Off):
         totals = np.bincount(task.topic, minlength=len(task.topics)).astype(np.int64)
         base = task.led_of_topic
-        yield Asked("topic leaders balance", _cell_shares(task, base, totals + base.sum(axis=1), balance.topics))
+        yield "topic leaders balance", _cell_shares(task, base, totals + base.sum(axis=1), balance.topics)
 
 
-def imbalance(shares: Shares, rows: Rows, placed: Counts) -> int:
-    """Return how far the counts are from their shares: the squares over capacity, or the replicas outside the band."""
-    topics = len(shares.base) // rows.brokers
-    counts = shares.base + rows.units(placed, is_by_topic=shares.is_cells, topics=topics)
-    if shares.low is None or shares.high is None:
-        weight = weights(shares.capacity, int(counts.sum()))
-        return sum(count * count * each for count, each in zip(counts.tolist(), weight.tolist(), strict=True))
-    return int((np.maximum(shares.low - counts, 0) + np.maximum(counts - shares.high, 0)).sum())
+def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -> tuple[Ints, Ints]:
+    """Return the fewest and most [brokers] within the target of each fair share.
 
-
-def band(total: int, capacity: Ints, target: Within) -> tuple[Ints, Ints]:
-    """Return the fewest and most [brokers] within the target of each fair share, the next whole numbers included."""
+    Of counts, the next whole numbers are included: no share of replicas is nearer than they are.
+    """
     whole = int(capacity.sum())
+    numerator, denominator = target.fraction.numerator, target.fraction.denominator
     low, high = [], []
     for weight in capacity.tolist():
         share = total * weight
-        numerator, denominator = target.fraction.numerator, target.fraction.denominator
         least = -(-share * (denominator - numerator) // (whole * denominator))
         most = share * (denominator + numerator) // (whole * denominator)
-        low.append(max(0, min(least, share // whole)))
-        high.append(max(most, -(-share // whole)))
+        if is_count:
+            least, most = min(least, share // whole), max(most, -(-share // whole))
+        low.append(max(0, least))
+        high.append(most)
     return np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
 
 
 def _shares(base: Ints, capacity: Ints, total: int, target: BalanceTarget) -> Shares:
-    if isinstance(target, Within):
-        low, high = band(total, capacity, target)
-        return Shares(base, capacity, low=low, high=high)
-    return Shares(base, capacity)
+    low, high = band(total, capacity, target) if isinstance(target, Within) else (None, None)
+    return Shares(base, capacity, low=low, high=high)
 
 
 def _cell_shares(task: PlacementTask, base: Ints, totals: Ints, target: BalanceTarget) -> Shares:
     """Return the shares of each topic over the brokers that may hold it."""
-    topics, brokers = base.shape
-    capacity = np.tile(task.eligible.capacity, topics)
+    capacity = np.tile(task.eligible.capacity, len(base))
     if not isinstance(target, Within):
         return Shares(base.ravel(), capacity, is_cells=True)
-    low, high = np.zeros((topics, brokers), dtype=np.int64), np.zeros((topics, brokers), dtype=np.int64)
+    low, high = np.zeros_like(base), np.zeros_like(base)
     for number, may_hold in enumerate(eligible_by_topic(task)):
         some = np.flatnonzero(may_hold)
         if len(some):

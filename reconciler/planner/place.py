@@ -77,7 +77,7 @@ def plan_placement(
         from reconciler.planner.load_balance.place import placed_with_loads
 
         carried = _carried(task, unmoved, observed, balance, loads)
-        outcome = placed_with_loads(task, unmoved, balance, carried)
+        outcome = placed_with_loads(task, unmoved, balance, carried.of)
         sets, leaders = ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader)
         tightness = (*carried.warnings, *outcome.warnings)
         held = sets.held | task.mask(task.fixed)

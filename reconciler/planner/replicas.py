@@ -1,4 +1,7 @@
-"""Which brokers hold each partition: the replica sets, by minimum-cost flows in the contract's order of objectives."""
+"""Chooses which brokers hold each partition: replica sets, by minimum-cost flows in the contract's order of objectives.
+
+First the balance asked for, then the fewest bytes, then the fewest copies, then what decides between equals.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,19 +11,25 @@ import numpy as np
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.cheapest_sets import Classes
-from reconciler.planner.costs import HeldCost, turns
-from reconciler.planner.objectives import Asked, Shares, asked_of_replicas, evened, imbalance, is_open, least_cost
+from reconciler.planner.costs import Cost, HeldCost, turns
+from reconciler.planner.objectives import (
+    Shares,
+    asked_of_replicas,
+    broken_ties,
+    evened,
+    least_cost,
+    price_level,
+)
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Rows, classes, free_choices, kinds_of
-from reconciler.planner.sparse_flow import Cost, Solved
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSets:
-    """Who holds what [partitions, brokers], and the proof that no choice copies less."""
+    """The chosen replicas, beside those that are fixed."""
 
-    held: Bools
-    proof: Proof
+    held: Bools  # [partitions, brokers]
+    proof: Proof  # that no choice copies less
 
 
 def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
@@ -30,66 +39,45 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """
     if not task.partitions:
         return ReplicaSets(task.rows.allowed, Proof())
-    asked = list(asked_of_replicas(task, balance))
-    rows, kinds, levels = _balanced(task, asked)
+    rows, kinds, levels = _balanced(task, balance)
     choices = kinds.choices.take(kinds.of_row)
     is_known = task.is_size_known
     least = least_cost(rows, choices, _bytes(task) if is_known else _copies(task), kinds)
     objective = "bytes" if is_known else "replicas"
     levels.append(price_level(objective, least.value, task, least))
     proof = Proof(objective, least.value, least.bound, _joint_prices(task, levels))
-    for name, cost in _tie_breaks(task, balance):
-        if not is_open(rows, least.choices):
-            break
-        least = evened(rows, least.choices, cost) if isinstance(cost, Shares) else least_cost(rows, least.choices, cost)
-        if name:
-            value = imbalance(cost, rows, least.placed) if isinstance(cost, Shares) else least.value
-            levels.append(price_level(name, value, task, least))
-    return ReplicaSets(least.placed > 0, replace(proof, levels=tuple(levels)))
+    least, more = broken_ties(task, rows, least, _tie_breaks(task, balance))
+    return ReplicaSets(least.placed > 0, replace(proof, levels=(*levels, *more)))
 
 
-def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:
-    """Return an objective that was solved to its optimum, with the prices of its solution."""
-    ids = task.eligible.ids
-    broker_price = solved.broker_price.tolist()
-    topic_prices = {}
-    if len(solved.price) == len(ids) * len(task.topics) and ids:
-        of_topic = (solved.price.reshape(-1, len(ids)) - solved.broker_price).tolist()
-        topic_prices = {
-            topic: {broker_id: price for broker_id, price in zip(ids, prices, strict=True) if price}
-            for topic, prices in zip(task.topics, of_topic, strict=True)
-            if any(prices)
-        }
-    return PriceLevel(objective, value, value, dict(zip(ids, broker_price, strict=True)), topic_prices)
-
-
-def _balanced(task: PlacementTask, asked: list[Asked]) -> tuple[Rows, Classes, list[PriceLevel]]:
+def _balanced(task: PlacementTask, balance: Balance) -> tuple[Rows, Classes, list[PriceLevel]]:
     """Return the rows, and the choices of their classes whose counts are as balanced as the rules allow.
 
-    Only counts matter here, so partitions of the same task are one row: the solutions of the classes are those of
-    the partitions, since the demands are flows and a flow of n equal ones is n flows.
+    Only counts matter here, so partitions with the same choice are one row: the solutions of the classes are those of
+    the partitions, since they are flows, and a flow of n equal ones is n flows.
     """
-    has_cells = any(each.shares.is_cells for each in asked)
+    asked = list(asked_of_replicas(task, balance))
+    has_cells = any(shares.is_cells for _, shares in asked)
     rows = task.rows if has_cells else replace(task.rows, topic=np.zeros_like(task.topic))
     picked, of_row = classes(rows, kinds_of(task.kinds.rows)[task.kind])
     choices = free_choices(picked, len(task.topics) if has_cells else 0)
     levels = []
-    for each in asked:
-        solved = evened(picked, choices, each.shares)
+    for objective, shares in asked:
+        solved = evened(picked, choices, shares)
         choices = solved.choices
-        levels.append(price_level(each.objective, imbalance(each.shares, picked, solved.placed), task, solved))
+        levels.append(price_level(objective, shares.imbalance(picked, solved.placed), task, solved))
     return rows, Classes(picked, choices, of_row), levels
 
 
 def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
-    Before leaders, the fewest replicas out of sync stay: a move ends only once all that stay are in sync. What is
-    proved has a name.
+    What is proved has a name.
     """
     yield ("replicas", _copies(task)) if task.is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
         yield "evenness", Shares(task.base, task.eligible.capacity)
+    # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if any(partition.lagging for partition in task.partitions):
         yield "", _lagging_kept(task)
     yield "", _leaders_kept(task)
@@ -109,9 +97,9 @@ def _copies(task: PlacementTask) -> HeldCost:
 def _lagging_kept(task: PlacementTask) -> HeldCost:
     """Return one for each present replica that is out of sync."""
     at = np.zeros_like(task.replicas)
-    for number, partition in enumerate(task.partitions):
+    for row, partition in enumerate(task.partitions):
         if partition.lagging:
-            at[number, : len(partition.replicas)] = [replica in partition.lagging for replica in partition.replicas]
+            at[row, : len(partition.replicas)] = [replica in partition.lagging for replica in partition.replicas]
     return HeldCost(np.zeros(len(at), dtype=np.int64), task.replicas, at)
 
 
@@ -135,11 +123,8 @@ def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, in
     prices = list(last.prices.values())
     largest = int(task.size.max(initial=1)) if last.objective == "bytes" else 1
     weight = int(task.kinds.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
-    first = (
-        balances[0].prices
-        if balances and balances[0].objective == "replicas balance"
-        else dict.fromkeys(last.prices, 0)
-    )
+    has_balance = bool(balances) and balances[0].objective == "replicas balance"
+    first = balances[0].prices if has_balance else dict.fromkeys(last.prices, 0)
     joint = {broker_id: price + weight * first[broker_id] for broker_id, price in last.prices.items()}
     least = min(joint.values(), default=0)
     return {broker_id: price - least for broker_id, price in joint.items()}

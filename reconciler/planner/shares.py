@@ -1,4 +1,4 @@
-"""What each broker holds: replicas, preferred leaders, bytes; now, and once partitions have moved."""
+"""Computes what each broker holds, now and once partitions have moved: replicas, preferred leaders, bytes, rates."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,14 +9,12 @@ import numpy as np
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.plan import BrokerShare
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.load_balance.measured import Carried
 
 Shares = Mapping[int, BrokerShare]
+Target = Mapping[TopicPartition, tuple[int, ...]]
 
 
-def shares(
-    observed: Cluster, target: Mapping[TopicPartition, tuple[int, ...]], deleted: Collection[str] = ()
-) -> tuple[Shares, Shares]:
+def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> tuple[Shares, Shares]:
     """Return each registered broker's share now, and with the partitions in `target` there and those topics deleted.
 
     Bytes are None for all brokers as soon as one size is unknown.
@@ -25,32 +23,57 @@ def shares(
     leading: list[int] = []
     bytes_held: list[int] = []
     is_size_known = True
-    for topic in observed.topics.values():
-        for partition in topic.partitions:
-            present = partition.target_replicas
-            holders += present
-            leading += present[:1]
-            is_size_known = is_size_known and partition.bytes_to_copy is not None
-            bytes_held += _sizes(partition, present)
+    for _, partition in observed.partitions():
+        present = partition.target_replicas
+        holders += present
+        leading += present[:1]
+        is_size_known = is_size_known and partition.bytes_to_copy is not None
+        bytes_held += _sizes(partition, present)
     replicas, leaders = Counter(holders), Counter(leading)
     held = _summed(holders, bytes_held)
     before = _shares(observed, replicas, leaders, held if is_size_known else None)
-    gone = {key: () for name in sorted(deleted) for key in _keys(observed, name)}
+    gone = {key: () for key, _ in observed.partitions() if key.topic in deleted} if deleted else {}
     for key, reached in {**target, **gone}.items():
-        found = observed.partition(key)
-        present = found.target_replicas if found else ()
+        partition_now = observed.partition(key)
+        present = partition_now.target_replicas if partition_now else ()
         replicas.subtract(present)
         replicas.update(reached)
         leaders.subtract(present[:1])
         leaders.update(reached[:1])
-        if found:
-            held.subtract(dict(zip(present, _sizes(found, present), strict=True)))
-            held.update(dict(zip(reached, _sizes(found, reached), strict=True)))
+        if partition_now:
+            held.subtract(dict(zip(present, _sizes(partition_now, present), strict=True)))
+            held.update(dict(zip(reached, _sizes(partition_now, reached), strict=True)))
     return before, _shares(observed, replicas, leaders, held if is_size_known else None)
 
 
-def _keys(observed: Cluster, topic: str) -> list[TopicPartition]:
-    return [TopicPartition(topic, partition.partition) for partition in observed.topics[topic].partitions]
+def with_rates(
+    before: Shares,
+    after: Shares,
+    observed: Cluster,
+    target: Target,
+    load_of: Mapping[TopicPartition, tuple[int, int, int]],
+) -> tuple[Shares, Shares]:
+    """Return the shares with rates in bytes a second, those of the partitions in `target` where they will be.
+
+    `load_of` has disk bytes, bytes in and bytes out a second. Topics that are deleted, of which nothing is carried, are
+    left out of both.
+    """
+
+    def added(to: Shares, lists: Iterable[tuple[TopicPartition, tuple[int, ...]]]) -> Shares:
+        taken: Counter[int] = Counter()
+        sent: Counter[int] = Counter()
+        for key, replicas in lists:
+            _, bytes_in, bytes_out = load_of[key]
+            taken.update(dict.fromkeys(replicas, bytes_in))
+            # The leader sends to its consumers, and all that it takes in to each of the others.
+            sent.update(dict.fromkeys(replicas[:1], bytes_out + (len(replicas) - 1) * bytes_in))
+        return {
+            broker_id: replace(share, bytes_in_per_second=taken[broker_id], bytes_out_per_second=sent[broker_id])
+            for broker_id, share in to.items()
+        }
+
+    present = {key: partition.target_replicas for key, partition in observed.partitions() if key in load_of}
+    return added(before, present.items()), added(after, {**present, **target}.items())
 
 
 def _sizes(partition: Partition, replicas: tuple[int, ...]) -> Sequence[int]:
@@ -76,35 +99,4 @@ def _shares(
     return {
         broker_id: BrokerShare(replicas[broker_id], leaders[broker_id], held[broker_id] if held is not None else None)
         for broker_id in sorted({*observed.brokers, *(found for found, count in replicas.items() if count)})
-    }
-
-
-Target = Mapping[TopicPartition, tuple[int, ...]]
-
-
-def with_rates(
-    before: Shares, after: Shares, observed: Cluster, target: Target, carried: Mapping[TopicPartition, Carried]
-) -> tuple[Shares, Shares]:
-    """Return the shares with rates in bytes a second, those of the partitions in `target` where they will be.
-
-    Topics that are deleted, of which nothing is carried, are left out of both.
-    """
-    present = {key: partition.target_replicas for key, partition in observed.partitions() if key in carried}
-    return _with(before, present.items(), carried), _with(after, {**present, **target}.items(), carried)
-
-
-def _with(
-    shares: Shares, lists: Iterable[tuple[TopicPartition, tuple[int, ...]]], carried: Mapping[TopicPartition, Carried]
-) -> Shares:
-    taken: Counter[int] = Counter()
-    sent: Counter[int] = Counter()
-    for key, replicas in lists:
-        _, bytes_in, bytes_out = carried[key]
-        for replica in replicas:
-            taken[replica] += bytes_in
-        if replicas:
-            sent[replicas[0]] += bytes_out + (len(replicas) - 1) * bytes_in
-    return {
-        broker_id: replace(share, bytes_in_per_second=taken[broker_id], bytes_out_per_second=sent[broker_id])
-        for broker_id, share in shares.items()
     }

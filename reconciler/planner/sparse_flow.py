@@ -9,12 +9,11 @@ integral, because they are flows).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from reconciler.planner.cheapest_sets import FAR, Cheapest, Classes, Shortlist, cheapest_sets
-from reconciler.planner.costs import HeldCost
+from reconciler.planner.costs import Cost, HeldCost
 from reconciler.planner.flow import Flow, FlowInfeasibleError, NumbersTooLarge, Pieces, Sinks, solve_flow
 from reconciler.planner.rows import Bools, Choices, Counts, Ints, Rows, States
 
@@ -23,20 +22,6 @@ FEW_ARCS = 300_000
 MANY_ARCS = 2_000_000
 CHUNK = 1 << 14
 SPARE_ROWS = 64
-
-
-class Cost(Protocol):
-    """What the choice of a broker costs each row."""
-
-    @property
-    def largest(self) -> int:
-        """The largest cost, taken as positive."""
-
-    def of(self, index: Ints, column: Ints) -> Ints:
-        """Return the costs [index, seats] of these rows on the brokers `column` [seats] or [index, seats]."""
-
-    def on(self, row: Ints, column: Ints) -> Ints:
-        """Return the cost of each of these rows on the broker beside it."""
 
 
 @dataclass(frozen=True, slots=True)

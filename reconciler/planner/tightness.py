@@ -1,4 +1,7 @@
-"""Where a balance stays short of what was asked for: by how much, and which rule forbids more."""
+"""Warns where a balance stays short of what was asked for: by how much, and which rule forbids more.
+
+Which rule it is, is found by trying: the counts are made even once more without it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,8 +10,8 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.objectives import Shares, band, eligible_by_topic, evened, imbalance
-from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
+from reconciler.planner.objectives import NEXT_WHOLE, Shares, band, eligible_by_topic, evened
+from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Ints, Rows, classes, free_choices, kinds_of
 
 UNWRITTEN_SPREAD = (
@@ -24,7 +27,7 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Bools, leade
         return
     counts = task.base + held.sum(axis=0)
     if not _is_reached(counts, eligible.capacity, balance.replicas):
-        message = f"replicas per broker end at {_span(counts)}: {_forbidding(task, eligible)}"
+        message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
     if not _is_reached(leading, eligible.capacity, balance.leaders):
@@ -56,15 +59,11 @@ def _uneven_topics(balance: Balance, task: PlacementTask, held: Bools) -> Iterat
 def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
     if isinstance(target, Off) or not len(counts):
         return True
-    if isinstance(target, Within):
-        low, high = band(int(counts.sum()), capacity, target)
-    else:
-        share, whole = int(counts.sum()) * capacity, int(capacity.sum())
-        low, high = share // whole, -(-share // whole)
+    low, high = band(int(counts.sum()), capacity, target if isinstance(target, Within) else NEXT_WHOLE)
     return bool(((low <= counts) & (counts <= high)).all())
 
 
-def _forbidding(task: PlacementTask, eligible: EligibleBrokers) -> str:
+def _forbidding(task: PlacementTask) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
     rows = replace(task.rows, topic=np.zeros_like(task.topic))
     picked, _ = classes(rows, kinds_of(task.kinds.rows)[task.kind])
@@ -75,7 +74,7 @@ def _forbidding(task: PlacementTask, eligible: EligibleBrokers) -> str:
         leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
-    shares = Shares(task.base, eligible.capacity)
+    shares = Shares(task.base, task.eligible.capacity)
     now = _unevenness(picked, shares)
     if _unevenness(without_racks, shares) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
@@ -93,7 +92,7 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
 
 
 def _unevenness(rows: Rows, shares: Shares) -> int:
-    return imbalance(shares, rows, evened(rows, free_choices(rows), shares).placed)
+    return shares.imbalance(rows, evened(rows, free_choices(rows), shares).placed)
 
 
 def _span(counts: Ints) -> str:

@@ -216,15 +216,15 @@ FAULTS = [
     Fault(
         "a band is too wide",
         "objectives.band",
-        "high.append(max(most, -(-share // whole)))",
-        "high.append(most + 1)",
+        "max(most, -(-share // whole))",
+        "most + 1",
         "5 brokers, seed 30",
     ),
     Fault(
         "a band is too narrow",
         "objectives.band",
-        "low.append(max(0, min(least, share // whole)))",
-        "low.append(least)",
+        "min(least, share // whole)",
+        "least",
         "5 brokers, seed 3",
     ),
     Fault("capacity weighs the wrong way", "objectives.weights", "common // capacity", "capacity", "5 brokers, seed 4"),
@@ -238,19 +238,19 @@ FAULTS = [
     # Prices.
     Fault(
         "a price is wrong",
-        "replicas.price_level",
+        "objectives.price_level",
         "broker_price = solved.broker_price.tolist()",
         "broker_price = (solved.broker_price + (solved.broker_price == solved.broker_price.max())).tolist()",
         "a new topic",
     ),
     Fault(
         "prices have the wrong sign",
-        "replicas.price_level",
+        "objectives.price_level",
         "broker_price = solved.broker_price.tolist()",
         "broker_price = (-solved.broker_price).tolist()",
         "a new topic",
     ),
-    Fault("prices of topics are lost", "replicas.price_level", "and ids:", "and not ids:", "beside assigned ones"),
+    Fault("prices of topics are lost", "objectives.price_level", "and ids:", "and not ids:", "beside assigned ones"),
     Fault(
         "joint prices weigh the balance too little",
         "replicas._joint_prices",
@@ -367,7 +367,9 @@ FAULTS = [
         "0 * task.size",
         "a new topic",
     ),
-    Fault("a leader without data is as good", "leaders._tie_breaks", "yield _fresh(task)", "pass", "5 brokers, seed 4"),
+    Fault(
+        "a leader without data is as good", "leaders._tie_breaks", 'yield "", _fresh(task)', "pass", "5 brokers, seed 4"
+    ),
     Fault(
         "a swapped tie-break",
         "place._ordered",
@@ -420,8 +422,8 @@ FAULTS = [
     Fault(
         "turns begin at the last broker",
         "costs.turns",
-        "(eligible.rack[:column] == rack)",
-        "(eligible.rack[column:] == rack)",
+        "(rack[:column] == own)",
+        "(rack[column:] == own)",
         "a new topic",
     ),
 ]

@@ -47,12 +47,6 @@ class Exchanges:
     is_lead: Bools
 
 
-def outside(bands: Bands, loads: Ints) -> Floats:
-    """Return [measures, brokers]: what is outside the bands, in parts of the fair share."""
-    found: Floats = np.abs(bands.excess(loads)) / bands.share
-    return found
-
-
 def joined(parts: list[Exchanges]) -> Exchanges:
     """Return all of these candidates, in their order."""
     if not parts:

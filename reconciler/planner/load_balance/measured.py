@@ -1,19 +1,20 @@
-"""What each partition carries, from measured loads and the snapshot; what is unknown is estimated, and told."""
+"""Tells what each partition carries, from measured loads and the snapshot; what is unknown is estimated, and said."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.desired import Balance, Even, Off
+from reconciler.model.desired import Balance, BalanceTarget, Even, Off
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.placement_task import PartitionToPlace
 
 Carried = tuple[int, int, int]
 """Bytes on disk of one replica; bytes a second that the leader takes in; and those that it sends to consumers."""
 MOST_EACH = 10**15
+"""A petabyte, or as much a second: no partition carries it, so a larger figure is in another unit."""
 MOST_IN_ALL = 10**17
-_WORDS = ("disk", "networkIn", "networkOut")
+"""Sums of so many bytes, times a few hundred for their shares, stay below 2^63."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +25,36 @@ class Measured:
     warnings: tuple[Problem, ...]
 
 
+def _targets(balance: Balance) -> Mapping[str, BalanceTarget]:
+    """Return what is asked of each load, by its word in `balance`, in the order of Carried."""
+    return {"disk": balance.disk, "networkIn": balance.network_in, "networkOut": balance.network_out}
+
+
 def has_loads(balance: Balance) -> bool:
     """Whether the balance asks for a measure that counts cannot tell: disk or network."""
-    return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
+    return any(not isinstance(target, Off) for target in _targets(balance).values())
 
 
 def refuse_without_loads(balance: Balance, loads: Loads | None) -> None:
     """Raise InvalidInput for a balance that these loads cannot serve."""
-    targets = zip(_WORDS, (balance.disk, balance.network_in, balance.network_out), strict=True)
-    asked = [(word, target) for word, target in targets if not isinstance(target, Off)]
+    asked = {word: target for word, target in _targets(balance).items() if not isinstance(target, Off)}
+
+    def problem(code: str, word: str, message: str) -> Problem:
+        return Problem(code, message, balance.at.get(word))
+
     problems = [
-        Problem(
-            "KR341", f"balance.{word} needs measured loads: plan with --loads DIR, or turn it off", _at(balance, word)
-        )
-        for word, _ in asked
+        problem("KR341", word, f"balance.{word} needs measured loads: plan with --loads DIR, or turn it off")
+        for word in asked
         if loads is None and word != "disk"
     ]
     problems += [
-        Problem("KR342", f"balance.{word}: measured loads are never even; write {{within: 10%}}", _at(balance, word))
-        for word, target in asked
+        problem("KR342", word, f"balance.{word}: measured loads are never even; write {{within: 10%}}")
+        for word, target in asked.items()
         if isinstance(target, Even)
     ]
     if asked and not isinstance(balance.topics, Off):
-        message = f"balance.topics and balance.{asked[0][0]} cannot be planned together yet: turn one of them off"
-        problems.append(Problem("KR304", message, _at(balance, "topics")))
+        message = f"balance.topics and balance.{next(iter(asked))} cannot be planned together yet: turn one of them off"
+        problems.append(problem("KR304", "topics", message))
     if problems:
         raise InvalidInput(problems)
 
@@ -58,57 +65,47 @@ def measured(
     balance: Balance,
     loads: Loads | None,
 ) -> Measured:
-    """Return what each partition, and each partition that stays put with its size, carries.
+    """Return what each partition to place, and each that stays put with its size, carries.
 
     Disk: the measured size, else the snapshot's. What is unknown of a partition counts as the mean of its topic's
     measured partitions or, where there are none, of the cluster's: never as nothing. A new partition is one of these.
     """
-    sizes: dict[TopicPartition, int | None] = {
-        partition.topic_partition: 0 if partition.is_new else partition.size for partition in partitions
-    }
-    sizes |= dict(unmoved)
+    sizes = {each.topic_partition: 0 if each.is_new else each.size for each in partitions} | dict(unmoved)
+    new = {each.topic_partition for each in partitions if each.is_new}
     keys = sorted(sizes)
-    known = loads.of if loads is not None else {}
-    none = PartitionLoad()
+    known = [(loads.of if loads is not None else {}).get(key, PartitionLoad()) for key in keys]
     columns = (
-        [
-            size if (size := known.get(key, none).size_bytes) is not None else _unless_new(sizes[key], loads)
-            for key in keys
-        ],
-        [known.get(key, none).bytes_in for key in keys],
-        [known.get(key, none).bytes_out for key in keys],
+        [_disk_bytes(load, sizes[key], is_measured=loads is not None) for key, load in zip(keys, known, strict=True)],
+        [load.bytes_in for load in known],
+        [load.bytes_out for load in known],
     )
     filled = [_estimated(keys, column) for column in columns]
-    asked = (balance.disk, balance.network_in, balance.network_out)
-    existing = {key for key, size in sizes.items()} - {
-        partition.topic_partition for partition in partitions if partition.is_new
-    }
-    missing = [
-        (word, [key for key, value in zip(keys, column, strict=True) if value is None and key in existing])
-        for word, column, target in zip(_WORDS, columns, asked, strict=True)
+    _refuse_too_large([*filled, [size or 0 for size in sizes.values()]])
+    missing = {
+        word: [key for key, value in zip(keys, column, strict=True) if value is None and key not in new]
+        for (word, target), column in zip(_targets(balance).items(), columns, strict=True)
         if not isinstance(target, Off)
-    ]
-    of = dict(zip(keys, zip(*filled, strict=True), strict=True))
-    _refuse_too_large(filled, sizes.values())
-    return Measured(of, tuple(_warnings(missing, balance)))
+    }
+    return Measured(dict(zip(keys, zip(*filled, strict=True), strict=True)), tuple(_warnings(missing, balance)))
 
 
-def _refuse_too_large(columns: Iterable[Sequence[int]], sizes: Iterable[int | None]) -> None:
+def _disk_bytes(load: PartitionLoad, size: int | None, *, is_measured: bool) -> int | None:
+    """Return the measured size, else the snapshot's; an empty partition's is no measure of what it will hold."""
+    if load.size_bytes is not None:
+        return load.size_bytes
+    return None if is_measured and size == 0 else size
+
+
+def _refuse_too_large(columns: Sequence[Sequence[int]]) -> None:
     """Raise InvalidInput for amounts of which sums and costs would not fit whole 64-bit numbers."""
-    amounts = [*columns, [size or 0 for size in sizes]]
     if (
-        max((max(column, default=0) for column in amounts), default=0) > MOST_EACH
-        or sum(map(sum, amounts)) > MOST_IN_ALL
+        max((max(column, default=0) for column in columns), default=0) > MOST_EACH
+        or sum(map(sum, columns)) > MOST_IN_ALL
     ):
         message = (
             f"loads or sizes of more than {MOST_EACH} bytes a partition, or {MOST_IN_ALL} in all, cannot be planned"
         )
         raise InvalidInput([Problem("KR343", f"{message} exactly: check the unit of what was measured")])
-
-
-def _unless_new(size: int | None, loads: Loads | None) -> int | None:
-    """Return the snapshot's size; an empty partition's is no measure of what it will hold once loads are known."""
-    return None if loads is not None and size == 0 else size
 
 
 def _estimated(keys: Sequence[TopicPartition], column: Sequence[int | None]) -> list[int]:
@@ -126,16 +123,12 @@ def _mean(values: Sequence[int]) -> int:
     return -(-sum(values) // len(values)) if values else 0
 
 
-def _warnings(missing: Iterable[tuple[str, Sequence[TopicPartition]]], balance: Balance) -> Iterator[Problem]:
-    for word, keys in missing:
+def _warnings(missing: Mapping[str, Sequence[TopicPartition]], balance: Balance) -> Iterator[Problem]:
+    for word, keys in missing.items():
         if keys:
             count = f"{keys[0]} is" if len(keys) == 1 else f"{len(keys)} partitions ({keys[0]} and others) are"
             message = (
                 f"balance.{word}: the load of {count} unknown; each counts as the mean of its topic's measured "
                 "partitions, else of the cluster's: measure longer for a balance that holds"
             )
-            yield Problem("KR841", message, _at(balance, word), Severity.WARNING)
-
-
-def _at(balance: Balance, word: str) -> Location | None:
-    return balance.at.get(word)
+            yield Problem("KR841", message, balance.at.get(word), Severity.WARNING)

@@ -16,13 +16,12 @@ from reconciler.planner.load_balance.exchanges import (
     leader_changes,
     leaders_back,
     may_follow,
-    outside,
     pair_change,
     replica_exchanges,
     step,
     ways_back,
 )
-from reconciler.planner.load_balance.task import LEADER_MEASURES, LoadTask
+from reconciler.planner.load_balance.task import OF_LEADERS, LoadTask
 from reconciler.planner.rows import Bools, Floats, Ints
 
 STEPS = 4000
@@ -62,7 +61,7 @@ def _put_best(placement: Placement, bands: Bands, relaxed: Relaxed, row: int, nu
     worth = []
     for _, members, leader in choices:
         placement.put(row, np.array(members, dtype=np.int64), leader)
-        worth.append(float(outside(bands, placement.loads).sum()))
+        worth.append(float(bands.outside(placement.loads).sum()))
     best = worth.index(min(worth))
     placement.put(row, np.array(choices[best][1], dtype=np.int64), choices[best][2])
 
@@ -74,7 +73,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool,
     """
     stuck: set[tuple[int, int]] = set()
     for _ in range(STEPS):
-        now = outside(bands, placement.loads)
+        now = bands.outside(placement.loads)
         where = next((place for place in _worst_first(now) if place not in stuck), None)
         if where is None:
             return
@@ -207,7 +206,7 @@ def swap_leaders(placement: Placement, bands: Bands, measure: int, broker: int) 
             continue
         away, back = _pairs(out, into)
         change = np.zeros(len(away))
-        for one in LEADER_MEASURES:
+        for one in OF_LEADERS:
             if bands.asked[one]:
                 moved = task.weights.leader[back, one] - task.weights.leader[away, one]
                 change += step(placement, bands, one, np.full(len(away), broker), moved)

@@ -12,7 +12,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.planner.load_balance.pricing import Costs, cheapest, cost_of
 from reconciler.planner.load_balance.task import LoadTask, load_task
-from reconciler.planner.placement_task import eligible_brokers, partitions_to_place
+from reconciler.planner.placement_task import eligible_brokers, partitions_to_place, placement_task
 
 CHANGE = 3
 
@@ -21,7 +21,7 @@ def _task(desired: Desired, observed: Cluster, problem: Problem) -> LoadTask:
     rules = topic_rules(desired, observed)
     partitions, unmoved = partitions_to_place(desired, observed, rules, compare(desired, observed, rules), None)
     load_of = {demand.topic_partition: (7, 5, 3) for demand in problem.demands}
-    return load_task(partitions, unmoved, eligible_brokers(desired, observed), load_of)
+    return load_task(placement_task(partitions, unmoved, eligible_brokers(desired, observed)), unmoved, load_of)
 
 
 def _placements(demand: Demand, problem: Problem) -> list[tuple[int, tuple[int, ...]]]:
