@@ -33,7 +33,14 @@ from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alt
 from reconciler.simulate.controller import Denied, Outcome
 from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
 from reconciler.simulate.progress import NETWORK_BYTES_PER_SECOND, advance
-from reconciler.simulate.requests import choose_log_dirs, commit_offsets, delete_groups, elect_preferred_leaders, in_chosen_log_dirs, reassign
+from reconciler.simulate.requests import (
+    choose_log_dirs,
+    commit_offsets,
+    delete_groups,
+    elect_preferred_leaders,
+    in_chosen_log_dirs,
+    reassign,
+)
 from reconciler.simulate.storage import log_dir_of, offline_log_dirs
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 

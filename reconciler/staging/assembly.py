@@ -1,4 +1,4 @@
-"""Everything a plan holds but its id, put together."""
+"""Assembles a plan from its stages, the observed state and the proof; everything but the plan's id."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -11,12 +11,12 @@ from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, S
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.bound import busiest_broker_seconds
 from reconciler.staging.disk import capacity
-from reconciler.staging.replay import served_moves
+from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging
 
 Key = TypeVar("Key", str, int)
+# KIP-1066 came with Kafka 4.3. Counts only where the snapshot does not hold the broker's settings.
 CORDONS_SINCE = (4, 3)
 
 

@@ -1,4 +1,8 @@
-"""A whole move -> the chain of steps that carries it out with a few replicas at a time, every state on the way safe."""
+"""Splits a whole move into a chain of steps, a few replicas at a time, so that every state on the way is safe.
+
+Kafka would copy all new replicas of a partition at once. Steps keep the load of one partition on its leader small, and
+let each state between them be checked: racks, in-sync replicas, and who leads.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +11,9 @@ from itertools import combinations
 from reconciler.diff.rules import TopicRules
 from reconciler.model.desired import Spread
 from reconciler.model.move import Move
-from reconciler.staging.situation import Situation
-from reconciler.staging.step import URGENCY_OF, Step, Urgency
+from reconciler.staging.step import URGENCY_OF, Situation, Step, Urgency
 
+# A repair's urgency is its number of in-sync replicas; so many keep it below Urgency.REPAIRED.
 MOST_IN_SYNC = 899
 _NOBODY: frozenset[int] = frozenset()
 
@@ -153,7 +157,7 @@ def _options(walk: _Walk, current: Sequence[int], going: Sequence[int], *, copie
 
 
 def _going(walk: _Walk, current: Sequence[int], leader: int | None) -> list[int]:
-    """Return the living replicas that are to go, in the order in which they best do."""
+    """Return the living replicas that are to go, in the order in which they should leave."""
     goal = walk.move.to_replicas
     living = (replica for replica in current if replica not in goal and replica not in walk.dead)
     return sorted(living, key=lambda replica: _order_of_leaving(walk, current, replica, leader))

@@ -1,4 +1,8 @@
-"""Each broker's bytes from stage to stage: an old replica's space is free only after its move has ended."""
+"""Counts each broker's bytes from stage to stage.
+
+Inside a stage new replicas only add to what a broker holds: Kafka deletes an old replica once its move has ended, and
+in which order the moves of one stage end is unknown. So old replicas are taken off between stages only.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

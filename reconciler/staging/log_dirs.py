@@ -1,4 +1,4 @@
-"""The log dirs of one broker from stage to stage: Kafka picks one for each new replica, so it has to be predicted."""
+"""Predicts which log dir Kafka picks for each new replica, and counts the bytes of each from stage to stage."""
 
 from bisect import insort
 from collections import Counter
@@ -37,12 +37,12 @@ class Dir:
 
 
 class BrokerDirs:
-    """The log dirs of one broker that has several.
+    """Counts the log dirs of one broker that has several.
 
     Kafka puts a new replica into the dir with the fewest logs (LogManager.nextLogDirs), however full it is. Which of a
     stage's replicas come first, and which of two dirs with as many logs is taken, nobody can know. So inside a stage
-    each dir is reckoned with the largest replicas that may go there; between stages they are taken to have come by
-    topic and partition, to the first path of equals.
+    each dir counts the largest replicas that may go there. Between stages they count as if they had come in order of
+    topic and partition, each to the first path among equals.
     """
 
     def __init__(self, dirs: Sequence[Dir]) -> None:

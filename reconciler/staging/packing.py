@@ -1,4 +1,10 @@
-"""Chains of steps -> stages: greedy, the busiest broker first, no stage longer than that broker needs."""
+"""Packs chains of steps into stages: greedily, the busiest broker first, no stage longer than that broker needs.
+
+A run takes as long as the sum of its stages, and a stage as long as its busiest broker in its busier direction. So each
+stage gets a budget of bytes, made from the broker with most work left, and is filled with steps that keep every broker
+within it. Steps wait in lanes: one lane for each set of brokers that a step touches, because steps of one lane fit or
+do not fit together. Which budget is best depends on the sizes, so small runs are packed at several paces.
+"""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -16,7 +22,7 @@ from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Caps, Load, Weights, Work, caps
 
-# How many steps of a lane are tried before the lane is closed for a stage: keeps packing linear in practice.
+# So many steps of a lane are tried before the lane is closed for a stage: it keeps packing linear in practice.
 TRIES = 16
 # Up to so many steps every pace is tried and the shortest run kept; beyond, one alone, which is seldom worse.
 MOST_TRIED_AT_EVERY_PACE = 3000
@@ -128,6 +134,7 @@ class _Packer:
         return Packed(tuple(self._stages()), self._disk)
 
     def _stages(self) -> Iterator[PackedStage]:
+        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that.
         if not any(step.urgency < Urgency.REPAIRED for step in self._steps[:1]):
             yield from self._handovers()
         while self._work.steps:
@@ -184,6 +191,7 @@ class _Packer:
             lanes = self._in_order([lane for lane in waiting if lane[0] < end], weights)
             if self._load.budget is None:
                 self._load.budget = self._budget(lanes, end, stages)
+            # Twice over the lanes: with shares alone a stage would stay short where brokers are uneven.
             for most in (shares, limits):
                 self._rounds([lane for lane in lanes if lane and lane[0] < end], end, most)
             waiting = [lane for lane in waiting if lane and lane[0] >= end]
@@ -197,6 +205,7 @@ class _Packer:
 
     def _budget(self, lanes: Sequence[Lane], end: int, stages: int) -> int:
         """Return the bytes in a row that the stage may take."""
+        # A step larger than the budget could never be placed.
         largest = max(self._steps[lane[0]].move.bytes for lane in lanes)
         size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace.measure is Measure.INTAKE)
         counts = self._work.serving if is_out else self._work.arriving

@@ -1,18 +1,31 @@
-"""What a reader of the plan must know of its stages: limits gone over, and what could not be counted."""
+"""Finds the limits that a plan's stages break, and what could not be counted."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
-from reconciler.model.desired import Desired, Limits
+from reconciler.model.desired import Desired, DesiredCluster, Limits
+from reconciler.model.effect import EffectClass
 from reconciler.model.move import Election, Move
-from reconciler.model.problem import CHANGED_PARTITIONS, DISK_USE, MOVED_BYTES, Location, Problem, Severity
+from reconciler.model.problem import (
+    CHANGED_PARTITIONS,
+    DELETED_BYTES,
+    DELETED_TOPICS,
+    DISK_USE,
+    MOVED_BYTES,
+    Location,
+    Problem,
+    Severity,
+)
 from reconciler.model.words import percent, rate, size
 from reconciler.staging.disk import DiskUse, capacity
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
-from reconciler.staging.situation import Situation
+from reconciler.staging.step import Situation
 
+# So many names stand in a message; the whole list is in the plan's JSON.
 SHOWN = 10
+# Left out in a rollback, which has no --only.
 PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
@@ -25,6 +38,40 @@ def violations(
     if limits.disk_use is not None:
         found += list(_overfull(disk, sorted(destinations), observed, limits))
     return tuple(problem for problem in found if problem)
+
+
+def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster) -> Iterator[Problem]:
+    """Yield each limit of deletion that the changes go over; a document with `state: absent` counts too."""
+    deleted = sorted(change.topic for change in changes if isinstance(change, DeleteTopic))
+    limits = cluster.limits
+    if len(deleted) > limits.deleted_topics:
+        written = "" if "deletedTopics" in limits.at else ", the default"
+        message = (
+            f"the plan deletes {len(deleted)} topics ({some(deleted)}) and limits.deletedTopics is"
+            f" {limits.deleted_topics}{written}: bring back what declares them, or raise it if all of them are to go"
+        )
+        yield Problem(DELETED_TOPICS, message, limits.at.get("deletedTopics", cluster.at), Severity.VIOLATION)
+    yield from _deleted_bytes(changes, limits)
+
+
+def _deleted_bytes(changes: Sequence[TopicChange], limits: Limits) -> Iterator[Problem]:
+    """Yield the violation of that limit; what cannot be counted is over it, or nothing would hold it back."""
+    lost, most = destruction(changes), limits.deleted_bytes
+    if lost is None or most is None or (lost.is_size_known and lost.bytes <= most):
+        return
+    names = sorted({change.topic for change in changes if class_of(change) is EffectClass.DESTROYS})
+    of_topics = f"of {len(names)} topics ({some(names)})" if len(names) > 1 else f"of topic {names[0]}"
+    limit = f"limits.deletedBytes is {size(most)}"
+    if lost.bytes > most:
+        more = "" if lost.is_size_known else " at least"
+        message = f"the plan deletes{more} {size(lost.bytes)} ({lost.bytes} bytes) {of_topics} and {limit}"
+        message += ": keep what is not to go, or raise it"
+    else:
+        message = (
+            f"the plan deletes records {of_topics}, how many bytes is not known, and {limit}: keep what is not to go,"
+            " plan where all sizes are told, or take the limit out"
+        )
+    yield Problem(DELETED_BYTES, message, limits.at.get("deletedBytes"), Severity.VIOLATION)
 
 
 def warnings(
@@ -129,7 +176,7 @@ def _allowed_by(limits: Limits) -> str:
 
 
 def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
-    """Yield a warning for each log dir that may become too full if Kafka's choice is not the one predicted."""
+    """Yield a warning for each log dir that may become too full if Kafka's choice is not the predicted one."""
     for broker_id, dirs in disk.dirs.items():
         for one in dirs.dirs:
             if one.filled <= one.allowed < one.doubtful:

@@ -1,4 +1,8 @@
-"""An order of steps in which no disk is overfilled, by a search that counts bound: for where packing is stuck."""
+"""Searches an order of steps in which no disk is overfilled, for runs in which greedy packing got stuck.
+
+The question is a packing problem that is hard in general, so the search is bounded by counts, never by time: the same
+input gives the same order on any machine.
+"""
 
 from bisect import insort
 from collections.abc import Iterator, Sequence

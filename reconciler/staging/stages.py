@@ -1,27 +1,33 @@
-"""Whole moves and topic changes -> the plan's stages."""
+"""Puts moves, topic changes and elections into the stages of a plan, in the order in which they are safe."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    TopicChange,
+    class_of,
+)
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
+from reconciler.model.effect import EffectClass
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
-from reconciler.staging.deletions import deletion_violations
 from reconciler.staging.disk import DiskUse
-from reconciler.staging.elections import batched, due_now
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import PackedStage, pack
-from reconciler.staging.problems import by_code, election_warnings, violations, warnings
-from reconciler.staging.situation import situation
-from reconciler.staging.step import Step
-from reconciler.staging.topic_changes import TimedChanges, timed
+from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
+from reconciler.staging.step import Step, situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,20 @@ class Staging:
     disk_peak: Mapping[int, int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedChanges:
+    """Topic changes by when they are made, each part in order."""
+
+    before: tuple[TopicChange, ...] = ()
+    after_moves: tuple[TopicChange, ...] = ()
+    last: tuple[TopicChange, ...] = ()
+
+    @property
+    def in_order(self) -> tuple[TopicChange, ...]:
+        """All of them, in the order in which they are made."""
+        return self.before + self.after_moves + self.last
 
 
 def stage_moves(
@@ -154,3 +174,116 @@ def _reassign(stage: PackedStage, policy: MovePolicy) -> ReassignStage:
 
 def _numbered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(replace(stage, number=number) for number, stage in enumerate(stages, start=1))
+
+
+def batched(elections: Sequence[Election], election_batch: int) -> tuple[tuple[Election, ...], ...]:
+    """Return requests of at most so many elections, each spread over the new leaders as evenly as can be."""
+    seen: Counter[int] = Counter()
+    turns = []
+    for election in sorted(elections, key=lambda election: election.topic_partition):
+        turns.append((seen[election.leader], election.leader, election.topic_partition, election))
+        seen[election.leader] += 1
+    spread = [election for _, _, _, election in sorted(turns)]
+    return tuple(tuple(spread[start : start + election_batch]) for start in range(0, len(spread), election_batch))
+
+
+def due_now(
+    elections: Sequence[Election], moves: Mapping[TopicPartition, Move], observed: Cluster
+) -> tuple[tuple[Election, ...], tuple[Election, ...]]:
+    """Return the elections to hold before any move, and those that cannot be held, their leader not being in sync.
+
+    One whose partition then moves to another preferred leader would be undone at once: it is in neither.
+    """
+    due: list[Election] = []
+    skipped: list[Election] = []
+    for election in sorted(elections, key=lambda election: election.topic_partition):
+        move = moves.get(election.topic_partition)
+        if move is not None and move.to_replicas[:1] != (election.leader,):
+            continue
+        (due if _is_in_sync(election, observed) else skipped).append(election)
+    return tuple(due), tuple(skipped)
+
+
+def _is_in_sync(election: Election, observed: Cluster) -> bool:
+    partition = observed.partition(election.topic_partition)
+    return partition is not None and election.leader in partition.isr and observed.is_alive(election.leader)
+
+
+# In one part of the run: a new topic first, so that nothing waits for it.
+KINDS = (CreateTopic, AlterConfigs, CreatePartitions, DeleteTopic)
+
+
+def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Cluster) -> TimedChanges:
+    """Return the changes, split where one has parts that are safe at different times.
+
+    What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
+    configs that destroy records, and deletions last. All of a topic's keys stay together, as Kafka judges them
+    together, but for min.insync.replicas, which stands for itself.
+
+    Two wait for their topic's moves. Growth, where these change the replication factor: Kafka wants the factor of the
+    topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
+    in sync than it asks for; a lower one goes first, so that a lower factor never falls below it.
+    """
+    moved, refactored = set(), set()
+    for move in moves:
+        moved.add(move.topic_partition.topic)
+        if len(move.from_replicas) != len(move.to_replicas):
+            refactored.add(move.topic_partition.topic)
+    before: list[TopicChange] = []
+    after: list[TopicChange] = []
+    last: list[TopicChange] = []
+    for change in changes:
+        match change:
+            case DeleteTopic():
+                last.append(change)
+            case CreatePartitions():
+                (after if change.topic in refactored else before).append(change)
+            case AlterConfigs():
+                is_late = change.topic in moved and _is_late(change, observed, is_refactored=change.topic in refactored)
+                for part in _parts(change) if is_late or class_of(change) is EffectClass.DESTROYS else (change,):
+                    is_waiting = is_late and _has(part, MIN_ISR)
+                    destroys = class_of(part) is EffectClass.DESTROYS
+                    (last if destroys else after if is_waiting else before).append(part)
+            case CreateTopic():
+                before.append(change)
+    return TimedChanges(*(tuple(sorted(part, key=_order)) for part in (before, after, last)))
+
+
+def _order(change: TopicChange) -> tuple[int, str]:
+    return KINDS.index(type(change)), change.topic
+
+
+def _has(change: AlterConfigs, key: str) -> bool:
+    return key in change.set or key in change.delete
+
+
+def _parts(change: AlterConfigs) -> tuple[AlterConfigs, ...]:
+    """Return min.insync.replicas and the other keys, each as a change by itself where there is any."""
+    parts = (_of_keys(change, is_min_isr=False), _of_keys(change, is_min_isr=True))
+    return tuple(part for part in parts if part.set or part.delete)
+
+
+def _of_keys(change: AlterConfigs, *, is_min_isr: bool) -> AlterConfigs:
+    return replace(
+        change,
+        set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
+        delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
+        before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
+        effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
+    )
+
+
+def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:
+    """Whether the change raises min.insync.replicas above what every partition of the topic surely has in sync."""
+    wanted = _number(change.set.get(MIN_ISR))
+    topic = observed.topics.get(change.topic)
+    if wanted is None or topic is None:
+        return False
+    if wanted <= (_number(topic.configs.get(MIN_ISR)) or brokers_min_isr(observed)):
+        return False
+    in_sync = min((len(partition.isr) for partition in topic.partitions), default=0)
+    return is_refactored or in_sync < wanted
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value is not None and value.strip().isdigit() else None

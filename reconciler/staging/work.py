@@ -1,4 +1,4 @@
-"""What packing counts on each broker: work that waits, and what one stage has taken on."""
+"""Counts for packing, broker by broker, the work that waits and what one stage has taken on."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ class Work:
 
 
 class Weights:
-    """How much waited for each broker when a stage began: the most of bytes, and of replicas at their mean size."""
+    """Weighs what waited for each broker when a stage began: the most of bytes, and of replicas at their mean size."""
 
     def __init__(self, work: Work) -> None:
         """Weigh the work that waits now."""

@@ -37,7 +37,7 @@ def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]
         before = after
 
 
-def refuse_unsafe_way_back(plan: Plan, observed: Cluster, desired: Desired) -> None:
+def refuse_unsafe_return(plan: Plan, observed: Cluster, desired: Desired) -> None:
     """Refuse the same of a rollback but for rack rules: it goes back to what was there."""
     rules = {name: replace(rule, spread=None) for name, rule in topic_rules(desired, observed).items()}
     refuse_unsafe(plan, observed, rules)

@@ -141,8 +141,8 @@ def plan_of(
     from reconciler.groups.coordinator import coordinator_warnings
     from reconciler.planner.place import plan_placement
     from reconciler.staging.assembly import assemble
-    from reconciler.staging.intake import throttle_violations, throttle_warnings
     from reconciler.staging.stages import stage_moves
+    from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
 
     names = _matching(desired, observed, only) if only else None
     rules = topic_rules(desired, observed)

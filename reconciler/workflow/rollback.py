@@ -27,7 +27,7 @@ from reconciler.model.problem import (
 )
 from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
-from reconciler.workflow.checked import refuse_unsafe_way_back
+from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, plan_named, run_journal
 from reconciler.workflow.sources import cluster_admin, declared_as_far, simulated
@@ -268,7 +268,7 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
     if back.plan.summary.destroys is not None:
         observed = _with_groups(observed, admin)
         back = rollback_of(undone, observed, limits)
-    refuse_unsafe_way_back(back.plan, observed, limits)
+    refuse_unsafe_return(back.plan, observed, limits)
     plan = back.plan
     if in_flight:
         text = f"{len(in_flight)} moves of plan {undone.id} are in flight, and not taken back by this plan"

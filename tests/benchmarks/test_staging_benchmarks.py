@@ -24,7 +24,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.move import Election, Move
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.staging.bound import busiest_broker_seconds, lower_bound_seconds
+from reconciler.staging.estimate import busiest_broker_seconds, lower_bound_seconds
 from reconciler.staging.stages import stage_moves
 
 RATE = 50 * 1024 * 1024

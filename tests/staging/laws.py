@@ -9,7 +9,7 @@ from staging.drawn import Case
 from staging.urgency import no_move_waits_for_a_less_urgent_one
 
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.staging.bound import lower_bound_seconds
+from reconciler.staging.estimate import lower_bound_seconds
 
 
 def imbalance(case: Case, replicas: Sequence[int], racks: Sequence[str]) -> int:

@@ -7,8 +7,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, MovePolicy, Spread
 from reconciler.model.move import Move, Reason
 from reconciler.staging.chain import steps_of
-from reconciler.staging.situation import situation
-from reconciler.staging.step import Step, Urgency
+from reconciler.staging.step import Step, Urgency, situation
 
 BROKERS = "1a 2b 3c 4a 5b 6c"
 

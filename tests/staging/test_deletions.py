@@ -8,7 +8,7 @@ from reconciler.model.change import AlterConfigs, DeleteTopic, TopicChange
 from reconciler.model.desired import DesiredCluster, Limits
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.problem import Location, Severity
-from reconciler.staging.deletions import deletion_violations
+from reconciler.staging.problems import deletion_violations
 
 CLUSTER = DesiredCluster("prod", at=Location("prod/cluster.yaml", 1))
 LINE = Location("prod/cluster.yaml", 9)

@@ -10,7 +10,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
 from reconciler.model.desired import MovePolicy
 from reconciler.model.stage import ReassignStage
-from reconciler.staging.bound import busiest_broker_seconds
+from reconciler.staging.estimate import busiest_broker_seconds
 from reconciler.staging.stages import stage_moves
 
 

@@ -15,8 +15,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging import chain, stages
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.log_dirs import BrokerDirs, Dir
-from reconciler.staging.situation import Situation, situation
-from reconciler.staging.step import Step, Urgency
+from reconciler.staging.step import Situation, Step, Urgency, situation
 from reconciler.staging.work import Load
 
 pytestmark = pytest.mark.long

@@ -23,8 +23,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.return_path import moves_of
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
-from reconciler.staging.way_back import moves_of
 
 AUDIT_STAYS = (
     "KR851 topic audit, which the plan created, stays: a rollback deletes no data. Where nobody needs it,"

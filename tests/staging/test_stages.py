@@ -13,9 +13,8 @@ from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
-from reconciler.staging.bound import busiest_broker_seconds, lower_bound_seconds
+from reconciler.staging.estimate import busiest_broker_seconds, lower_bound_seconds, served_moves
 from reconciler.staging.problems import some
-from reconciler.staging.replay import served_moves
 from reconciler.staging.stages import Staging, stage_moves
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Weights, Work

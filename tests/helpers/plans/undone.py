@@ -12,7 +12,7 @@ from reconciler.model.desired import Desired, DesiredCluster, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.staging.rollback import GoingBack, rollback_of
-from reconciler.workflow.checked import refuse_unsafe_way_back
+from reconciler.workflow.checked import refuse_unsafe_return
 
 DESIRED = Desired(DesiredCluster("small", moves=MovePolicy(throttle_bytes_per_second=RATE, per_broker=2, per_stage=3)))
 
@@ -43,7 +43,7 @@ def back(undone: Plan, admin: SimulatedAdmin, desired: Desired = DESIRED) -> Goi
     """Return the rollback of that plan from what the cluster shows now, with its id."""
     observed = admin.observe()
     found = rollback_of(undone, observed, desired)
-    refuse_unsafe_way_back(found.plan, observed, desired)
+    refuse_unsafe_return(found.plan, observed, desired)
     return GoingBack(with_id(found.plan), found.left)
 
 

@@ -1,7 +1,7 @@
 from staging.cases import cluster, desired, key
 
 from reconciler.model.cluster import Partition
-from reconciler.staging.situation import situation
+from reconciler.staging.step import situation
 
 
 def test_a_partition_that_was_not_observed_has_no_leader_and_nothing_in_sync() -> None:

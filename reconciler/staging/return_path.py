@@ -1,4 +1,8 @@
-"""Each partition that a plan touched: whether it can go back to where the plan found it, and if not, why."""
+"""Decides for each partition that a plan touched whether it can go back to where the plan found it, and if not, why.
+
+Kafka knows no rollback. A partition goes back by a move of its own to the ordered replicas that stand in the plan's
+`rollback`, and only where nobody but this plan, or an earlier rollback of it, has moved it.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +17,13 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
 from reconciler.staging.problems import some
-from reconciler.staging.situation import Situation
+from reconciler.staging.step import Situation
 
 Replicas = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class WayBack:
+class ReturnPath:
     """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now.
 
     `led_otherwise`: partitions whose leader was not the first replica.
@@ -32,16 +36,16 @@ class WayBack:
     led_otherwise: list[Restore] = field(default_factory=list)
 
 
-def way_back(
+def return_path(
     undone: Plan, situation: Situation, min_isr: Mapping[str, str | None], left_out: Collection[str] = ()
-) -> WayBack:
+) -> ReturnPath:
     """Return the whole moves, one a partition, and elections that restore lists and leaders.
 
     `min_isr` holds the override that a topic will have once its configs are undone, `left_out` topics of whose
     partitions nothing is said.
     """
-    found = WayBack()
-    courses = _courses(undone)
+    found = ReturnPath()
+    paths = _paths(undone)
     for restore in undone.rollback.assignments:
         key = restore.topic_partition
         if key.topic in left_out:
@@ -51,7 +55,7 @@ def way_back(
             text = f"{key} is gone, and so it does not go back to {list(restore.replicas)}"
             found.left.append(warning("KR854", text))
             continue
-        _one(restore, partition, courses.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
+        _one(restore, partition, paths.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
     if found.led_otherwise:
         led = some([f"{restore.topic_partition} by {restore.leader}" for restore in found.led_otherwise])
         text = f"not all partitions were led by their first replica ({led}), and now are"
@@ -65,9 +69,9 @@ class _Ground:
     min_isr: str | None
 
 
-def _one(restore: Restore, partition: Partition, course: Sequence[Replicas], ground: _Ground, found: WayBack) -> None:
+def _one(restore: Restore, partition: Partition, path: Sequence[Replicas], ground: _Ground, found: ReturnPath) -> None:
     key, goal = restore.topic_partition, restore.replicas
-    trouble = _astray(restore, partition, course, ground.situation) or _obstacle(restore, partition, ground)
+    trouble = _astray(restore, partition, path, ground.situation) or _obstacle(restore, partition, ground)
     if trouble is not None:
         found.left.append(trouble)
         return
@@ -86,29 +90,29 @@ def _move(key: TopicPartition, partition: Partition, goal: Replicas) -> Move:
     return Move(key, partition.replicas, goal, (size or 0) * added, Reason.ASSIGNMENT, is_size_known=is_known)
 
 
-def _astray(restore: Restore, partition: Partition, course: Sequence[Replicas], situation: Situation) -> Problem | None:
-    """Return what is wrong where the plan, or a way back from it, never put the partition."""
+def _astray(restore: Restore, partition: Partition, path: Sequence[Replicas], situation: Situation) -> Problem | None:
+    """Return what is wrong where the plan, or a return path from it, never put the partition."""
     key, goal = restore.topic_partition, restore.replicas
     if partition.is_reassigning:
         text = f"{key} is being reassigned to {list(partition.target_replicas)}, and not by this plan"
         return warning("KR854", f"{text}: it is left alone; once that has ended, or is cancelled, roll back again")
     now = partition.replicas
-    if now == goal or now in course or _is_on_the_way(key, now, goal, course, situation):
+    if now == goal or now in path or _is_on_the_way(key, now, goal, path, situation):
         return None
     text = f"{key} is on {list(now)}, where this plan never put it: somebody else moved it, so it is left alone"
     return warning("KR854", f"{text}; agree with them, then assign {list(goal)} in the desired state")
 
 
 def _is_on_the_way(
-    key: TopicPartition, now: Replicas, goal: Replicas, course: Sequence[Replicas], situation: Situation
+    key: TopicPartition, now: Replicas, goal: Replicas, path: Sequence[Replicas], situation: Situation
 ) -> bool:
     """Whether Kafka's own cancel of a step, or an earlier rollback that was stopped, leaves such a list.
 
     That rollback's file is not needed to know it: the steps follow from the two ends.
     """
-    if now in _disordered(course):
+    if now in _disordered(path):
         return True
-    for start in (replicas for replicas in dict.fromkeys(course) if replicas != goal):
+    for start in (replicas for replicas in dict.fromkeys(path) if replicas != goal):
         steps = steps_of(Move(key, start, goal, 0, Reason.ASSIGNMENT), situation)
         lists = [start, *(step.move.to_replicas for step in steps)]
         if now in _disordered(lists) or set(now) in map(set, lists[1:-1]):
@@ -116,9 +120,9 @@ def _is_on_the_way(
     return False
 
 
-def _disordered(course: Sequence[Replicas]) -> Iterator[Replicas]:
+def _disordered(path: Sequence[Replicas]) -> Iterator[Replicas]:
     """Yield what Kafka's own cancel of each move leaves: the kept ones in the new order, then the rest ascending."""
-    for before, after in pairwise(course):
+    for before, after in pairwise(path):
         yield tuple(one for one in after if one in before) + tuple(sorted(set(before) - set(after)))
 
 
@@ -157,11 +161,11 @@ def warning(code: str, text: str) -> Problem:
     return Problem(code, text, severity=Severity.WARNING)
 
 
-def _courses(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:
-    courses: dict[TopicPartition, list[Replicas]] = {}
+def _paths(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:
+    paths: dict[TopicPartition, list[Replicas]] = {}
     for move in moves_of(undone):
-        courses.setdefault(move.topic_partition, [move.from_replicas]).append(move.to_replicas)
-    return {key: tuple(lists) for key, lists in courses.items()}
+        paths.setdefault(move.topic_partition, [move.from_replicas]).append(move.to_replicas)
+    return {key: tuple(lists) for key, lists in paths.items()}
 
 
 def moves_of(plan: Plan) -> Iterable[Move]:

@@ -1,4 +1,4 @@
-"""Whether a throttle lets a stage end: what producers write into partitions on the move comes through it too."""
+"""Checks whether a throttle lets a stage end: what producers write into partitions on the move passes it too."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +10,10 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import rate
-from reconciler.staging.replay import served_moves
+from reconciler.staging.estimate import served_moves
 
 TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
+# So many partitions are named in the warning.
 SHOWN = 3
 
 
