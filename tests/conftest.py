@@ -19,7 +19,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 pytest.register_assert_rewrite(*sorted(area.name for area in Path(__file__).parent.iterdir() if area.is_dir()))
-pytest_plugins = ("helpers.figures", "helpers.samples.spark_session", "helpers.workers")
+pytest_plugins = ("helpers.figures", "helpers.program.fixtures", "helpers.samples.spark_session", "helpers.workers")
 
 SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "deep", "benchmark")
 ASKED_FOR = ("deep", "benchmark")

@@ -21,9 +21,9 @@ from reconciler.admin.port import (
     WaitHook,
 )
 from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, taken
-from reconciler.groups.coordinator import coordination
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
+from reconciler.model.coordinator import coordination
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample

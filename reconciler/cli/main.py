@@ -56,7 +56,7 @@ VERBS: Mapping[str, Verb] = {
         "Show who carries what, now and after a plan, in one cluster or all, with Spark.",
     ),
     "groups": Verb(
-        "reconciler.cli.groups", "Consumer groups: who reads what, how far behind, and what a change would do."
+        "reconciler.groups.cli.groups", "Consumer groups: who reads what, how far behind, and what a change would do."
     ),
 }
 """All verbs, in the order in which they are used; consumer groups and the Spark pipeline bring theirs."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from reconciler.groups.model.advice import Advice, Existing, Need
 from reconciler.groups.partition_costs import BATCH_BYTES, SEGMENT_BYTES, Deployment, costs
-from reconciler.model.advice import Advice, Existing, Need
 
 DEFAULT_REPLICATION_FACTOR = 3
 

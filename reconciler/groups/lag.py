@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from reconciler.groups.model.state import PartitionLag
 from reconciler.model.cluster import Group
-from reconciler.model.group_state import PartitionLag
 from reconciler.model.topic_partition import TopicPartition
 
 

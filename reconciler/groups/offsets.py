@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reconciler.groups.model.state import OffsetChange
 from reconciler.model.cluster import Group, Topic
-from reconciler.model.group_state import OffsetChange
 from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from reconciler.model.advice import Cost, Existing
+from reconciler.groups.model.advice import Cost, Existing
 
 BATCH_BYTES = 16 << 10  # batch.size
 FETCH_BYTES = 1 << 20  # max.partition.fetch.bytes

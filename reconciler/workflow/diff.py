@@ -8,9 +8,9 @@ from reconciler.diff.explain import differences
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes, Difference
 from reconciler.model.problem import Problem
-from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
+from reconciler.workflow.topic_readers import with_readers
 
 
 @dataclass(frozen=True, slots=True)

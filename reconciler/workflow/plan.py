@@ -21,11 +21,11 @@ from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.workflow.asked import asked
 from reconciler.workflow.checked import refuse_unsafe
-from reconciler.workflow.groups_growing import warnings_of_growth, with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.source_commit import source_commit
 from reconciler.workflow.sources import client_cautions, desired_state, observed_state
+from reconciler.workflow.topic_readers import with_readers
 
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -138,7 +138,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
     from reconciler.files.plan_file import with_id
-    from reconciler.groups.coordinator import coordinator_warnings
+    from reconciler.groups.workflow.growing import warnings_of_growth
+    from reconciler.model.coordinator import coordinator_warnings
     from reconciler.planner.place import plan_placement
     from reconciler.staging.assembly import assemble
     from reconciler.staging.stages import stage_moves

@@ -15,11 +15,11 @@ from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem,
 from reconciler.model.what_if import AddBroker, Health, Supposition, WhatIf
 from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
-from reconciler.workflow.groups_growing import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.plan import LoadsAt, OpenJudge, Planned, Planner, looked_at, no_judge, planner_of
 from reconciler.workflow.remedied import plan_or_remedies
 from reconciler.workflow.sources import desired_state, observed_state
+from reconciler.workflow.topic_readers import with_readers
 
 __all__ = ["NotASupposition", "Unplannable", "plan_if", "suppositions"]
 

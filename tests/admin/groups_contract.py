@@ -13,7 +13,7 @@ import pytest
 from admin.contract import AdminCluster, Bench
 
 from reconciler.admin.port import EARLIEST, LATEST, Answer
-from reconciler.groups.coordinator import OFFSETS_TOPIC, coordination
+from reconciler.model.coordinator import OFFSETS_TOPIC, coordination
 from reconciler.model.topic_partition import TopicPartition
 
 OK = Answer()

@@ -7,7 +7,7 @@ import pytest
 from groups.classic_groups import CLASSIC, COOPERATIVE, moved, pairs_apart, rejoining
 from groups.large_groups import four_sets, one_more
 
-from reconciler.groups.registry import assignor_named
+from reconciler.groups.assignors.registry import assignor_named
 
 pytestmark = pytest.mark.benchmark
 

@@ -10,7 +10,7 @@ import pytest
 from groups.java_assignors import ask, why_not
 from groups.scenarios import MemberForm, ScenarioForm, TopicForm
 
-from reconciler.groups.server_uniform import ServerUniformAssignor
+from reconciler.groups.assignors.server_uniform import ServerUniformAssignor
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
 pytestmark = pytest.mark.benchmark

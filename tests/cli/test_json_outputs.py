@@ -15,8 +15,8 @@ from jsonschema import Draft7Validator
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.files.schema_check import schema_folder
+from reconciler.groups.workflow.simulate import run_scenarios, scenarios_json
 from reconciler.render import as_json
-from reconciler.workflow.groups_simulate import run_scenarios, scenarios_json
 
 STEP: dict[str, Any] = {"assignment": {"m": {"t": [0]}}, "stats": {"max": 1, "min": 1, "pair_score": 0}}
 DEMO = ("--cluster", "demo")

@@ -8,10 +8,10 @@ import pytest
 from helpers.program.call import Program
 
 from reconciler.model.problem import MissingRight
-from reconciler.workflow import groups_growing
-from reconciler.workflow.groups_growing import with_readers
+from reconciler.workflow import topic_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
+from reconciler.workflow.topic_readers import with_readers
 
 
 def test_a_plan_of_a_snapshot_carries_it_in_every_form(reconciler: Program) -> None:
@@ -44,7 +44,7 @@ def test_a_missing_right_on_groups_stops_no_plan(
     assert observed.groups == ()
     found, unread = with_readers(inputs, desired, observed)
     assert ([one.group_id for one in found.groups if one.members], unread) == (["billing", "web-analytics"], ())
-    monkeypatch.setattr(groups_growing, "cluster_admin", lambda *_: nullcontext(_Refusing()))
+    monkeypatch.setattr(topic_readers, "cluster_admin", lambda *_: nullcontext(_Refusing()))
     found, (problem,) = with_readers(inputs, desired, observed)
     assert found is observed
     assert problem.code == "KR834"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.groups.advice import Measured, Wanted, advise, partitions_for
-from reconciler.model.advice import Advice, Cost, Existing
+from reconciler.groups.model.advice import Advice, Cost, Existing
 
 MIB = 1 << 20
 ORDERS = Existing("orders", 12, 3, 6, cluster_partitions=100, cluster_replicas=300, groups={"billing": 4, "audit": 20})

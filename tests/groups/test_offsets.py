@@ -4,6 +4,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.groups.lag import partition_lags
+from reconciler.groups.model.state import GroupState
 from reconciler.groups.offsets import (
     Log,
     ShiftBy,
@@ -19,7 +20,6 @@ from reconciler.groups.offsets import (
     scope,
 )
 from reconciler.model.cluster import Group, GroupMember
-from reconciler.model.group_state import GroupState
 from reconciler.model.problem import InvalidInput
 from reconciler.model.topic_partition import TopicPartition
 

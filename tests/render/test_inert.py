@@ -31,9 +31,9 @@ from reconciler.balance.render import as_markdown as as_balance_markdown
 from reconciler.balance.render import as_text as as_balance
 from reconciler.files.checked import Malformed
 from reconciler.files.codes import code_pages
-from reconciler.files.offsets_csv import offsets_text, read_offsets
 from reconciler.files.plan_reader import plan_from_json
 from reconciler.files.plan_writer import plan_to_json
+from reconciler.groups.files.offsets_csv import offsets_text, read_offsets
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import (

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance
 from reconciler.balance.render import tables
 from reconciler.balance.render.as_text import sections
-from reconciler.render.as_groups_markdown import table
 from reconciler.render.escape import bullets, code_span, sentence
+from reconciler.render.tables import markdown_table
 
 
 def balance(report: BalanceReport) -> str:
     """Return each cluster under a heading of its own, after one table of several."""
-    blocks = ["### reconciler balance", table(tables.fleet(report))] if len(report.clusters) > 1 else []
+    blocks = ["### reconciler balance", markdown_table(tables.fleet(report))] if len(report.clusters) > 1 else []
     blocks += [block for cluster in report.clusters for block in _cluster(report, cluster)]
     wrong = bullets(tables.defects(report))
     blocks += ["**Samples**", wrong] if wrong else []
@@ -24,4 +24,4 @@ def _cluster(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     yield f"### reconciler balance · {code_span(cluster.name)}"
     yield sentence(tables.title(cluster).removeprefix(f"{cluster.name}: "))
     yield bullets(tables.findings(report, cluster))
-    yield from (table(section) for section in sections(report, cluster) if section.rows)
+    yield from (markdown_table(section) for section in sections(report, cluster) if section.rows)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance
 from reconciler.balance.render import tables
-from reconciler.render.as_groups import table
 from reconciler.render.escape import visible
-from reconciler.render.groups_tables import Table
+from reconciler.render.tables import Table, text_table
 
 
 def balance(report: BalanceReport) -> str:
@@ -14,7 +13,7 @@ def balance(report: BalanceReport) -> str:
 
     Several clusters stand in one table first, what was wrong with samples last. The worst comes first everywhere.
     """
-    blocks = [table(tables.fleet(report))] if len(report.clusters) > 1 else []
+    blocks = [text_table(tables.fleet(report))] if len(report.clusters) > 1 else []
     blocks += [list(_cluster(report, cluster)) for cluster in report.clusters]
     wrong = [f"  {each}" for each in tables.defects(report)]
     blocks += [["Samples", *wrong]] if wrong else []
@@ -39,4 +38,4 @@ def _cluster(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     for section in sections(report, cluster):
         if section.rows:
             yield ""
-            yield from table(section)
+            yield from text_table(section)

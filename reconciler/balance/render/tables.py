@@ -16,7 +16,7 @@ from reconciler.balance.model.balance_report import (
 from reconciler.balance.model.load_report import Rule
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, number, percent, rate, size
-from reconciler.render.groups_tables import Table
+from reconciler.render.tables import Table
 
 MOST_ROWS = 20
 UNKNOWN = "-"

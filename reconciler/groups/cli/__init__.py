@@ -1,0 +1,1 @@
+"""Declares one verb of `groups` a file, each loaded when it runs."""

@@ -1,0 +1,140 @@
+"""`reconciler groups advise`."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import click
+
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import write
+from reconciler.files.units import parse_bytes, parse_percent, parse_rate
+from reconciler.model.loads import Statistic
+from reconciler.model.words import percent
+
+if TYPE_CHECKING:
+    from reconciler.groups.advice import Wanted
+    from reconciler.groups.workflow.loads import LoadsFolder
+
+Value = TypeVar("Value", int, Fraction)
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups advise --target 100MiB/s --producer 10MiB/s --consumer 20MiB/s --headroom 30%
+  reconciler groups advise --topic orders --target 100MiB/s --producer 10MiB/s
+  reconciler groups advise --topic orders --loads loads --headroom 50%
+
+"""
+MOST_PARTITIONS = 1_000_000
+MOST_BROKERS = 10_000
+MOST_REPLICAS = 1_000
+MOST_HEADROOM = 100
+STATISTICS = click.Choice([statistic.value for statistic in Statistic])
+
+
+class Figure(click.ParamType[Value], Generic[Value]):
+    """A rate, a size or a share with its unit, as the YAML writes it; zero is refused where it is divided by."""
+
+    def __init__(self, name: str, parse: Callable[[str], Value], examples: str, least: int = 1) -> None:
+        self.name = name
+        self._parse: Callable[[str], Value] = parse
+        self._examples = examples
+        self._least = least
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Value:
+        """Return the figure; a bare number is refused."""
+        text = str(value)
+        try:
+            figure = self._parse(text)
+        except ValueError:
+            self.fail(f"{text!r} is no {self.name}: write a number and a unit, such as {self._examples}.", param, ctx)
+        if figure < self._least:
+            self.fail(f"{text!r} is too little: nothing could ever be read or written.", param, ctx)
+        return figure
+
+
+RATE = Figure[int]("rate", parse_rate, "50MiB/s, 10MB/s")
+SIZE = Figure[int]("size", parse_bytes, "16KiB, 1GiB")
+SHARE = Figure[Fraction]("percentage", parse_percent, "30%", least=0)
+
+
+@click.command("advise", epilog=EXAMPLES + EPILOG)
+@click.option("--topic", metavar="NAME", show_envvar=True, help="A topic that exists: shows what it has, too.")
+@click.option("--target", type=RATE, metavar="RATE", show_envvar=True, help="What the whole topic shall carry.")
+@click.option("--producer", type=RATE, metavar="RATE", show_envvar=True, help="What ONE partition takes in, measured.")
+@click.option("--consumer", type=RATE, metavar="RATE", show_envvar=True, help="What ONE consumer reads, measured.")
+@click.option("--headroom", type=SHARE, metavar="PERCENT", show_envvar=True, help="On top of the target, such as 30%.")
+@click.option(
+    "--consumers", type=click.IntRange(1, MOST_PARTITIONS), metavar="N", show_envvar=True,
+    help="Members of one group that shall read at once.",
+)  # fmt: skip
+@click.option(
+    "--brokers", type=click.IntRange(1, MOST_BROKERS), metavar="N", show_envvar=True,
+    help="Brokers that share it [default: those of the cluster].",
+)  # fmt: skip
+@click.option(
+    "--replication-factor", type=click.IntRange(1, MOST_REPLICAS), metavar="N", show_envvar=True,
+    help="Replicas of each partition [default: the topic's, else 3].",
+)  # fmt: skip
+@click.option("--batch-size", type=SIZE, metavar="SIZE", show_envvar=True, help="The producers' batch.size [16KiB].")
+@click.option("--segment-size", type=SIZE, metavar="SIZE", show_envvar=True, help="segment.bytes [the topic's, 1GiB].")
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: rates that are not given come from it.")
+@click.option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+    help="Which of the measured rates counts.",
+)  # fmt: skip
+@verb_options(TEXT, JSON, MARKDOWN)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    topic: str | None,
+    target: int | None,
+    producer: int | None,
+    consumer: int | None,
+    headroom: Fraction | None,
+    consumers: int | None,
+    brokers: int | None,
+    replication_factor: int | None,
+    batch_size: int | None,
+    segment_size: int | None,
+    loads: str | None,
+    statistic: str,
+) -> int:
+    """Say how many partitions a topic needs, and what they cost: max(target / producer, target / consumer).
+
+    By figures alone, or with --topic against what exists: its partitions, the groups that read it, the brokers.
+    """
+    asked = asked_for(context)
+    if headroom is not None and headroom > MOST_HEADROOM:
+        raise click.UsageError(f"--headroom {percent(headroom)} is more than {percent(MOST_HEADROOM)}: is it meant so?")
+    if topic is None and (loads or asked.inputs.state or asked.inputs.is_client_given):
+        raise click.UsageError("--state, --loads and a cluster tell of a topic that exists: name it with --topic.")
+    from reconciler.groups.advice import Wanted
+    from reconciler.groups.workflow.loads import LoadsFolder
+
+    wanted = Wanted(
+        target, producer, consumer, headroom or Fraction(0), consumers, brokers, replication_factor, batch_size,
+        segment_size,
+    )  # fmt: skip
+    _show(asked, topic, wanted, None if loads is None else LoadsFolder(loads, Statistic(statistic)))
+    return Exit.DONE
+
+
+def _show(asked: Asked, topic: str | None, wanted: "Wanted", loads: "LoadsFolder | None") -> None:
+    from reconciler.command.progress import reading
+    from reconciler.groups.render import as_advice
+    from reconciler.groups.workflow.advise import advise_by_figures, advise_topic
+
+    if topic is None:
+        advice = advise_by_figures(wanted)
+    else:
+        with reading() as progress:
+            advice = advise_topic(asked.inputs, topic, wanted, loads=loads, progress=progress)
+    if asked.is_json:
+        write(as_advice.as_json(advice))
+    elif asked.output == MARKDOWN:
+        write(as_advice.markdown(advice))
+    else:
+        write(as_advice.text(advice), asked.color)

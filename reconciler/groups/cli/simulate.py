@@ -1,0 +1,151 @@
+"""`reconciler groups simulate`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.terminal import tell, write
+from reconciler.command.values import STATISTICS
+from reconciler.model.loads import Statistic
+
+if TYPE_CHECKING:
+    from reconciler.groups.workflow.simulate import Question, Simulated
+
+Value = TypeVar("Value")
+
+EXAMPLES = """\b
+Examples:
+  reconciler groups simulate --group billing --remove-member consumer-3
+  reconciler groups simulate --group billing --add-member consumer-4 --assignor sticky
+  reconciler groups simulate --state snapshot.json --partitions orders=18
+  reconciler groups simulate --scenario scenario.json -o json
+
+"""
+MOST_PARTITIONS = 1_000_000
+
+
+@click.command("simulate", epilog=EXAMPLES + EPILOG)
+@click.option("--scenario", metavar="FILE", show_envvar=True, help="Simulate that file (- for stdin), not a cluster.")
+@click.option("--group", metavar="ID", multiple=True, show_envvar=True, help="This group [default: all with members].")
+@click.option("--add-member", metavar="ID[:TOPIC,...]", multiple=True, show_envvar=True, help="Who joins.")
+@click.option("--remove-member", metavar="ID", multiple=True, show_envvar=True, help="Who leaves.")
+@click.option("--subscribe", metavar="ID=TOPIC,...", multiple=True, show_envvar=True, help="What a member reads then.")
+@click.option("--partitions", metavar="TOPIC=N", multiple=True, show_envvar=True, help="How far a topic grows.")
+@click.option(
+    "--assignor", metavar="NAME", multiple=True, show_envvar=True,
+    help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
+    "package.module:Class [default: all six].",
+)  # fmt: skip
+@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: adds what each member reads.")
+@click.option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+    help="Which of the measured rates counts.",
+)  # fmt: skip
+@verb_options(TEXT, JSON, MARKDOWN)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    scenario: str | None,
+    group: tuple[str, ...],
+    add_member: tuple[str, ...],
+    remove_member: tuple[str, ...],
+    subscribe: tuple[str, ...],
+    partitions: tuple[str, ...],
+    assignor: tuple[str, ...],
+    loads: str | None,
+    statistic: str,
+) -> int:
+    """Show who would get what after a change, assignor beside assignor. Nothing is changed.
+
+    A member is named by its member id, its instance id, or its client id where only one has it.
+    """
+    asked = asked_for(context)
+    if scenario is not None:
+        if group or add_member or remove_member or subscribe or partitions or loads or asked.inputs.state:
+            raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
+        _simulate_scenarios(asked, scenario, assignor)
+        return Exit.DONE
+    from reconciler.groups.simulate.change import GroupChange
+    from reconciler.groups.workflow.loads import LoadsFolder
+    from reconciler.groups.workflow.simulate import Question
+
+    at = None if loads is None else LoadsFolder(loads, Statistic(statistic))
+
+    change = GroupChange(
+        _each_once("--add-member", (_with_topics("--add-member", text, ":", is_needed=False) for text in add_member)),
+        tuple(_each_once("--remove-member", ((name, name) for name in remove_member))),
+        _each_once("--subscribe", (_with_topics("--subscribe", text, "=", is_needed=True) for text in subscribe)),
+        _each_once("--partitions", map(_with_count, partitions)),
+    )
+    _simulate_groups(asked, Question(group, change, assignor, at))
+    return Exit.DONE
+
+
+def _simulate_groups(asked: Asked, question: "Question") -> None:
+    from reconciler.command.progress import reading
+    from reconciler.groups.render import as_simulation, as_simulation_json, as_simulation_markdown
+    from reconciler.groups.workflow.simulate import compare_groups
+
+    with reading():
+        compared = compare_groups(asked.inputs, question)
+    if asked.is_json:
+        write(as_simulation_json.comparisons(compared))
+    elif asked.output == MARKDOWN:
+        write(as_simulation_markdown.comparisons(compared))
+    else:
+        write(as_simulation.comparisons(compared), asked.color)
+
+
+def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> None:
+    from reconciler.groups.render import as_simulation, as_simulation_markdown
+    from reconciler.groups.workflow.simulate import run_scenarios, scenarios_json
+
+    ran = run_scenarios(path, assignors)
+    if asked.is_json:
+        write(scenarios_json(ran))
+        doubts = [line for each in ran.simulated for line in _doubts(each)]
+        if doubts:
+            tell("\n".join(doubts))
+        return
+    for each in ran.simulated:
+        if asked.output == MARKDOWN:
+            write(as_simulation_markdown.scenario(each.title, each.changes, each.outcomes, each.doubts))
+        else:
+            write(as_simulation.scenario(each.title, each.changes, each.outcomes, each.doubts), asked.color)
+
+
+def _doubts(simulated: "Simulated") -> Iterator[str]:
+    """Yield what the form of the JSON has no place for."""
+    return (f"note: {simulated.title}: {doubt}" for doubt in simulated.doubts)
+
+
+def _each_once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in given:
+        if name in found:
+            raise click.UsageError(f"{option}: {name} stands there twice; give it once.")
+        found[name] = value
+    return found
+
+
+def _with_topics(option: str, text: str, sign: str, *, is_needed: bool) -> tuple[str, tuple[str, ...]]:
+    name, found, topics = text.rpartition(sign)
+    if not found:
+        name, topics = text, ""
+    names = tuple(dict.fromkeys(topic.strip() for topic in topics.split(",") if topic.strip()))
+    if not name or (not names and (is_needed or found)):
+        raise click.UsageError(f"{option} {text}: write it as MEMBER{sign}TOPIC,TOPIC.")
+    return name, names
+
+
+def _with_count(text: str) -> tuple[str, int]:
+    topic, _, count = text.rpartition("=")
+    if not topic or not count.isascii() or not count.isdigit() or not 0 < int(count[:9]) <= MOST_PARTITIONS:
+        raise click.UsageError(
+            f"--partitions {text}: write it as TOPIC=N, N being the new count, {MOST_PARTITIONS} at most."
+        )
+    return topic, int(count)

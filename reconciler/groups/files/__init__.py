@@ -1,0 +1,1 @@
+"""Reads and writes the files of the wing: scenarios and tables of offsets."""

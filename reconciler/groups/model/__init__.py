@@ -1,0 +1,1 @@
+"""Holds the values of the wing: groups with their lag, simulated outcomes, advice."""

@@ -1,0 +1,1 @@
+"""Writes the values of the wing as text, Markdown and JSON; decides nothing."""

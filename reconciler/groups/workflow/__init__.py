@@ -1,0 +1,1 @@
+"""Runs one verb of `groups` a file: read, compute, write."""

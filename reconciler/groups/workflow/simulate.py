@@ -1,0 +1,177 @@
+"""`groups simulate`: who would own what, in a scenario file or in the groups of a cluster after a change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from reconciler.groups.assignors.registry import ASSIGNORS
+from reconciler.groups.files.scenario import Scenarios, outcomes_text, read_scenarios
+from reconciler.groups.model.scenario import Scenario
+from reconciler.groups.model.simulation import Comparison, Outcome
+from reconciler.groups.simulate.change import GroupChange
+from reconciler.groups.simulate.compare import compare
+from reconciler.groups.simulate.live import is_assigned
+from reconciler.groups.simulate.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
+from reconciler.groups.simulate.simulation import simulate
+from reconciler.groups.workflow.assignors import assignors_named
+from reconciler.groups.workflow.loads import LoadsFolder, loads_of, read_by_one_group
+from reconciler.groups.workflow.observed import observed_groups
+from reconciler.model.assignment import Assignor
+from reconciler.model.cluster import CLASSIC, Cluster, Group
+from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted
+from reconciler.workflow.inputs import Inputs
+
+NO_GROUP = "KR943"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One scenario and what it comes to: assignor -> one outcome a step; `doubts`: what Kafka may have otherwise."""
+
+    scenario: Scenario
+    outcomes: Mapping[str, tuple[Outcome, ...]]
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The scenario by its id: `scenario g051: 4 steps`."""
+        name = "scenario" if self.scenario.scenario_id is None else f"scenario {self.scenario.scenario_id}"
+        return f"{name}: {counted(len(self.scenario.steps), 'step')}"
+
+    @property
+    def changes(self) -> tuple[tuple[str, ...], ...]:
+        """What happens at each step, in the file's own words."""
+        return tuple(step.changes for step in self.scenario.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A scenario file as read, and what each of its scenarios comes to."""
+
+    read: Scenarios
+    simulated: tuple[Simulated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of real groups: which (none: every one with members), what changes, under which assignors."""
+
+    group_ids: tuple[str, ...] = ()
+    change: GroupChange = field(default_factory=GroupChange)
+    assignors: tuple[str, ...] = ()
+    loads: LoadsFolder | None = None
+
+
+def run_scenarios(path: str, names: Sequence[str] = ()) -> Ran:
+    """Return what the scenarios of that file come to under these assignors, by default under all that ship."""
+    chosen = assignors_named(names)
+    read = read_scenarios(path)
+    return Ran(read, tuple(_simulated(scenario, chosen) for scenario in read.scenarios))
+
+
+def scenarios_json(ran: Ran) -> str:
+    """Return what each scenario comes to, in the form in which the file holds them."""
+    return outcomes_text(ran.read, [each.outcomes for each in ran.simulated])
+
+
+def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]:
+    """Return each group now and after the change, under each assignor.
+
+    Raises InvalidInput for a group that is not there and for a change that cannot be.
+    """
+    chosen = assignors_named(question.assignors)
+    cluster = observed_groups(inputs, question.group_ids, _named_topics(question.change))
+    groups = _chosen_groups(cluster, question)
+    loads = read_by_one_group(loads_of(inputs, question.loads)) if question.loads is not None else None
+    if len(groups) != 1:
+        _refuse_member_changes(question.change, len(groups))
+    return tuple(_compared(cluster, group, question.change, chosen, loads) for group in groups)
+
+
+def _named_topics(change: GroupChange) -> set[str]:
+    return {*change.partitions}.union(*change.added.values(), *change.subscriptions.values())
+
+
+def _simulated(scenario: Scenario, chosen: Sequence[Assignor]) -> Simulated:
+    outcomes = {assignor.name: simulate(scenario, assignor) for assignor in chosen}
+    doubts = []
+    for assignor in chosen:
+        step = sensitive_from_step(scenario, assignor, outcomes[assignor.name])
+        if step is not None:
+            doubts.append(
+                f"{assignor.name}: from step {step + 1} on, who gets what follows the order of the members, which in "
+                "Kafka is that of a hash map: counts and balance hold, single partitions may differ"
+            )
+        if is_topic_order_unknown(scenario, assignor):
+            doubts.append(f"{assignor.name}: {TOPIC_ORDER_UNKNOWN}")
+    return Simulated(scenario, outcomes, tuple(doubts))
+
+
+def _compared(
+    cluster: Cluster,
+    group: Group,
+    change: GroupChange,
+    chosen: Sequence[Assignor],
+    loads: Mapping[TopicPartition, int] | None,
+) -> Comparison:
+    compared = compare(cluster, group, change, chosen, loads)
+    if compared.own is None or compared.own in {*ASSIGNORS, *(assignor.name for assignor in chosen)}:
+        return compared
+    note = f"its own assignor, {compared.own}, is not known here: name its class, --assignor package.module:Class"
+    return replace(compared, notes=(*compared.notes, note))
+
+
+def _chosen_groups(cluster: Cluster, question: Question) -> tuple[Group, ...]:
+    there = {group.group_id: group for group in cluster.groups}
+    if question.group_ids:
+        problems = list(_unfit(there, question.group_ids))
+        if problems:
+            raise InvalidInput(problems)
+        return tuple(there[group_id] for group_id in dict.fromkeys(question.group_ids))
+    grown = question.change.partitions
+    chosen = tuple(
+        group
+        for group in cluster.groups
+        if is_assigned(group) and group.members and (not grown or _reads(group) & grown.keys())
+    )
+    if not chosen:
+        wanted = f"with members that reads {', '.join(grown)}" if grown else "with members"
+        raise InvalidInput(
+            [Problem(NO_GROUP, f"there is no consumer group {wanted}; list them: reconciler groups list")]
+        )
+    return chosen
+
+
+def _unfit(there: Mapping[str, Group], group_ids: Sequence[str]) -> Iterator[Problem]:
+    for group_id in group_ids:
+        group = there.get(group_id)
+        if group is None:
+            near = get_close_matches(group_id, there, n=1)
+            hint = f"did you mean {near[0]}?" if near else "list them: reconciler groups list"
+            yield Problem(NO_GROUP, f"there is no group {group_id}, or this user may not see it; {hint}")
+        elif not is_assigned(group):
+            kind = group.protocol_type if group.kind == CLASSIC else f"{group.kind} group"
+            yield Problem(
+                NO_GROUP, f"group {group_id} is a {kind}: none of these assignors decides who gets what in it"
+            )
+
+
+def _reads(group: Group) -> set[str]:
+    return {name for member in group.members for name in (*member.subscription, *member.assignment)}
+
+
+def _refuse_member_changes(change: GroupChange, groups: int) -> None:
+    given = [
+        option
+        for option, values in (
+            ("--add-member", change.added),
+            ("--remove-member", change.removed),
+            ("--subscribe", change.subscriptions),
+        )
+        if values
+    ]
+    if given:
+        message = f"{', '.join(given)}: of which of the {groups} groups? Name one with --group"
+        raise InvalidInput([Problem(NO_GROUP, message)])

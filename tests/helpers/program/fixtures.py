@@ -1,0 +1,33 @@
+"""Calls the program as the tests of every verb do: in an empty folder, or beside a demo with its plan."""
+
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from helpers.program.call import ROOT, Program
+
+
+@pytest.fixture
+def reconciler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """Return the program, called in an empty folder, with none of its variables set."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Program(capsys)
+
+
+@pytest.fixture(scope="session")
+def planned_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the demo and its plan, plan.json, made once: copy it, never change it."""
+    from reconciler.cli.main import main
+
+    folder = tmp_path_factory.mktemp("planned")
+    shutil.copytree(ROOT / "desired-state", folder / "desired-state")
+    with chdir(folder):
+        assert main(["plan", "--out", "plan.json"]) == 0
+    return folder
