@@ -8,6 +8,7 @@ from reconciler.admin.port import Answer
 from reconciler.model.lock import UNCERTAIN, LockLost
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 from reconciler.model.run import RunFailed
+from reconciler.model.words import MANY, named_some
 
 TRANSIENT = frozenset(
     {
@@ -46,9 +47,8 @@ def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> Reconcile
     """Return the error for requests that Kafka refused for good: MissingRight, where each was for want of a right."""
     if all(answer.error in NO_RIGHT for answer in answers.values()):
         return MissingRight("\n".join(dict.fromkeys(one.message or str(one.error) for one in answers.values())))
-    told = "\n".join(f"{key}: {told_answer(answer)}" for key, answer in list(answers.items())[:10])
-    more = f"\nand {len(answers) - 10} more" if len(answers) > 10 else ""  # noqa: PLR2004 - as many as listed above
-    return RunFailed(f"Kafka refused {what}:\n{told}{more}\nPut that right, then {next_step}.", code="KR704")
+    told = named_some((f"{key}: {told_answer(answer)}" for key, answer in answers.items()), MANY, "\n")
+    return RunFailed(f"Kafka refused {what}:\n{told}\nPut that right, then {next_step}.", code="KR704")
 
 
 def told_answer(answer: Answer) -> str:

@@ -23,9 +23,7 @@ from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, Re
 from reconciler.model.run import StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import named_some
-
-MOST = 10
+from reconciler.model.words import MANY, named_some
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -59,9 +57,8 @@ def check_still_valid(paths: PlanPaths, stages: Iterable[Stage], observed: Obser
     stale = list(dict.fromkeys(problem for stage in stages for problem in _stale(paths, stage, observed)))
     if not stale:
         return
-    more = f"\nand {len(stale) - MOST} more" if len(stale) > MOST else ""
-    told = "\n".join(problem.message for problem in stale[:MOST])
-    raise StalePlan(f"the cluster changed since the plan was made:\n{told}{more}\nMake a new plan.", code=stale[0].code)
+    told = named_some((problem.message for problem in stale), MANY, "\n")
+    raise StalePlan(f"the cluster changed since the plan was made:\n{told}\nMake a new plan.", code=stale[0].code)
 
 
 def _stale(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[Problem]:

@@ -21,9 +21,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, WouldBeRefused
 from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.vitals import Rights
-from reconciler.model.words import named_some
-
-MOST, MOST_NAMED = 10, 3
+from reconciler.model.words import FEW, MANY, labelled, named_some
 
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
 
@@ -100,8 +98,7 @@ def _missing_needs(needs: Iterable[PlanNeed], rights: Rights) -> Iterator[PlanNe
 def _where_needed(need: PlanNeed) -> str:
     if not need.topics:
         return "the cluster"
-    more = f" and {len(need.topics) - MOST_NAMED} more" if len(need.topics) > MOST_NAMED else ""
-    return f"topic{'s' if len(need.topics) > 1 else ''} {', '.join(need.topics[:MOST_NAMED])}{more}"
+    return labelled("topic", need.topics, FEW)
 
 
 def _option(need: PlanNeed) -> str:
@@ -180,7 +177,7 @@ def _rights_lacked(lacking: Sequence[TopicChange]) -> Iterator[str]:
 
 def _topics(changes: Iterable[TopicChange]) -> str:
     names = sorted({change.topic for change in changes})
-    return f"{'topics' if len(names) > 1 else 'topic'} {named_some(names, MOST_NAMED)}"
+    return labelled("topic", names, FEW)
 
 
 def check_not_refused(session: Session, observed: Observed) -> None:
@@ -195,11 +192,10 @@ def check_not_refused(session: Session, observed: Observed) -> None:
     if said.lacking:
         raise _missing_right(said.lacking)
     if refused:
-        told = "\n".join(f"{_place(one.change)}{one}" for one in refused[:MOST])
-        more = f"\nand {len(refused) - MOST} more" if len(refused) > MOST else ""
+        told = named_some((f"{_place(one.change)}{one}" for one in refused), MANY, "\n")
         changes = "a change" if len(refused) == 1 else f"{len(refused)} changes"
         raise WouldBeRefused(
-            f"Kafka would refuse {changes} of this plan, so nothing has been changed:\n{told}{more}\n"
+            f"Kafka would refuse {changes} of this plan, so nothing has been changed:\n{told}\n"
             "Put that right in the desired state, then plan again: this plan would ask for the same."
         )
     for told in said.unasked:
@@ -208,7 +204,7 @@ def check_not_refused(session: Session, observed: Observed) -> None:
 
 def _missing_right(lacking: Sequence[TopicChange]) -> MissingRight:
     first, right = lacking[0], RIGHTS[type(lacking[0])]
-    told = "\n".join(f"{RIGHTS[type(change)]} on topic {change.topic}, for {what(change)}" for change in lacking[:MOST])
+    told = "\n".join(f"{RIGHTS[type(change)]} on topic {change.topic}, for {what(change)}" for change in lacking[:MANY])
     return MissingRight(
         f"this user lacks a right that the plan needs, and nothing has been changed:\n{told}\n"
         f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {right} "

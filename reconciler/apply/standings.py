@@ -12,6 +12,7 @@ from reconciler.model.move import Election, Move
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import labelled
 
 
 def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
@@ -140,7 +141,7 @@ def steps_to_do(paths: PlanPaths, observed: Observed) -> tuple[str, ...]:
     )
     if not steps or not paths.plan.cordoned:
         return steps
-    brokers = f"broker{'s' if paths.plan.cordoned[1:] else ''} {', '.join(map(str, paths.plan.cordoned))}"
+    brokers = labelled("broker", paths.plan.cordoned)
     return f"cordon the log dirs of {brokers}", *steps, f"put the cordon of {brokers} back to what it was"
 
 

@@ -11,6 +11,7 @@ from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.move import Reason
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import labelled
 
 
 def broken_rule(
@@ -152,5 +153,4 @@ def _is_in_leader_rack(rules: TopicRules, declared: DesiredTopic, replicas: tupl
 
 
 def _brokers(broker_ids: list[int]) -> str:
-    numbers = ", ".join(str(broker_id) for broker_id in broker_ids)
-    return f"broker{'s' if len(broker_ids) > 1 else ''} {numbers}"
+    return labelled("broker", broker_ids)

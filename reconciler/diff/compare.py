@@ -32,6 +32,7 @@ from reconciler.model.problem import (
     Problem,
     Severity,
 )
+from reconciler.model.words import named_some
 
 SHOWN = 8
 
@@ -159,10 +160,9 @@ def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Ite
     deletions = [change for change in changes if isinstance(change, DeleteTopic)]
     refusing = [str(broker_id) for broker_id, told in observed.in_force(DELETE_TOPICS).items() if told == "false"]
     if deletions and refusing:
-        names = ", ".join(change.topic for change in deletions[:SHOWN])
-        more = f" and {len(deletions) - SHOWN} more" if len(deletions) > SHOWN else ""
+        names = named_some((change.topic for change in deletions), SHOWN)
         message = f"{DELETE_TOPICS} is false on brokers {', '.join(refusing)}, so that Kafka deletes no topic, and "
-        message += f"{names}{more} would be deleted: set it to true there, or keep the topics"
+        message += f"{names} would be deleted: set it to true there, or keep the topics"
         yield Problem("KR256", message, deletions[0].at)
 
 

@@ -9,6 +9,7 @@ from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_configs import TOPIC_CONFIGS
+from reconciler.model.words import named_some
 
 
 def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[TopicChange, ...]:
@@ -27,9 +28,8 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
     if keys:
         named = ", ".join(sorted({f"{TOPIC_CONFIGS[key].broker_key}" for _, key in keys}))
         topics = sorted({topic for topic, _ in keys})
-        more = f" and {len(topics) - 1} more" if topics[1:] else ""
         message = (
-            f"topic {topics[0]}{more}: what {named} is on the brokers is"
+            f"topic {named_some(topics, 1)}: what {named} is on the brokers is"
             " not known, so Kafka's default counts: a snapshot of this version tells it"
         )
         yield Problem("KR844", message, altered[0].at, Severity.WARNING)

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredTopic
 from reconciler.model.problem import Problem
+from reconciler.model.words import named_some
 
 
 def managed_topics(desired: Desired, observed: Cluster) -> Mapping[str, DesiredTopic]:
@@ -72,10 +73,10 @@ def _says(pattern: DesiredTopic) -> tuple[object, ...]:
 
 
 def _ambiguity(first: DesiredTopic, other: DesiredTopic, names: Sequence[str]) -> Problem:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     message = (
-        f"topic {names[0]}{more}: the patterns {first.name} ({first.where('')}) and {other.name} ({other.where('')}) "
-        "are equally long and say different things: name the topic, or lengthen the pattern that is meant"
+        f"topic {named_some(names, 1)}: the patterns {first.name} ({first.where('')}) and {other.name} "
+        f"({other.where('')}) are equally long and say different things: name the topic, or lengthen the "
+        "pattern that is meant"
     )
     return Problem("KR250", message, other.where(""))
 

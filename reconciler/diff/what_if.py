@@ -16,6 +16,7 @@ from reconciler.model.what_if import (
     SetReplicationFactor,
     Supposition,
 )
+from reconciler.model.words import labelled
 from reconciler.simulate.events import fence_all, register
 
 OPTION = "--what-if"
@@ -175,8 +176,7 @@ def _failed(at: Supposed, rack: str) -> Supposed | str:
     if not failing:
         known = _racks(at.observed)
         return f"no broker is in rack {rack!r}; " + (_near(rack, known) if known else "no broker tells its rack")
-    down = ", ".join(str(broker.id) for broker in failing)
-    words = f"rack {rack} is down: broker{'s' if len(failing) > 1 else ''} {down}"
+    words = f"rack {rack} is down: {labelled('broker', (broker.id for broker in failing))}"
     observed = fence_all(at.observed, [broker.id for broker in failing])
     return replace(at, observed=observed, assumptions=(*at.assumptions, words))
 

@@ -7,6 +7,7 @@ from reconciler.groups.model.state import OffsetChange
 from reconciler.model.cluster import Group, Topic
 from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import named_some
 
 ABOVE_LATEST = "KR902"
 BELOW_EARLIEST = "KR903"
@@ -15,7 +16,6 @@ TOPIC_GONE = "KR905"
 NOTHING_TO_SHIFT = "KR906"
 NO_LEADER = "KR907"
 NO_SUCH_PARTITION = "KR908"
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,7 @@ def _about(
     """Return one problem for all of them, none for none: `orders-0, orders-1 and 3 more: …`."""
     if not keys:
         return ()
-    named = ", ".join(map(str, keys[:_MOST_NAMED]))
-    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-    return (Problem(code, f"{named}{more}: {'each ' if len(keys) > 1 else ''}{what}", severity=severity),)
+    return (Problem(code, f"{named_some(keys)}: {'each ' if len(keys) > 1 else ''}{what}", severity=severity),)
 
 
 def _exists(key: TopicPartition, topics: Mapping[str, Topic]) -> bool:

@@ -8,10 +8,10 @@ from reconciler.model.java_hash import text_hash
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import named_some
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OTHER_COORDINATOR = "KR920"
-_MOST_NAMED = 5
 # A hash is a 32-bit int: from the smallest one on, the unsigned number that stands for it is negative in Java.
 _SMALLEST_INT, _INTS = 1 << 31, 1 << 32
 
@@ -77,10 +77,9 @@ def coordinator_warnings(stages: Iterable[Stage], observed: Cluster) -> tuple[Pr
     moved = [number for number, leader in leaders_after(told, observed).items() if leader != _leader(observed, number)]
     changes = coordinator_changes(told, observed)
     if changes:
-        named = ", ".join(f"{each.group_id} ({each.from_broker} -> {each.to_broker})" for each in changes[:_MOST_NAMED])
-        more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+        named = named_some(f"{each.group_id} ({each.from_broker} -> {each.to_broker})" for each in changes)
         who = f"{len(changes)} groups get" if len(changes) > 1 else "1 group gets"
-        message = f"{who} another coordinator: {named}{more}; each commits again once that has loaded it"
+        message = f"{who} another coordinator: {named}; each commits again once that has loaded it"
     elif moved and not observed.groups:
         count = f"{len(moved)} partitions" if len(moved) > 1 else "1 partition"
         message = (

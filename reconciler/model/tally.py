@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import named_some
+from reconciler.model.words import counted, named_some
 
 _FEW = 5
 """So many moves that are to do are named; what else is not done always is, the first of them."""
@@ -84,7 +84,7 @@ class Tally:
             return {0: "no moves", 1: "its 1 move done"}.get(moves, f"all {moves} moves done")
         there = [one for one in Standing if counts[one]]
         parts = [f"{counts[one]} {_WORDS[one]}{self._named(one) if has_names else ''}" for one in there]
-        return f"{moves} move{'s' if moves > 1 else ''}: {', '.join(parts)}"
+        return f"{counted(moves, 'move')}: {', '.join(parts)}"
 
     def _named(self, standing: Standing) -> str:
         """Return the names in brackets: of what is done, those of a stage that is not, so that no partition is lost."""

@@ -7,6 +7,7 @@ file is `reconciler.files.units`.
 from collections.abc import Iterable
 from fractions import Fraction
 
+FEW, MANY = 3, 10  # how many names a short, a long sentence takes; `named_some` takes 5 by itself
 _BINARY = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP = 1024
 _LARGE = 1000  # percent, from where `g` would begin to write powers of ten
@@ -63,6 +64,11 @@ def named_some(names: Iterable[object], most: int = 5, between: str = ", ") -> s
     left = len(listed) - most
     separator = " " if between == ", " else between
     return between.join(listed[:most]) + (f"{separator}and {number(left)} more" if left > 0 else "")
+
+
+def few(names: Iterable[object]) -> str:
+    """Return the first three names, and how many more there are."""
+    return named_some(names, FEW)
 
 
 def listed(names: Iterable[object]) -> str:

@@ -11,9 +11,9 @@ from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
+from reconciler.model.words import MANY, labelled, named_some
 from reconciler.planner.placement_task import PartitionToPlace
 
-SHOWN = 10
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
 
 
@@ -122,8 +122,7 @@ def _others(partitions: Sequence[PartitionToPlace]) -> str:
     names = [partition.topic_partition.topic for partition in partitions]
     if not names:
         return ""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f" The same holds for {', '.join(names[:SHOWN])}{more}."
+    return f" The same holds for {named_some(names, MANY)}."
 
 
 def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> tuple[str, Location | None]:
@@ -298,7 +297,7 @@ def _at(place: Location | None) -> str:
 
 
 def _listed(broker_ids: Collection[int]) -> str:
-    return f"broker{'s' if len(broker_ids) > 1 else ''} {_numbers(broker_ids)}"
+    return labelled("broker", sorted(broker_ids))
 
 
 def _numbers(broker_ids: Iterable[int]) -> str:

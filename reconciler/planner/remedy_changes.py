@@ -11,8 +11,8 @@ from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic, Placement, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.problem import Edit
+from reconciler.model.words import few
 
-SHOWN = 3
 JOINING = "broker"
 TWICE = ("one more broker joins", "two more brokers join")
 
@@ -182,7 +182,7 @@ def _of_topics(
     for topic in topics.values():
         lines.setdefault((str(topic.where(path) or ""), words(topic)), []).append(topic)
     edits = tuple(
-        Edit(f"{text}, for {_named([topic.name for topic in found])}", found[0].where(path))
+        Edit(f"{text}, for {few([topic.name for topic in found])}", found[0].where(path))
         for (_, text), found in sorted(lines.items())
     )
 
@@ -252,11 +252,6 @@ def _min_isr(states: States, topic: DesiredTopic) -> int:
 
 def _is_supposed(broker: DesiredBroker) -> bool:
     return broker.at is not None and broker.at.file == OPTION
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def partition_count(observed: Cluster) -> int:

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
 from reconciler.model.vitals import Quorum
-from reconciler.model.words import counted, number, size
+from reconciler.model.words import counted, named_some, number, size
 from reconciler.render.escape import visible
 from reconciler.render.facts import start_lines
 
-MOST_NAMED = 5
 MOST_THROTTLES = 20
 ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets passwords and unregisters brokers"
 _WHOSE = {Whose.RUN: "of the run of plan {plan}", Whose.LEFTOVER: "left by the run of plan {plan}", Whose.OTHER: ""}
@@ -103,9 +102,7 @@ def _stopping(found: Diagnosis) -> Iterator[str]:
     yield from start_lines(found.start)
     yield f"safe to stop, one at a time: {', '.join(map(str, found.safe_to_stop)) or 'none'}"
     for broker, keys in found.blocking.items():
-        more = f" and {number(len(keys) - MOST_NAMED)} more" if len(keys) > MOST_NAMED else ""
-        named = ", ".join(visible(str(key)) for key in keys[:MOST_NAMED])
-        yield f"not safe to stop: {broker} ({named}{more} would go under min ISR, or offline)"
+        yield f"not safe to stop: {broker} ({visible(named_some(keys))} would go under min ISR, or offline)"
 
 
 def _verdict(found: Diagnosis) -> str:

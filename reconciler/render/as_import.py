@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.desired import BalanceTarget, Even, Placement, Within
 from reconciler.model.imported import Deviation, Imported
 from reconciler.model.problem import Problem
-from reconciler.model.words import counted, percent
+from reconciler.model.words import MANY, counted, named_some, percent
 from reconciler.render.as_json import document
 from reconciler.render.escape import visible
 
 FORMAT_VERSION = "1.0"
-SHOWN = 10
 
 
 def summary(made: Imported) -> list[str]:
@@ -73,16 +72,15 @@ def deviations(made: Imported) -> list[str]:
 
 def _line(code: str, found: Sequence[Deviation]) -> str:
     first = found[0]
+    said = f"{visible(first.message)} ({code})"
     if first.topic is None:
-        return f"warning: {visible(first.message)} ({code})"
+        return f"warning: {said}"
     names = [visible(each.topic or "") for each in found]
     if len(found) == 1:
         out = "left out: " if first.is_left_out else ""
-        return f"warning: topic {names[0]}: {out}{visible(first.message)} ({code})"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return f"warning: topic {names[0]}: {out}{said}"
     out = "are left out" if first.is_left_out else "are written as they are"
-    listed = f"{', '.join(names[:SHOWN])}{more}"
-    return f"warning: {len(names)} topics {out}: {listed}; such as {names[0]}: {visible(first.message)} ({code})"
+    return f"warning: {len(names)} topics {out}: {named_some(names, MANY)}; such as {names[0]}: {said}"
 
 
 def imported_json(made: Imported) -> str:

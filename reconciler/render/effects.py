@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.model.change import CreatePartitions, DeleteTopic, TopicChange, class_of
 from reconciler.model.effect import Destruction, Effect, EffectClass
-from reconciler.model.words import counted, size
+from reconciler.model.words import counted, named_some, size
 from reconciler.render.escape import visible
 
 GRAVE = frozenset({EffectClass.DESTROYS, EffectClass.IRREVERSIBLE})
@@ -78,9 +78,8 @@ def _readers(effect: Effect) -> str:
     if not effect.groups:
         return "read by no group"
     live_first = sorted(effect.groups, key=lambda name: (name not in effect.live_groups, name))
-    names = [f"{name} (live)" if name in effect.live_groups else name for name in live_first[:_NAMED]]
-    more = f" and {len(live_first) - _NAMED} more" if len(live_first) > _NAMED else ""
-    return f"read by {', '.join(names)}{more}"
+    names = [f"{name} (live)" if name in effect.live_groups else name for name in live_first]
+    return f"read by {named_some(names, _NAMED)}"
 
 
 def _of_older_file(change: TopicChange) -> tuple[Effect, ...]:

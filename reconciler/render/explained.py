@@ -14,7 +14,7 @@ from reconciler.model.explanation import (
     Verdict,
 )
 from reconciler.model.move import Reason
-from reconciler.model.words import number, size
+from reconciler.model.words import listed, number, size
 from reconciler.render.escape import visible
 from reconciler.render.facts import place, replica_list
 
@@ -106,7 +106,7 @@ def _added_rows(found: Explanation, added: Added) -> Iterator[tuple[str, str]]:
     if added.full:
         taken = [f"{rack or 'none'} ({_brokers(held)})" for rack, held in added.full]
         hold = "hold all they may" if len(taken) > 1 else "holds all it may"
-        parts.append(f"rack{'s' if len(taken) > 1 else ''} {_listed(taken)} {hold}")
+        parts.append(f"rack{'s' if len(taken) > 1 else ''} {listed(taken)} {hold}")
     in_rack = f"in rack {added.rack} " if added.rack else ""
     parts.append(f"{in_rack}it holds {_counts(added.counts)}")
     yield f"why broker {added.broker_id}", "; ".join(parts)
@@ -115,7 +115,7 @@ def _added_rows(found: Explanation, added: Added) -> Iterator[tuple[str, str]]:
     if added.others:
         yield "", f"{number(added.others)} more brokers could take it, none of them for less"
     if added.barred:
-        yield "", f"may not take it: {_listed(f'broker {one.broker_id} ({one.why})' for one in added.barred)}"
+        yield "", f"may not take it: {listed(f'broker {one.broker_id} ({one.why})' for one in added.barred)}"
     if not added.alternatives and not added.others and found.reason is not Reason.ASSIGNMENT:
         yield "", "no other broker may take it, all else as planned"
     yield from _instead(found, added)
@@ -189,13 +189,8 @@ def _counts(counts: Counts, *, is_share_told: bool = True) -> str:
 
 
 def _brokers(broker_ids: Iterable[int]) -> str:
-    listed = [str(broker_id) for broker_id in broker_ids]
-    return f"broker{'s' if len(listed) > 1 else ''} {_listed(listed)}" if listed else ""
-
-
-def _listed(words: Iterable[str]) -> str:
-    *first, last = list(words)
-    return f"{', '.join(first)} and {last}" if first else last
+    ids = list(broker_ids)
+    return f"broker{'s' if len(ids) > 1 else ''} {listed(ids)}" if ids else ""
 
 
 def _is(broker_ids: list[int]) -> str:

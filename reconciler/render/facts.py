@@ -7,7 +7,7 @@ from reconciler.model.plan import BrokerShare, Plan, TieredBytes
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
-from reconciler.model.words import counted, duration, number, percent, rate, size
+from reconciler.model.words import counted, duration, labelled, number, percent, rate, size
 from reconciler.render.escape import visible
 
 _MOST_STARTED = 10
@@ -80,7 +80,7 @@ def throttle(plan: Plan) -> str:
     told = f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"
     if not plan.cordoned:
         return told
-    return f"{told}, broker{'s' if plan.cordoned[1:] else ''} {', '.join(map(str, plan.cordoned))} cordoned meanwhile"
+    return f"{told}, {labelled('broker', plan.cordoned)} cordoned meanwhile"
 
 
 def estimate(seconds: float) -> str:

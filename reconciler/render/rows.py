@@ -21,7 +21,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import counted, size
+from reconciler.model.words import counted, labelled, size
 from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
@@ -248,7 +248,7 @@ def _left_brokers(paths: Sequence[_Path], emptied: frozenset[int]) -> str:
     ids = sorted((emptied & frozenset[int]().union(*left)) or frozenset.intersection(*left))
     if not ids:
         return "their brokers"
-    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+    return labelled("broker", ids)
 
 
 def _lengths(lists: Iterable[tuple[int, ...]]) -> str:

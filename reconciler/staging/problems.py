@@ -18,13 +18,12 @@ from reconciler.model.problem import (
     Problem,
     Severity,
 )
-from reconciler.model.words import percent, rate, size
+from reconciler.model.words import MANY, named_some, percent, rate, size
 from reconciler.staging.disk import DiskUse, capacity
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.step import Situation
 
 # So many names stand in a message; the whole list is in the plan's JSON.
-SHOWN = 10
 # Left out in a rollback, which has no --only.
 PLAN_FEWER = ", or plan fewer topics at once with --only"
 
@@ -47,7 +46,7 @@ def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster)
     if len(deleted) > limits.deleted_topics:
         written = "" if "deletedTopics" in limits.at else ", the default"
         message = (
-            f"the plan deletes {len(deleted)} topics ({some(deleted)}) and limits.deletedTopics is"
+            f"the plan deletes {len(deleted)} topics ({named_some(deleted, MANY)}) and limits.deletedTopics is"
             f" {limits.deleted_topics}{written}: bring back what declares them, or raise it if all of them are to go"
         )
         yield Problem(DELETED_TOPICS, message, limits.at.get("deletedTopics", cluster.at), Severity.VIOLATION)
@@ -60,7 +59,7 @@ def _deleted_bytes(changes: Sequence[TopicChange], limits: Limits) -> Iterator[P
     if lost is None or most is None or (lost.is_size_known and lost.bytes <= most):
         return
     names = sorted({change.topic for change in changes if class_of(change) is EffectClass.DESTROYS})
-    of_topics = f"of {len(names)} topics ({some(names)})" if len(names) > 1 else f"of topic {names[0]}"
+    of_topics = f"of {len(names)} topics ({named_some(names, MANY)})" if len(names) > 1 else f"of topic {names[0]}"
     limit = f"limits.deletedBytes is {size(most)}"
     if lost.bytes > most:
         more = "" if lost.is_size_known else " at least"
@@ -195,8 +194,8 @@ def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Li
     if limits.disk_use is None or not several:
         return None
     message = (
-        f"what lies in which log dir of brokers {some(several)} is unknown, so limits.diskUse is checked for all of a"
-        " broker's dirs together; a snapshot of the live cluster tells it"
+        f"what lies in which log dir of brokers {named_some(several, MANY)} is unknown, so limits.diskUse is checked"
+        " for all of a broker's dirs together; a snapshot of the live cluster tells it"
     )
     return _warning("KR826", message, limits.at.get("diskUse"))
 
@@ -219,7 +218,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
     if not unknown:
         return None
     message = (
-        f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({some(unknown)}):"
+        f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({named_some(unknown, MANY)}):"
         " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
     )
     return _warning("KR812", message)
@@ -232,7 +231,7 @@ def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Li
     if not unknown:
         return None
     message = (
-        f"the disk capacity of brokers {some(unknown)} is unknown, so limits.diskUse is not checked there:"
+        f"the disk capacity of brokers {named_some(unknown, MANY)} is unknown, so limits.diskUse is not checked there:"
         " brokers from Kafka 3.3 on tell it"
     )
     return _warning("KR813", message, limits.at.get("diskUse"))
@@ -255,8 +254,8 @@ def _leaderless(moves: Sequence[Move], situation: Situation) -> Iterator[Problem
     ]
     if without:
         message = (
-            f"{len(without)} partitions to copy have no leader ({some(without)}): their moves cannot end before"
-            " one of their in-sync replicas is back; start its broker first"
+            f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
+            " before one of their in-sync replicas is back; start its broker first"
         )
         yield _warning("KR817", message)
 
@@ -274,21 +273,15 @@ def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None
         return None
     count = "1 partition keeps a replica" if len(told) == 1 else f"{len(told)} partitions keep replicas"
     message = (
-        f"{count} out of sync where one in sync goes ({some(told, '; ')}), as the rules, the fewest bytes or even"
-        " counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for it as long as"
-        " moves.timeout says; see to these brokers first, or plan again once they are in sync"
+        f"{count} out of sync where one in sync goes ({named_some(told, MANY, '; ')}), as the rules, the fewest"
+        " bytes or even counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for it"
+        " as long as moves.timeout says; see to these brokers first, or plan again once they are in sync"
     )
     return _warning("KR829", message)
 
 
 def _listed(broker_ids: Iterable[int]) -> str:
     return ", ".join(map(str, broker_ids))
-
-
-def some(names: Sequence[str], between: str = ", ") -> str:
-    """Return the first few names, and how many more there are."""
-    more = f"{between}and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return between.join(names[:SHOWN]) + more
 
 
 def by_code(problems: Iterable[Problem]) -> tuple[Problem, ...]:

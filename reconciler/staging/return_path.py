@@ -15,8 +15,8 @@ from reconciler.model.plan import Plan, Restore
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import MANY, named_some
 from reconciler.staging.chain import steps_of
-from reconciler.staging.problems import some
 from reconciler.staging.step import Situation
 
 Replicas = tuple[int, ...]
@@ -57,7 +57,7 @@ def return_path(
             continue
         _one(restore, partition, paths.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
     if found.led_otherwise:
-        led = some([f"{restore.topic_partition} by {restore.leader}" for restore in found.led_otherwise])
+        led = named_some((f"{restore.topic_partition} by {restore.leader}" for restore in found.led_otherwise), MANY)
         text = f"not all partitions were led by their first replica ({led}), and now are"
         found.told.append(warning("KR855", f"{text}: only a first replica can be elected"))
     return found

@@ -15,9 +15,10 @@ from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
-from reconciler.staging.problems import PLAN_FEWER, some
+from reconciler.staging.problems import PLAN_FEWER
 from reconciler.staging.return_path import moves_of, return_path, warning
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import situation
@@ -159,7 +160,7 @@ def _against_racks(moves: Iterable[Move], rules: Mapping[str, TopicRules]) -> It
         if (rule := rules[move.topic_partition.topic]).spread is Spread.STRICT and rule.rack_excess(move.to_replicas)
     ]
     if broken:
-        text = f"{len(broken)} partitions go back to where they break racks.spread strict ({some(broken)})"
+        text = f"{len(broken)} partitions go back to where they break racks.spread strict ({named_some(broken, MANY)})"
         yield warning("KR857", f"{text}: the next plan moves them again")
 
 

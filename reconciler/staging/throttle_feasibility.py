@@ -9,12 +9,11 @@ from reconciler.model.loads import Loads
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import rate
+from reconciler.model.words import few, rate
 from reconciler.staging.estimate import served_moves
 
 TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
 # So many partitions are named in the warning.
-SHOWN = 3
 
 
 def throttle_violations(
@@ -41,7 +40,7 @@ def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads)
     unknown = [str(key) for key in copied if _bytes_in(loads, key) is None]
     if not unknown:
         return ()
-    names = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
+    names = few(unknown)
     message = (
         f"what producers write into {len(unknown)} of {len(copied)} partitions to copy is not measured ({names}): a"
         " throttle at or below it would never let them end; apply tells it when they come no closer"

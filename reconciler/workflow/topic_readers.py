@@ -10,7 +10,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.effect import EffectClass
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, Severity
-from reconciler.staging.problems import some
+from reconciler.model.words import MANY, named_some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin
 
@@ -49,5 +49,5 @@ def _untold(desired: Desired, observed: Cluster) -> Iterator[Problem]:
 
 
 def _unknown(topics: Sequence[str], why: str) -> Problem:
-    message = f"which groups read {some(topics)}, to be grown or to lose records, is not known: {why}"
+    message = f"which groups read {named_some(topics, MANY)}, to be grown or to lose records, is not known: {why}"
     return Problem(READERS_UNKNOWN, message, None, Severity.WARNING)

@@ -14,7 +14,6 @@ from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.staging.estimate import busiest_broker_seconds, lower_bound_seconds, served_moves
-from reconciler.staging.problems import some
 from reconciler.staging.stages import Staging, stage_moves
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Weights, Work
@@ -483,12 +482,6 @@ def test_what_leaves_a_broker_weighs_as_much_as_what_comes() -> None:
 def test_a_partition_that_is_not_observed_is_served_by_nobody() -> None:
     stage = ReassignStage(1, (move("gone-0: 1 -> 2"),))
     assert list(served_moves([stage], cluster(BROKERS))) == [(stage.moves[0], None)]
-
-
-def test_of_many_names_the_first_ten_are_shown() -> None:
-    names = [str(number) for number in range(12)]
-    assert some(names[:10]) == ", ".join(names[:10])
-    assert some(names) == f"{', '.join(names[:10])}, and 2 more"
 
 
 def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:

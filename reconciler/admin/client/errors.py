@@ -7,6 +7,7 @@ import kafka.errors
 from reconciler.admin.client.redact import without_values
 from reconciler.admin.port import Answer
 from reconciler.model.problem import MissingRight
+from reconciler.model.words import few
 
 NONE = 0
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -29,7 +30,6 @@ PROTOCOL_NAMES = {
     128: "INVALID_REGULAR_EXPRESSION",
     129: "REBOOTSTRAP_REQUIRED",
 }
-MOST_NAMED = 3
 
 
 def name_of(code: int) -> str:
@@ -56,8 +56,7 @@ def answer(code: int, message: str | None) -> Answer:
 def missing_right(operation: str, resource: str, names: Collection[str], need: str) -> MissingRight:
     """Return the error for a missing right: `need` says what cannot be done without it."""
     shown = sorted(names)
-    listed = ", ".join(shown[:MOST_NAMED]) + (f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else "")
-    where = "the cluster" if resource == "cluster" else f"{resource} {listed}"
+    where = "the cluster" if resource == "cluster" else f"{resource} {few(shown)}"
     option = "--cluster" if resource == "cluster" else f"--{resource} {shown[0] if shown else '*'}"
     return MissingRight(
         f"{need} needs the right {operation} on {where}, which this user lacks. "

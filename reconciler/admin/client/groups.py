@@ -17,6 +17,7 @@ from reconciler.admin.client.wire import PAUSE_SECONDS, Wire, batches
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group, GroupMember
 from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.words import named_some
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
@@ -264,9 +265,8 @@ def _decoded(form: type[ConsumerProtocolSubscription], data: bytes | None) -> Co
 
 
 def _busy(elsewhere: Mapping[str, int]) -> ClusterUnavailable:
-    group_id, code = min(elsewhere.items())
-    more = f" and {len(elsewhere) - 1} more" if len(elsewhere) > 1 else ""
+    code = min(elsewhere.items())[1]
     return ClusterUnavailable(
-        f"The coordinator of group {group_id}{more} answered {name_of(code)}: it is starting or moving. "
-        "Try again in a moment; if it stays so, look at the leaders of __consumer_offsets."
+        f"The coordinator of group {named_some(sorted(elsewhere), 1)} answered {name_of(code)}: it is starting or "
+        "moving. Try again in a moment; if it stays so, look at the leaders of __consumer_offsets."
     )

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from kafka.protocol.admin import DescribeLogDirsRequest
 
 from reconciler.admin.client import observe
-from reconciler.admin.client.errors import AUTHORIZATION_FAILED, MOST_NAMED, NONE, missing_right, name_of
+from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
 from reconciler.admin.client.wire import Wire
 from reconciler.model.cluster import Broker, Topic
 from reconciler.model.problem import MissingRight
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import few
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeLogDirsResponse
@@ -89,6 +90,4 @@ def _hidden(wire: Wire, topics: Collection[str], on_disk: Collection[str]) -> It
 
 def _offsets_missing(keys: Collection[TopicPartition]) -> Iterator[str]:
     if keys:
-        named = ", ".join(map(str, sorted(keys)[:MOST_NAMED]))
-        more = f" and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
-        yield f"no leader told the end offset of {named}{more}: unknown"
+        yield f"no leader told the end offset of {few(sorted(keys))}: unknown"

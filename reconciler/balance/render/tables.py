@@ -15,7 +15,7 @@ from reconciler.balance.model.balance_report import (
 )
 from reconciler.balance.model.load_report import Rule
 from reconciler.model.evenness import Evenness
-from reconciler.model.words import counted, duration, number, percent, rate, size
+from reconciler.model.words import counted, duration, named_some, number, percent, rate, size
 from reconciler.render.tables import Table
 
 MOST_ROWS = 20
@@ -189,9 +189,7 @@ def _coverage(load: Load) -> Iterator[str]:
 def _over_kafkas_line(cluster: ClusterBalance) -> Iterator[str]:
     over = [row for row in cluster.brokers if is_over_kafkas_line(_last(row))]
     if over:
-        names = ", ".join(str(row.broker) for row in over[:MOST_ROWS])
-        more = f" and {len(over) - MOST_ROWS} more" if len(over) > MOST_ROWS else ""
-        yield f"leader imbalance is above Kafka's 10% line on {names}{more}"
+        yield f"leader imbalance is above Kafka's 10% line on {named_some((row.broker for row in over), MOST_ROWS)}"
 
 
 def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:

@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from reconciler.diff.doctor.words import brokers_named, counted
 from reconciler.model.cluster import AUTO_REBALANCE, Cluster
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.vitals import LogDirState, Vitals
+from reconciler.model.words import counted, labelled
 
 if TYPE_CHECKING:
     from reconciler.model.topic_partition import TopicPartition
@@ -100,7 +100,8 @@ def _racks(cluster: Cluster) -> Iterator[Finding]:
         yield Finding(
             "KR653",
             Gravity.WARNING,
-            f"{brokers_named(nowhere)} in no rack, while others have one: each counts as a rack of its own, or as none",
+            f"{labelled('broker', nowhere)} in no rack, while others have one: each counts as a rack of its own, or "
+            "as none",
             "set broker.rack in server.properties and restart",
             brokers=nowhere,
         )
@@ -130,7 +131,7 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
     yield Finding(
         "KR657",
         Gravity.NOTE,
-        f"{AUTO_REBALANCE} is on for {brokers_named(on)}: every leader.imbalance.check.interval.seconds (300) "
+        f"{AUTO_REBALANCE} is on for {labelled('broker', on)}: every leader.imbalance.check.interval.seconds (300) "
         f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}",
         f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches",
         brokers=on,

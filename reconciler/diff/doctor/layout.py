@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.diff.doctor.words import brokers_named, counted, some
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted, few, labelled
 
 TOO_UNEVEN = 1.1
 """A rack with more replicas than this times another's is told, once each has `ENOUGH` of them on average."""
@@ -30,7 +30,7 @@ def _single(cluster: Cluster) -> Iterator[Finding]:
         yield Finding(
             "KR643",
             Gravity.WARNING,
-            f"{counted(len(names), 'topic')} with one replica alone: {some(names)}; it is offline while its broker is "
+            f"{counted(len(names), 'topic')} with one replica alone: {few(names)}; it is offline while its broker is "
             "down, and lost with its disk",
             "declare replicationFactor 3, and plan",
             topics=names,
@@ -53,7 +53,7 @@ def _unspread(cluster: Cluster) -> Iterator[Finding]:
             "KR644",
             Gravity.WARNING,
             f"{counted(len(names), 'topic')} not spread over racks: {counted(len(keys), 'partition')} in fewer of the "
-            f"{most} racks than could be: {some(keys)}",
+            f"{most} racks than could be: {few(keys)}",
             "declare placement.racks.spread, and plan",
             topics=names,
             partitions=keys,
@@ -94,7 +94,7 @@ def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
         yield Finding(
             "KR645",
             Gravity.WARNING,
-            f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {some(keys)}",
+            f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}",
             "plan: it elects preferred leaders in declared topics, unless elections is off",
             topics=_topics(keys),
             partitions=keys,
@@ -109,8 +109,8 @@ def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]
         yield Finding(
             "KR659",
             Gravity.WARNING,
-            f"{brokers_named(alive)} not safe to stop: {counted(len(keys), 'partition')} would go under min ISR, or "
-            f"offline: {some(keys)}",
+            f"{labelled('broker', alive)} not safe to stop: {counted(len(keys), 'partition')} would go under min ISR, "
+            f"or offline: {few(keys)}",
             "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas",
             brokers=alive,
             topics=_topics(keys),

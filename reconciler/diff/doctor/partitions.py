@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from reconciler.diff.doctor.words import brokers_named, counted, some
 from reconciler.model.cluster import UNCLEAN_ELECTION, Cluster, Partition
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
@@ -12,6 +11,7 @@ from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import heirs
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
+from reconciler.model.words import counted, few, labelled
 
 Place = tuple[TopicPartition, int]
 
@@ -37,7 +37,7 @@ def _offline(vitals: Vitals) -> Iterator[Finding]:
         yield Finding(
             "KR640",
             Gravity.ERROR,
-            f"{counted(len(keys), 'partition')} offline, without a leader: {some(keys)}",
+            f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}",
             _next(orphans, cluster),
             brokers=orphans.brokers,
             partitions=tuple(keys),
@@ -67,8 +67,8 @@ def _next(orphans: _Orphans, cluster: Cluster) -> str:
     """Return whom to start. Kafka elects whoever has all records by itself; a forced election may lose some."""
     dead = tuple(one for one in orphans.brokers if not cluster.is_alive(one))
     alive = tuple(one for one in orphans.brokers if cluster.is_alive(one))
-    lives = f"see why {brokers_named(alive)} does not lead, though alive: its log dirs" if alive else ""
-    start = ", ".join(filter(None, [f"start {brokers_named(dead)}" if dead else "", lives]))
+    lives = f"see why {labelled('broker', alive)} does not lead, though alive: its log dirs" if alive else ""
+    start = ", ".join(filter(None, [f"start {labelled('broker', dead)}" if dead else "", lives]))
     others = (
         "; start no other that holds them before: unclean.leader.election.enable is on" if orphans.is_unclean else ""
     )
@@ -94,12 +94,12 @@ def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
             if partition.leader is not None and len(partition.isr) < needed_in_sync(topic, partition, default):
                 by_missing[_missing(partition)].append(TopicPartition(name, partition.partition))
     for missing, keys in sorted(by_missing.items()):
-        because = f"{brokers_named(missing)} not in sync" if missing else "too few replicas"
+        because = f"{labelled('broker', missing)} not in sync" if missing else "too few replicas"
         yield Finding(
             "KR641",
             Gravity.ERROR,
-            f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {some(keys)}",
-            f"get {brokers_named(missing)} in sync again" if missing else "raise replicationFactor",
+            f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}",
+            f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor",
             brokers=missing,
             partitions=tuple(keys),
         )
@@ -123,7 +123,7 @@ def _lagging(vitals: Vitals) -> Iterator[Finding]:
         yield Finding(
             "KR642",
             Gravity.WARNING,
-            f"{counted(len(keys), 'replica')} on broker {broker} not in sync: {some(keys)}",
+            f"{counted(len(keys), 'replica')} on broker {broker} not in sync: {few(keys)}",
             "see whether it catches up: its disk, its network, a throttle that lists it",
             brokers=(broker,),
             partitions=tuple(keys),
@@ -173,7 +173,7 @@ def _strays(vitals: Vitals) -> Iterator[Finding]:
         yield Finding(
             "KR680",
             Gravity.WARNING,
-            f"broker {broker} has {counted(len(keys), 'replica')} on disk that nobody assigned to it: {some(keys)}",
+            f"broker {broker} has {counted(len(keys), 'replica')} on disk that nobody assigned to it: {few(keys)}",
             "look again in a minute: Kafka deletes a moved replica a little later. What stays goes when the broker is "
             "restarted",
             brokers=(broker,),
@@ -190,7 +190,7 @@ def _future(vitals: Vitals) -> Iterator[Finding]:
             "KR681",
             Gravity.NOTE,
             f"{counted(len(moving), 'replica')} on broker {broker} on the way to another of its log dirs: "
-            f"{some(one.topic_partition for one in moving)}",
+            f"{few(one.topic_partition for one in moving)}",
             "wait, or see why it does not end: kafka-log-dirs --describe",
             brokers=(broker,),
             partitions=tuple(one.topic_partition for one in moving),

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor.words import brokers_named, counted
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.vitals import Quorum, QuorumMember
+from reconciler.model.words import counted, labelled
 
 LATE_MS = 30_000
 """An idle controller writes at least each 5 s what its followers fetch at once: who is so late does not follow."""
@@ -33,7 +33,7 @@ def findings(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
         yield Finding(
             "KR638",
             Gravity.WARNING,
-            f"{brokers_named(ids)} not up to date with the cluster's metadata: {_behind(slow)}",
+            f"{labelled('broker', ids)} not up to date with the cluster's metadata: {_behind(slow)}",
             "see to its disk and network; what it tells of topics and leaders is old until then",
             brokers=tuple(ids),
         )
@@ -44,7 +44,7 @@ def _is_late(one: QuorumMember) -> bool:
 
 
 def _controllers(ids: Sequence[int]) -> str:
-    return f"controller{'' if len(ids) == 1 else 's'} {', '.join(map(str, ids))}"
+    return labelled("controller", ids)
 
 
 def _ids(members: Sequence[QuorumMember]) -> str:

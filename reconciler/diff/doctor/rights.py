@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from reconciler.diff.doctor.words import some
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Finding, Gravity, NeededRight
 from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.vitals import CLUSTER, GROUP, TOPIC, Rights
+from reconciler.model.words import few
 
 READERS = ("snapshot", "diff", "plan", "apply", "status", "cancel", "doctor")
 WRITERS = ("apply", "cancel", "doctor --fix throttles")
@@ -51,7 +51,7 @@ def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
     for right in needed:
         if right.is_granted:
             continue
-        where = "the cluster" if right.resource == CLUSTER else f"{right.resource} {some(right.lacking)}"
+        where = "the cluster" if right.resource == CLUSTER else f"{right.resource} {few(right.lacking)}"
         gravity = _GRAVITY[right.operation, right.resource]
         yield Finding(
             "KR630" if gravity is Gravity.ERROR else "KR631",

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.diff.doctor.words import brokers_named, counted, some
 from reconciler.model.diagnosis import Finding, Gravity, KnownRun
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
+from reconciler.model.words import counted, few, labelled
 
 Flights = Mapping[TopicPartition, tuple[int, ...]]
 
@@ -37,7 +37,7 @@ def _foreign(flights: Flights) -> Iterator[Finding]:
         yield Finding(
             "KR660",
             Gravity.WARNING,
-            f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {some(told)}",
+            f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {few(told)}",
             "let it end, or see who started it: apply never touches it, and refuses a plan that moves the same",
             partitions=tuple(sorted(flights)),
         )
@@ -53,7 +53,7 @@ def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
         yield Finding(
             "KR661",
             Gravity.ERROR,
-            f"{counted(len(keys), 'reassignment')} cannot end: {brokers_named([broker])} is not alive: {some(keys)}",
+            f"{counted(len(keys), 'reassignment')} cannot end: broker {broker} is not alive: {few(keys)}",
             "start the broker, or take them back: reconciler cancel, or kafka-reassign-partitions --cancel",
             brokers=(broker,),
             partitions=tuple(keys),
@@ -61,7 +61,7 @@ def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
 
 
 def _left_by(run: KnownRun, ours: tuple[TopicPartition, ...]) -> Finding:
-    moving = f"; {counted(len(ours), 'move')} in flight: {some(ours)}" if ours else ""
+    moving = f"; {counted(len(ours), 'move')} in flight: {few(ours)}" if ours else ""
     by = f", started by {run.by}" if run.by else ""
     open_since = f"has not told its end (it began {run.began}{by})"
     what = open_since if run.is_open else "has ended, but not all of its moves"
@@ -78,7 +78,8 @@ def _owed(run: KnownRun) -> Finding:
     return Finding(
         "KR673",
         Gravity.WARNING,
-        f"{brokers_named(run.unpaid)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot be asked",
+        f"{labelled('broker', run.unpaid)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot be "
+        "asked",
         "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
         brokers=run.unpaid,
     )

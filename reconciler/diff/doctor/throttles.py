@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor.words import counted, some
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.diagnosis import Finding, FoundThrottle, Gravity, KnownRun, Whose
 from reconciler.model.vitals import Vitals
+from reconciler.model.words import counted, few
 
 _LONGEST_VALUE = 40
 
@@ -48,7 +48,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
         yield Finding(
             "KR670",
             Gravity.WARNING,
-            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {some(_names(left))}; {_harm(left)}",
+            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}",
             "apply its plan again, or reconciler cancel: both take them off"
             if is_moving
             else "reconciler doctor --fix throttles",
@@ -63,7 +63,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
             "KR671",
             Gravity.WARNING,
             f"{counted(len(lists), 'list')} of throttled replicas that no run known here set, while nothing moves: "
-            f"{some(_names(lists))}; a listed replica that falls out of the ISR is held back",
+            f"{few(_names(lists))}; a listed replica that falls out of the ISR is held back",
             "if it is nobody's: kafka-configs --alter --entity-type topics --entity-name TOPIC --delete-config KEY; "
             "doctor never touches it",
             brokers=_brokers(lists),
@@ -74,7 +74,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
             "KR672",
             Gravity.NOTE,
             f"{counted(len(rates), 'throttle rate')} that no run known here set, while nothing moves: "
-            f"{some(_names(rates))}; a rate alone holds nothing back",
+            f"{few(_names(rates))}; a rate alone holds nothing back",
             "leave it if it is wanted for the next move; doctor never touches it",
             brokers=_brokers(rates),
             topics=_topics(rates),

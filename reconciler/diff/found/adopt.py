@@ -15,6 +15,7 @@ from reconciler.model.desired import Balance, Desired, DesiredTopic, Placement, 
 from reconciler.model.imported import Adopted, Deviation
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import named_some
 
 RACKS, MIXED_FACTOR, DEAD, LEADERLESS, COLLIDES = "KR271", "KR272", "KR273", "KR274", "KR275"
 REASSIGNING, UNNAMEABLE = "KR278", "KR279"
@@ -171,9 +172,8 @@ def _leave_changing_out(found: _Found) -> None:
 
 def _partitions(numbers: Sequence[str], total: int) -> str:
     """Return which partitions, as the beginning of a sentence: `2 of 12 partitions (3, 7) are`."""
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
     word = "is" if len(numbers) == 1 else "are"
-    return f"{len(numbers)} of {total} partitions ({', '.join(numbers[:SHOWN])}{more}) {word}"
+    return f"{len(numbers)} of {total} partitions ({named_some(numbers, SHOWN)}) {word}"
 
 
 def elections_wanted(desired: Desired, observed: Cluster) -> Iterator[TopicPartition]:

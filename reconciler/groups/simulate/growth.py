@@ -12,6 +12,7 @@ from reconciler.model.assignment import Assignment, Assignor
 from reconciler.model.change import CreatePartitions
 from reconciler.model.cluster import Cluster, Group, Partition
 from reconciler.model.problem import Problem, Severity
+from reconciler.model.words import named_some
 
 READ, COMPACTED, LATEST = "KR831", "KR832", "KR833"
 _MOST_GROUPS = 10
@@ -61,10 +62,9 @@ def _of_topic(
 def _latest(readers: Sequence[Group]) -> Iterator[Problem]:
     if not readers:
         return
-    names = ", ".join(group.group_id for group in readers[:_MOST_GROUPS])
-    more = f" and {len(readers) - _MOST_GROUPS} more" if len(readers) > _MOST_GROUPS else ""
+    names = named_some((group.group_id for group in readers), _MOST_GROUPS)
     message = (
-        f"{names}{more}: members with auto.offset.reset=latest miss what is written to new partitions before they see "
+        f"{names}: members with auto.offset.reset=latest miss what is written to new partitions before they see "
         "them, as long as metadata.max.age.ms (5 min); set earliest first (KAFKA-20030)"
     )
     yield Problem(LATEST, message, None, Severity.WARNING)

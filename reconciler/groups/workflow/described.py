@@ -15,6 +15,7 @@ from reconciler.model.coordinator import OFFSETS_TOPIC, coordination, coordinato
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, MissingRight, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, cluster_meant
@@ -75,10 +76,7 @@ def visible_topics(admin: Admin, names: Collection[str]) -> tuple[dict[str, Topi
 
 def hidden_topics(names: Sequence[str]) -> Problem:
     """Return the warning that these topics may not be described."""
-    shown = ", ".join(names[:_MOST_NAMED]) + (
-        f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    )
-    message = f"what is read of topic {shown} is not known: this user lacks the right Describe on it"
+    message = f"what is read of topic {named_some(names)} is not known: this user lacks the right Describe on it"
     return Problem(HIDDEN_TOPICS, message, severity=Severity.WARNING)
 
 

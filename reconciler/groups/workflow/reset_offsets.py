@@ -19,6 +19,7 @@ from reconciler.model.problem import (
     Severity,
 )
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 
 HAS_MEMBERS = "KR913"
@@ -252,11 +253,9 @@ def _from_file(
 
 
 def _left_out(path: str, group_ids: Sequence[str]) -> Problem:
-    named = ", ".join(group_ids[:MOST_NAMED])
-    more = f" and {len(group_ids) - MOST_NAMED} more" if len(group_ids) > MOST_NAMED else ""
     message = (
-        f"{path} holds offsets of group {named}{more}: left out, because --all-groups means those that have committed "
-        "some; name it with --group to begin it with these"
+        f"{path} holds offsets of group {named_some(group_ids)}: left out, because --all-groups means those that "
+        "have committed some; name it with --group to begin it with these"
     )
     return Problem(LEFT_OUT, message, severity=Severity.WARNING)
 
