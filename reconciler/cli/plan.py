@@ -68,7 +68,7 @@ def command(
 
 
 def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
-    from reconciler.balance.policies.judge import open_judge
+    from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
     from reconciler.workflow.plan import make_plan
 
@@ -78,7 +78,7 @@ def _made(asked: Asked, only: tuple[str, ...], loads: "LoadsAt | None") -> "Plan
 
 def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
-    from reconciler.balance.policies.judge import open_judge
+    from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
     from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions
 

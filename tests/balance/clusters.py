@@ -14,7 +14,7 @@ from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.balance.spark.jobs_balance import Assignments, Balance
+    from reconciler.balance.spark.balance_job import Assignments, Balance
 
 BUCKET_SECONDS = 60
 START = datetime(2026, 3, 29, tzinfo=UTC)  # a day on which the clocks of Europe change
@@ -107,7 +107,7 @@ def assigned(
 ) -> "Assignments":
     """Return the job's tables of these clusters."""
     from reconciler.balance.files.assignment_table import AFTER, Side, broker_table, partition_table, place_table
-    from reconciler.balance.spark.jobs_balance import assignments
+    from reconciler.balance.spark.balance_job import assignments
 
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
@@ -126,8 +126,8 @@ def balanced(
     """Yield the balance of these clusters by these samples."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-    from reconciler.balance.spark.jobs_balance import balance_of_samples
-    from reconciler.balance.spark.rows import as_rows
+    from reconciler.balance.spark.balance_job import balance_of_samples
+    from reconciler.balance.spark.buckets import as_rows
 
     tables = assigned(spark, before, after, capacities)
     buckets = sample_frame(spark, samples).withColumn("bucket", F.unix_micros("bucket"))

@@ -17,7 +17,7 @@ from reconciler.model.evenness import evenness
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-    from reconciler.balance.spark.jobs_balance import Balance
+    from reconciler.balance.spark.balance_job import Balance
 
 Rows = Mapping[tuple[str, str, Name], "Row"]
 DAY = 86400

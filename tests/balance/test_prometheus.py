@@ -66,8 +66,7 @@ def test_what_exports_tell_twice_counts_once_and_a_share_without_growth_is_unkno
         _series(f"{IN}_total", "counter", {2: 18000, 3: 27000}),
         _series(f"{IN}_oneminuterate", "gauge", {2: 60, 3: 60}),
     )
-    from reconciler.balance.spark.marks import MARKS, rules_of
-    from reconciler.balance.spark.normalise import cleaned
+    from reconciler.balance.spark.normalise import MARKS, cleaned, rules_of
 
     # It makes windows where it is loaded, which takes a session.
     from reconciler.balance.spark.sources import read_samples

@@ -14,7 +14,8 @@ from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.loads_job import SampleTask, rows_of_buckets, rows_of_samples
+from reconciler.balance.spark.balance_job import rows_of_buckets, rows_of_samples
+from reconciler.balance.spark.loads_job import SampleTask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,9 +21,8 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 def _partitions(samples: "DataFrame") -> "tuple[list[Any], list[Any]]":
     """Return the rows of partitions, alone and beside their neighbours, by partition."""
     from reconciler.balance.spark.growth import with_growth
-    from reconciler.balance.spark.load import partitions_of
+    from reconciler.balance.spark.load import alone, partitions_of
     from reconciler.balance.spark.normalise import cleaned, normalised
-    from reconciler.balance.spark.series import alone
 
     by_itself = alone(cleaned(samples, now=NOW), MINUTE).orderBy("cluster", "partition").collect()
     in_order = with_growth(normalised(samples, bucket_seconds=MINUTE, now=NOW))

@@ -89,8 +89,8 @@ def test_a_session_that_was_there_is_used_and_left_alive(spark: "SparkSession") 
 def test_a_result_that_went_to_another_machines_disk_is_told(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reconciler.balance.spark import local_files
+    from reconciler.balance.spark import session
 
-    monkeypatch.setattr(local_files, "as_hadoop", lambda folder: f"file://{folder}-of-a-worker")
+    monkeypatch.setattr(session, "as_hadoop", lambda folder: f"file://{folder}-of-a-worker")
     with pytest.raises(ReconcilerError, match="nothing arrived on this machine's: let --out name a folder that all"):
-        local_files.write_parquet(spark.range(3), tmp_path / "out")
+        session.write_parquet(spark.range(3), tmp_path / "out")

@@ -111,8 +111,7 @@ def _series(metric: str, values: dict[int, float | str], **labels: str) -> dict[
 def test_a_topics_rate_is_split_over_its_partitions_by_growth_of_offsets(spark: "SparkSession", tmp_path: Path) -> None:
     from reconciler.balance.spark.growth import with_growth
     from reconciler.balance.spark.load import buckets_of
-    from reconciler.balance.spark.marks import MARKED
-    from reconciler.balance.spark.normalise import normalised
+    from reconciler.balance.spark.normalise import MARKED, normalised
     from reconciler.balance.spark.sources import read_samples
 
     of = {"topic": "t", "cluster": "c"}

@@ -4,7 +4,7 @@ import subprocess
 import pytest
 from helpers.waiting import wait_for
 
-from reconciler.balance.spark.stderr import without_the_expected_line
+from reconciler.balance.spark.java import without_the_expected_line
 
 EXPECTED = "WARNING: Using incubator modules: jdk.incubator.vector"
 

@@ -52,7 +52,7 @@ def test_what_other_tools_write_is_read_as_it_is_meant(spark: "SparkSession", tm
         size_bytes=pa.array([2**40, 2**64 - 1], pa.uint64()),
         bytes_out=pa.array([None, None], pa.null()),
     )
-    from reconciler.balance.spark.marks import MARKS, rules_of
+    from reconciler.balance.spark.normalise import MARKS, rules_of
 
     # It makes windows where it is loaded, which takes a session.
     from reconciler.balance.spark.sources import read_samples

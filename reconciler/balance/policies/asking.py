@@ -1,4 +1,7 @@
-"""Policies asked in Spark SQL over a plan's tables, in a closed room: each row that a query returns is a violation."""
+"""Asks policies in Spark SQL over a plan's tables, in a closed room: each row that a query returns is a violation.
+
+`open_judge` is what the verb `plan` hands to the house. Nothing here loads Spark: the room (`room`) is another process.
+"""
 
 import json
 import os
@@ -9,14 +12,21 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.balance.spark.java import require_java
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired
+from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError, Severity
+from reconciler.workflow.plan import Judge
 
 if TYPE_CHECKING:
     from reconciler.balance.files.arrow_tables import ArrowTable
@@ -27,6 +37,7 @@ NOT_ASKED = "KR183"
 NOT_ANSWERED = "KR184"
 NOT_ALLOWED = "KR185"
 NOT_STARTED = "KR023"
+NO_SPARK = "KR013"
 SECONDS = 300.0
 """How long one policy may take, and how long the room may take to open."""
 # What Java needs, and Spark's own scripts to find it.
@@ -35,6 +46,39 @@ _ENTER = "import sys; sys.path[:] = sys.argv[1:-2]; from reconciler.balance.poli
 # Spark: `(line 2, pos 7)`, `line 2 pos 7` or `== SQL (line 2, position 8) ==`
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _NOISE = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w+.*$")
+
+
+def open_judge(policies: Sequence[Policy]) -> Judge:
+    """Return what asks these policies about a plan; it returns the plan with a violation for each row of an answer.
+
+    Raises ReconcilerError where there is nothing to ask them with: none is ever left out.
+    """
+    _require_spark(policies)
+    return partial(_judged, policies)
+
+
+def _judged(policies: Sequence[Policy], plan: Plan, desired: Desired, observed: Cluster, loads: str | None) -> Plan:
+    from reconciler.balance.policies.plan_tables import plan_tables, state_after
+    from reconciler.diff.managed import managed_topics
+    from reconciler.files.loads import loads_table
+    from reconciler.files.plan_file import with_id
+
+    declared = managed_topics(desired, observed)
+    tables = {
+        **plan_tables(plan, desired, observed, state_after(plan, observed), declared),
+        "loads": loads_table(loads, desired.cluster.name),
+    }
+    with policy_room(os.environ) as room:
+        found = room.violations(policies, tables)
+    return with_id(replace(plan, violations=(*plan.violations, *found))) if found else plan
+
+
+def _require_spark(policies: Sequence[Policy]) -> None:
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        more = f" (and {len(policies) - 1} more)" if len(policies) > 1 else ""
+        message = f"the policy {policies[0].at.file}{more} is asked by Spark, which is not installed"
+        raise ReconcilerError(f"{message}: pip install 'kafka-reconciler[spark]'", code=NO_SPARK)
+    require_java(os.environ)
 
 
 class Silent(Exception):

@@ -1,4 +1,4 @@
-"""A plan and both states around it as Arrow tables: what policies ask."""
+"""Makes Arrow tables of a plan and both states around it: what policies ask."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,8 +6,10 @@ from reconciler.balance.files.arrow_tables import INT, INTS, LONG, TEXT, TEXT_BY
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, DesiredTopic
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.simulate.reach import reach, reach_all
+from reconciler.simulate.storage import with_metadata
 
 _TOPICS = {
     "topic": TEXT,
@@ -75,6 +77,19 @@ def plan_tables(
         "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.predicted_log_dirs)),
         "moves": arrow_table(_MOVES, _move_rows(plan)),
     }
+
+
+def state_after(plan: Plan, observed: Cluster) -> Cluster:
+    """Return the cluster as the plan leaves it: topics, configs, replicas, leaders; free bytes stay as they were."""
+    cluster = observed
+    touched: dict[TopicPartition, Partition] = {}
+    for stage, step in zip(plan.stages, reach_all(observed, plan), strict=True):
+        if isinstance(stage, TopicsStage):
+            cluster = reach(with_metadata(cluster, touched), stage, plan.topic_changes)
+            touched = {}
+        else:
+            touched.update({key: partition for key, partition in step.items() if partition is not None})
+    return with_metadata(cluster, touched)
 
 
 def _topic_rows(

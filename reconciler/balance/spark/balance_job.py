@@ -1,78 +1,248 @@
-"""The job of `balance`: tables of clusters, and samples or loads, in; what was found of each cluster out."""
+"""Runs the job of `balance`: clusters, and samples or loads, in; what was found of each cluster out.
 
+Every figure of "before" and of "after" comes from the same functions, on another assignment.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from reconciler.balance.files.folders import refuse_foreign, refuse_uri
-from reconciler.balance.spark.errors import spark_errors
-from reconciler.balance.spark.loads_job import SampleTask, rows_of_buckets, rows_of_samples
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from reconciler.balance.files.arrow_tables import ArrowTable, arrow_table
+from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
+from reconciler.balance.spark.buckets import (
+    alone,
+    beside_others,
+    bucketed,
+    carried,
+    known_carriers,
+    statistics,
+    sums,
+    with_growth,
+)
+from reconciler.balance.spark.collected import Found, collected
+from reconciler.balance.spark.figures import figures, rates_of_loads
+from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.loads_job import SampleTask
+from reconciler.balance.spark.normalise import cleaned, normalised
+from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
+from reconciler.balance.spark.schemas import LOADS
+from reconciler.balance.spark.session import read_parquet, spark_errors, write_parquet
+from reconciler.balance.spark.skew import skew
+from reconciler.balance.spark.soundness import SPANS, Told, told
+from reconciler.balance.spark.sources import read_samples
 
-    from pyspark.sql import SparkSession
-
-    from reconciler.balance.files.arrow_tables import ArrowTable
-    from reconciler.balance.spark.collected import Found
-    from reconciler.balance.spark.jobs_balance import Balance
-
-MARK = "_balance"
+FIGURES, EVENNESS = "figures", "evenness"
+_SKEW_KEYS = ("side", "cluster", "measure", "statistic")
 
 
 @dataclass(frozen=True, slots=True)
 class BalanceTask:
-    """The tables of `files.assignment_table`, what was measured (samples, or a folder of loads), and where tables go.
+    """What to compare: the tables of `files.assignment_table`, and what was measured."""
 
-    `has_plan`: there is a side `after`. `has_all_sizes`: no replica's size is unknown.
-    """
-
-    partitions: "ArrowTable"
-    places: "ArrowTable"
-    brokers: "ArrowTable"
+    partitions: ArrowTable
+    places: ArrowTable
+    brokers: ArrowTable
     measured: SampleTask | str
-    out: str | None = None
+    """Samples, or the absolute path of a folder of loads."""
+    out: Path | None = None
+    """The folder that the tables are written to, if any."""
     has_plan: bool = False
+    """Whether there is a side `after`."""
     has_all_sizes: bool = True
+    """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
 
 
-def refuse_foreign_tables(out: str) -> None:
-    """Raise ReconcilerError where that is a URI, or a folder that holds what `balance` did not write."""
-    refuse_uri(out)
-    refuse_foreign(Path(out), MARK)
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Who stands where, on each side of each cluster: tables as `files.assignment_table` makes them."""
+
+    partitions: DataFrame
+    places: DataFrame
+    brokers: DataFrame
+    has_plan: bool
+    partition_counts: Mapping[str, int]
+    """How many partitions each cluster has before."""
 
 
-def run_balance(spark: "SparkSession", task: BalanceTask) -> "tuple[Mapping[str, Found], Mapping[str, int]]":
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The tables that a balance comes to."""
+
+    figures: DataFrame
+    """The loads of every level: broker, rack, log dir, topic, cluster."""
+    skews: DataFrame
+    """How even each measure is over the brokers."""
+    moved: DataFrame | None
+    """What the plan copies; None without a plan."""
+    told: Told | None
+    """What samples tell of themselves; None for loads."""
+
+
+def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
     """Return what was found, by cluster, and how often each rule about samples was broken, by its name.
 
     The tables are written where a folder for them is named. Loads have no samples, hence no rules.
     """
-    from reconciler.balance.spark.collected import collected
-    from reconciler.balance.spark.tables import write_tables
-
-    with spark_errors(), _balance(spark, task) as balance:
-        found = collected(balance)
+    with spark_errors(), _balance_of_task(spark, task) as balance:
+        found = collected(balance.figures, balance.skews, balance.moved, balance.told)
         if task.out is not None:
-            write_tables(balance, Path(task.out), MARK)
+            write_tables(balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
     return found, {rule.value: count for rule, count in defects.items()}
 
 
-@contextmanager
-def _balance(spark: "SparkSession", task: BalanceTask) -> "Iterator[Balance]":
-    from reconciler.balance.spark.jobs_balance import assignments, balance_of_loads, balance_of_samples, loads_of
+def assignments(
+    spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
+) -> Assignments:
+    """Return these tables in Spark."""
+    frame = spark.createDataFrame
+    named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
+    counted = Counter(cluster for side, cluster in named if side == BEFORE)
+    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan, counted)
 
+
+def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
+    """Return each sample as a row of its own (`buckets.alone`); None where it is plain that samples want neighbours."""
+    if not all(file.may_stand_alone for file in task.files):
+        return None
+    samples = read_samples(spark, task.files, cluster=task.cluster)
+    return alone(cleaned(samples, now=task.now, rates=("bytes_in", "bytes_out")), task.bucket_seconds)
+
+
+def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
+    """Return the samples as rows of one partition and bucket each (`buckets.beside_others`)."""
+    samples = read_samples(spark, task.files, cluster=task.cluster)
+    # A balance has no messages: they are not read, so that nothing is found wrong with them.
+    without_messages = samples.withColumn("messages_in", F.lit(None).cast("double"))
+    in_order = normalised(without_messages, bucket_seconds=task.bucket_seconds, now=task.now)
+    return beside_others(with_bytes_grown(in_order))
+
+
+@contextmanager
+def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
     assigned = assignments(spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan)
-    if isinstance(task.measured, str):
-        with balance_of_loads(assigned, loads_of(spark, task.measured)) as balance:
+    measured = task.measured
+    if isinstance(measured, str):
+        with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
             yield balance
         return
-    samples = task.measured
-    alone = rows_of_samples(spark, samples)
-    rows = rows_of_buckets(spark, samples) if alone is None else alone
-    in_need = None if alone is None else partial(rows_of_buckets, spark, samples)
-    seconds, has_all_sizes = samples.bucket_seconds, task.has_all_sizes
+    unsorted = rows_of_samples(spark, measured)
+    rows = rows_of_buckets(spark, measured) if unsorted is None else unsorted
+    in_need = None if unsorted is None else partial(rows_of_buckets, spark, measured)
+    seconds, has_all_sizes = measured.bucket_seconds, task.has_all_sizes
     with balance_of_samples(assigned, rows, seconds, in_need=in_need, has_all_sizes=has_all_sizes) as balance:
         yield balance
+
+
+@contextmanager
+def balance_of_samples(
+    assigned: Assignments,
+    rows: DataFrame,
+    bucket_seconds: int,
+    *,
+    in_need: Callable[[], DataFrame] | None = None,
+    has_all_sizes: bool = True,
+) -> Iterator[Balance]:
+    """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
+
+    Where these turn out to want their neighbours, those that `in_need` returns are taken instead. The rows are read
+    once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`). What is kept of them
+    until the end is one row for each bucket of each log dir and topic.
+    """
+    carriers = carried(assigned.partitions).persist()
+    known = known_carriers(carriers).persist()
+    summed = sums(rows, carriers).persist()
+    kept = [carriers, known, summed]
+    try:
+        found = told(summed, known, assigned.partition_counts, bucket_seconds)
+        if in_need is not None and not found.is_sound:
+            summed.unpersist()
+            rows = in_need()
+            summed = sums(rows, carriers).persist()
+            kept.append(summed)
+            found = told(summed, known, assigned.partition_counts, bucket_seconds)
+        standing = replicas(assigned.partitions)
+        if not has_all_sizes:
+            standing = with_sizes(standing, _last_sizes(rows))
+        whole = with_growth(summed, rows, carriers)
+        rates = statistics(bucketed(whole, known), _spans(rows.sparkSession, found), known)
+        with _balance(assigned, standing, rates, found) as balance:
+            yield balance
+    finally:
+        for table in kept:
+            table.unpersist()
+
+
+def loads_of(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the loads in that folder as `schemas.LOADS`, whatever its columns are typed; what it lacks is null."""
+    found = read_parquet(spark, folder)
+    have = set(found.columns)
+    return found.select(
+        *(
+            (F.col(field.name) if field.name in have else F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in LOADS.fields
+        )
+    )
+
+
+@contextmanager
+def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balance]:
+    """Yield the balance by the loads of partitions (`schemas.LOADS`): averages and peaks, which add up.
+
+    A replica whose size the cluster does not tell has that of its partition's load.
+    """
+    sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
+    sized = with_sizes(replicas(assigned.partitions), sizes)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None) as found:
+        yield found
+
+
+def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
+    """Return the replicas, those of unknown size with their partition's `last_size`."""
+    sized = replicas.join(sizes, on=list(PARTITION), how="left")
+    return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
+
+
+def _spans(spark: SparkSession, found: Told) -> DataFrame:
+    return spark.createDataFrame(arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
+
+
+def _last_sizes(samples: DataFrame) -> DataFrame:
+    known = samples.where(F.col("size_bytes").isNotNull())
+    return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
+
+
+@contextmanager
+def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None) -> Iterator[Balance]:
+    found = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan).persist()
+    copied = moved(standing) if assigned.has_plan else None
+    try:
+        yield Balance(found, skew(found, assigned.brokers), copied, seen)
+    finally:
+        found.unpersist()
+
+
+def write_tables(balance: Balance, out: Path) -> None:
+    """Write `figures` (every level, every topic) and `evenness` as Parquet, sorted by their keys.
+
+    The folder is replaced as a whole, and a file in it says what wrote it. What does not apply, or is not
+    known, is null.
+    """
+    figures = balance.figures.withColumns(
+        {
+            "broker": F.nullif("broker", F.lit(NO_BROKER)),
+            **{name: F.nullif(name, F.lit(NO_TEXT)) for name in ("rack", "log_dir", "topic")},
+        }
+    )
+    evenness = balance.skews.withColumn("statistic", F.nullif("statistic", F.lit(NO_TEXT)))
+    with replaced_folder(out, TABLES_MARK) as folder:
+        for name, table, keys in ((FIGURES, figures, KEYS), (EVENNESS, evenness, _SKEW_KEYS)):
+            whole = table.repartition(1).sortWithinPartitions(*keys)
+            write_parquet(whole, folder / name)
+        (folder / TABLES_MARK).write_text("written by reconciler balance\n", encoding="utf-8")

@@ -1,25 +1,92 @@
-"""Rates of brokers, racks, log dirs, topics and clusters from samples: summed in each time bucket, then told.
+"""Sums what brokers, racks, log dirs, topics and clusters carry in each time bucket, and tells the buckets' statistics.
 
 A percentile of a broker is that of its sum in each bucket, never the sum of its partitions' percentiles. Sums are of
 whole thousandths of a byte a second, hence exact: neither the order of rows nor the number of workers can show.
+
+What is summed is one row for each partition and time bucket. Most samples need no neighbours for that: where each
+partition has one a bucket, each with its rate, in files written in the order of time, a sample is the row (`alone`),
+and neither a shuffle nor a sort of samples is needed. Whether that was so shows in the sums (`soundness`); where it was
+not, samples are sorted and cleaned as for loads (`beside_others`).
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.spark.marks import MARKS
+from reconciler.balance.spark.growth import GROWTH, significant, slope
+from reconciler.balance.spark.load import buckets_of
+from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, is_kept
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
-from reconciler.balance.spark.rows import MILLI, RULES
-from reconciler.balance.spark.trend import GROWTH, significant, slope
 
+# Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows.
+MILLI = 1000
+RULES = tuple(rule.value for rule in MARKED)
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
-STRAYS = "strays"
+STRAYS = "strays"  # samples that count but for their partition, which no cluster has
 P95 = 0.95
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
 _SEEN_BITS = 31
 _SEEN = {"in": 0, "out": _SEEN_BITS}
+
+
+def alone(samples: DataFrame, bucket_seconds: int) -> DataFrame:
+    """Return each cleaned sample (`normalise.cleaned`) as a row of its own.
+
+    Columns: cluster, topic, partition (null where the sample does not count), bucket (its start in microseconds),
+    bytes_in and bytes_out in whole thousandths a second, size_bytes, is_whole (false where a rate is missing that
+    neighbours might tell), marks, written_at in microseconds.
+    """
+    moment = F.unix_micros("ts")
+    return samples.select(
+        *_keys(is_kept()),
+        (moment - F.pmod(moment, F.lit(bucket_seconds * MICROS))).alias("bucket"),
+        _milli("bytes_in"),
+        _milli("bytes_out"),
+        "size_bytes",
+        F.col("bytes_in").isNotNull().alias("is_whole"),
+        MARKS,
+        F.unix_micros("written_at").alias("written_at"),
+    )
+
+
+def beside_others(samples: DataFrame) -> DataFrame:
+    """Return normalised samples, their rates made from growth, as the same rows; each rule's count in its own column.
+
+    A row's rates are the means of its samples, its size is the last. The newest row of a partition that counts has its
+    growth, which is summed with the rest.
+    """
+    is_counted = F.col("samples") > 0
+    whole = Window.partitionBy(*GROUP)
+    is_newest = is_counted & (F.min(F.when(is_counted, F.col("bucket_back"))).over(whole) == F.col("bucket_back"))
+    buckets = samples.transform(buckets_of).withColumn("bucket", -F.col("bucket_back"))
+    return as_rows(buckets.withColumn(GROWTH, F.when(is_newest, slope(whole))), is_counted)
+
+
+def as_rows(buckets: DataFrame, counts: Column) -> DataFrame:
+    """Return rows of one partition and bucket (a number, in microseconds) each, of which those count that say so."""
+    return buckets.select(
+        *_keys(counts),
+        "bucket",
+        _milli("bytes_in"),
+        _milli("bytes_out"),
+        "size_bytes",
+        F.lit(col=True).alias("is_whole"),
+        F.lit(0).alias(MARKS),
+        F.lit(None).cast("long").alias("written_at"),
+        *(name for name in (*RULES, "samples", GROWTH) if name in buckets.columns),
+    )
+
+
+def _keys(counts: Column) -> list[Column]:
+    # What does not count has no partition: it finds nobody to carry it, and is only counted.
+    return [F.when(counts, F.col(name)).alias(name) for name in PARTITION]
+
+
+def _milli(name: str) -> Column:
+    # Not `round`, which goes through decimals and costs more than all the rest.
+    whole = F.floor(F.col(name) * MILLI + F.lit(0.5))
+    return F.when(F.col(name) <= MOST_PER_SECOND, whole).alias(name)
 
 
 def carried(partitions: DataFrame) -> DataFrame:
@@ -74,7 +141,8 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
     sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
-    seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0) + _one("out", sent.isNotNull(), F.lit(1))
+    seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
+    seen += F.when(sent.isNotNull(), F.lit(1 << _SEEN["out"])).otherwise(0)
     is_told = F.coalesce("is_total", F.lit(col=True))
     bit = F.expr(f"shiftleft(1L, partition % {_PART})")
     return each.groupBy("carrier", "bucket", MARKS).agg(
@@ -176,7 +244,3 @@ def _carrier(
         (F.size("replicas") - 1).cast("long").alias("followers"),
         is_total.alias("is_total"),
     )
-
-
-def _one(what: str, condition: Column, count: Column) -> Column:
-    return F.when(condition, count * F.lit(1 << _SEEN[what])).otherwise(0)

@@ -1,4 +1,4 @@
-"""The job's tables as the report's values: the one place where a result comes to the driver."""
+"""Brings the job's tables to the driver as the report's values; nothing else of a balance comes there."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,10 +20,9 @@ from reconciler.balance.model.balance_report import (
     Span,
     Traffic,
 )
-from reconciler.balance.spark.effect import MOVED
-from reconciler.balance.spark.jobs_balance import Balance
 from reconciler.balance.spark.normalise import MICROS
-from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, NO_BROKER, NO_TEXT, PLACE
+from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
+from reconciler.balance.spark.soundness import Told
 from reconciler.model.evenness import Evenness
 
 if TYPE_CHECKING:
@@ -47,23 +46,23 @@ class Found:
         return tuple(row for row in self.rows if row.level is level)
 
 
-def collected(balance: Balance) -> Mapping[str, Found]:
+def collected(figures: DataFrame, skews: DataFrame, moved: DataFrame | None, told: Told | None) -> Mapping[str, Found]:
     """Return what was found, by cluster: every row but those of topics after the first thousand of each cluster.
 
     Rows are sorted by what names them, topics by their traffic, the greatest first.
     """
     found: defaultdict[str, Found] = defaultdict(Found)
-    copied = balance.moved.collect() if balance.moved is not None else []
-    moved = {(row.cluster, row.level, row.broker): _traffic(row) for row in copied}
+    copied = moved.collect() if moved is not None else []
+    traffic = {(row.cluster, row.level, row.broker): _traffic(row) for row in copied}
     loads: dict[tuple[str, Key], dict[str, Row]] = {}
-    for row in sorted(balance.figures.transform(_shown).collect(), key=_order):
+    for row in sorted(figures.transform(_shown).collect(), key=_order):
         loads.setdefault((row.cluster, tuple(row[name] for name in ("level", *PLACE))), {})[row.side] = row
     for (cluster, key), sides in loads.items():
-        found[cluster].rows.append(_load_row(key, sides, moved.get((cluster, *key[:2]))))
+        found[cluster].rows.append(_load_row(key, sides, traffic.get((cluster, *key[:2]))))
         found[cluster].topic_count = max(found[cluster].topic_count, *(row.topics for row in sides.values()))
-    for cluster, skews in _skews(balance.skews.collect()).items():
-        found[cluster].skews = skews
-    for row in balance.told.spans if balance.told is not None else ():
+    for cluster, even in _skews(skews.collect()).items():
+        found[cluster].skews = even
+    for row in told.spans if told is not None else ():
         found[row.cluster].span = Span(row.buckets, row.step, _iso(row["first"]), _iso(row["last"]))
     return dict(sorted(found.items()))
 

@@ -1,15 +1,22 @@
-"""All figures of all levels in one table: counts, sizes, rates, growth, days until full."""
+"""Puts all figures of all levels into one table: counts, sizes, rates, growth, days until full, leader imbalance.
+
+Rates of samples come from `buckets`. Those of loads are made here: averages, peaks and growth add up over partitions;
+percentiles and maxima do not, and are left unknown. Sums are of whole thousandths, as in `buckets`.
+"""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.spark.replica_load import KEYS
-from reconciler.balance.spark.trend import with_days_until_full
+from reconciler.balance.spark.buckets import MILLI
+from reconciler.balance.spark.growth import significant, whole_growth
+from reconciler.balance.spark.normalise import MOST_PER_SECOND
+from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))
-_DECIMALS = 3
-_COVERAGE_DECIMALS = 6
+# Thousandths of a byte a second, and ten thousandths of a percent: more is noise of the order of rows.
+_DECIMALS, _SHARE_DECIMALS = 3, 6
+_SUMS = ("in_average", "in_peak", "in_covered", "out_average", "out_peak", "out_covered", "growth")
 
 
 def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame:
@@ -45,7 +52,7 @@ def _or_idle(name: str, is_idle: Column) -> Column:
 
 def _coverage(way: str, of: str) -> Column:
     share = F.col(f"{way}_covered") / F.col(of)
-    return F.when(F.col(of) > 0, F.round(F.coalesce(share, F.lit(0.0)), _COVERAGE_DECIMALS)).alias(f"{way}_coverage")
+    return F.when(F.col(of) > 0, F.round(F.coalesce(share, F.lit(0.0)), _SHARE_DECIMALS)).alias(f"{way}_coverage")
 
 
 def _leader_imbalance() -> Column:
@@ -53,4 +60,101 @@ def _leader_imbalance() -> Column:
     preferred = F.col("preferred_leaders")
     ratio = (preferred - F.col("preferred_led")) / preferred
     is_broker = F.col("level") == Level.BROKER.value
-    return F.when(is_broker & (preferred > 0), F.round(ratio, _COVERAGE_DECIMALS))
+    return F.when(is_broker & (preferred > 0), F.round(ratio, _SHARE_DECIMALS))
+
+
+def with_days_until_full(figures: DataFrame, *, has_plan: bool) -> DataFrame:
+    """Return the figures with free_bytes (for usable_bytes, which is free before) and days_until_full.
+
+    What is free after a plan is what is free now, less what the disk holds more then. Days are null where what is free
+    or the growth is not known, and where nothing grows; 0 where nothing is free. A broker, a rack and a cluster are as
+    full as the first of their disks.
+    """
+    size = F.coalesce("size_bytes", F.lit(0))
+    of_key = Window.partitionBy(*(key for key in KEYS if key != "side"))
+    now = F.coalesce(F.max(F.when(F.col("side") == BEFORE, size)).over(of_key), F.lit(0)) if has_plan else size
+    is_whole = F.col("unknown_sizes") == 0
+    free = F.coalesce(
+        F.col("usable_bytes") - (size - now), F.when(is_whole, F.col("total_bytes") - F.col("size_bytes"))
+    )
+    # `greatest` leaves out what is null, so it alone would call a disk of unknown size full.
+    not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
+    days = not_negative / F.col("growth_bytes_per_day")
+    return (
+        figures.withColumn("free_bytes", free)
+        .drop("usable_bytes")
+        .withColumn("days_until_full", F.when(F.col("growth_bytes_per_day") > 0, F.round(days, 1)))
+        .withColumn("days_until_full", _first_full())
+        .drop(IN_RACK)
+    )
+
+
+def _first_full() -> Column:
+    """Return the days until the first of its log dirs is full, or a whole broker where its log dirs tell nothing.
+
+    What all of its disks have free would last longer than the fullest of them.
+    """
+    level, days = F.col("level"), F.col("days_until_full")
+    is_disk = level.isin(Level.LOG_DIR.value, Level.BROKER.value)
+    within = {Level.BROKER: ("broker",), Level.RACK: (IN_RACK,), Level.CLUSTER: ()}
+    first = days
+    for each, keys in within.items():
+        of_disks = F.min(F.when(is_disk, days)).over(Window.partitionBy("side", "cluster", *keys))
+        first = F.when(level == each.value, F.least(days, of_disks)).otherwise(first)
+    return first
+
+
+def rates_of_loads(loads: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Return at each level the sums of its replicas' loads.
+
+    Columns: the keys, in_average, in_peak, out_average, out_peak, in_covered and out_covered (the coverage of its
+    replicas, and of its leaders, summed), growth_bytes_per_day.
+    """
+    known = loads.select(
+        *PARTITION,
+        *(_exact(name) for name in ("bytes_in_avg", "bytes_in_peak", "bytes_out_avg", "bytes_out_peak")),
+        whole_growth(F.col("growth_bytes_per_day")).alias("growth"),
+        F.coalesce("coverage", F.lit(0.0)).alias("coverage"),
+    )
+    each = replicas.join(known, on=list(PARTITION), how="inner")
+    carried = each.select(
+        "side",
+        *PARTITION,
+        "broker",
+        "rack",
+        "log_dir",
+        F.col("bytes_in_avg").alias("in_average"),
+        F.col("bytes_in_peak").alias("in_peak"),
+        _covered(F.col("bytes_in_avg").isNotNull()).alias("in_covered"),
+        _sent("avg").alias("out_average"),
+        _sent("peak").alias("out_peak"),
+        _covered(_sent("avg").isNotNull()).alias("out_covered"),
+        "growth",
+    )
+    summed = [F.sum(name).alias(name) for name in _SUMS]
+    return (
+        carried.groupBy("side", "cluster", *PLACE)
+        .agg(*summed)
+        .transform(at_every_level, _SUMS)
+        .groupBy(*KEYS)
+        .agg(*summed)
+        .select(
+            *KEYS,
+            *((F.col(name) / MILLI).alias(name) for name in _SUMS if name != "growth"),
+            significant(F.col("growth")).alias("growth_bytes_per_day"),
+        )
+    )
+
+
+def _exact(name: str) -> Column:
+    known = F.abs(F.col(name)) <= MOST_PER_SECOND
+    return F.when(known, F.round(F.col(name) * MILLI).cast("long")).alias(name)
+
+
+def _sent(statistic: str) -> Column:
+    fetched = F.when(F.col("followers") > 0, F.col(f"bytes_in_{statistic}") * F.col("followers")).otherwise(0)
+    return F.when(F.col("is_leader"), F.col(f"bytes_out_{statistic}") + fetched)
+
+
+def _covered(is_known: Column) -> Column:
+    return F.when(is_known, F.round(F.col("coverage") * MILLI).cast("long")).otherwise(0)

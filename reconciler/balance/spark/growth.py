@@ -1,4 +1,4 @@
-"""Rates that were not measured, made from the growth of offsets and sizes between neighbouring samples.
+"""Makes rates that were not measured, from the growth of offsets and sizes between neighbouring samples.
 
 Messages a second are the growth of the end offset over the time since the sample before; bytes a second are messages
 times the partition's mean record size, which is its growth of size over its growth of offsets wherever the size did not
@@ -15,8 +15,13 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.marks import MARKS, is_kept, mark, marks, only
-from reconciler.balance.spark.normalise import GROUP, MICROS, by_time
+from reconciler.balance.spark.normalise import GROUP, MARKS, MICROS, MICROS_PER_DAY, by_time, is_kept, mark, marks, only
+
+GROWTH = "growth"
+# No partition grows by a petabyte a day; a steeper slope is that of a broken size.
+_MOST_BYTES_PER_DAY = 1e15
+# Slopes of doubles depend on the order of rows with their last digits; so many digits of one do not.
+_DIGITS = 6
 
 
 def with_growth(samples: DataFrame) -> DataFrame:
@@ -111,3 +116,24 @@ def _filled(samples: DataFrame) -> DataFrame:
 
 def _is_made(name: str, value: Column) -> Column:
     return F.col(name).isNull() & value.isNotNull()
+
+
+def slope(of: WindowSpec | None = None) -> Column:
+    """Return, over the buckets of one partition, the slope of its size by least squares, as `whole_growth`."""
+    found = F.regr_slope("size_bytes", F.col("bucket") / F.lit(float(MICROS_PER_DAY)))
+    return whole_growth(found if of is None else found.over(of))
+
+
+def whole_growth(slope: Column) -> Column:
+    """Return a partition's growth in whole bytes a day, so that sums of it are exact; None where it is not known.
+
+    What many partitions grow is the sum of their slopes: the slope of their sum would take one that is made, found or
+    lost meanwhile for growth.
+    """
+    return F.when(F.abs(slope) <= _MOST_BYTES_PER_DAY, significant(slope).cast("long"))
+
+
+def significant(value: Column) -> Column:
+    """Return a number to six significant digits, or to the whole number below that."""
+    step = F.pow(F.lit(10.0), F.floor(F.log10(F.abs(value))) - (_DIGITS - 1))
+    return F.when(F.abs(value) < 10**_DIGITS, F.round(value)).otherwise(F.round(value / step) * step)

@@ -1,26 +1,36 @@
-"""Samples that count -> one row for each partition: what it carries on average, nearly always, at most, at the peak.
+"""Makes of samples one row for each partition: what it carries on average, nearly always, at most, at the peak.
 
 A statistic is that of a partition's time buckets, each the mean of the samples in it; percentiles interpolate linearly
 between the closest ranks. `peak` is the rate in the cluster's busiest time bucket: the one with the largest sum, over
 all partitions, of bytes in and bytes out, the earliest of equals. Sums that choose are of whole thousandths of a byte a
 second, so that no order of addition can change the choice.
+
+There are two ways to a partition's row. `partitions_of` takes samples that were sorted and cleaned beside each other.
+`checked` first tries without a window, after one sort by two numbers: each partition is summed as if its samples were
+clean, one a bucket, and beside the sums stand the lists that prove it: no rule was broken, no two samples share a
+bucket, none was written after a newer one, no counter began anew, no rate has to be made from growth. Where the proof
+fails, that partition's samples are done again the first way.
 """
 
+from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.marks import MARKED, counts, is_kept
-from reconciler.balance.spark.normalise import GROUP, MICROS, MICROS_PER_DAY
+from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
 
-SHARE = 0.95
-_UNKNOWN = -1.0
+HASH = "partition_hash"
+_P95 = 0.95
+_UNKNOWN = -1.0  # in a list of rates, which holds no null: such a list is sorted as bare numbers
+_NEVER_MADE = ("bytes_out",)  # the rate that no growth tells
 _COUNTED = ("bytes_in", "bytes_out")
-_THOUSANDTHS = 1000
-_MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
+_THOUSANDTHS = 1000  # of a byte a second
+MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 
 
 class Measured(NamedTuple):
@@ -42,7 +52,7 @@ def each(rate: str) -> str:
 # One row for each partition: its statistics, when its buckets are (negative, the newest first) and its rates in each of
 # them, how many buckets were `seen` and how many samples count, and how many broke each rule.
 PARTITIONS = (
-    "partition_hash",
+    HASH,
     *KEYS,
     *(f"{rate}_{statistic}" for rate in RATES for statistic in ("avg", "max", "p95")),
     "size_bytes",
@@ -119,7 +129,7 @@ def _percentile(rate: str) -> Column:
     # A list without nulls is sorted as bare numbers, and only in ascending order; the unknown come first.
     ascending = F.sort_array(each(rate))
     last = F.size(each(rate)) - 1
-    rank = (F.col(f"{rate}_known") - 1) * F.lit(SHARE)
+    rank = (F.col(f"{rate}_known") - 1) * F.lit(_P95)
     below, above = F.floor(rank), F.ceil(rank)
     first = last - (F.col(f"{rate}_known") - 1)
     low, high = (F.get(ascending, (first + found).cast("int")) for found in (below, above))
@@ -148,7 +158,7 @@ def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
             F.min("bucket").alias("first_bucket"),
             F.max("bucket").alias("last_bucket"),
             F.max_by("bucket", weight).alias("busiest_bucket"),
-            F.coalesce(F.expr(_MEDIAN_STEP), F.lit(bucket_seconds * MICROS)).alias("step"),
+            F.coalesce(F.expr(MEDIAN_STEP), F.lit(bucket_seconds * MICROS)).alias("step"),
         )
     )
 
@@ -221,3 +231,84 @@ def _not_seen(seen: DataFrame, known: DataFrame) -> DataFrame:
     expected = seen.select("cluster").distinct().crossJoin(known.select("topic", "partition"))
     missing = expected.join(seen, on=list(KEYS), how="left_anti")
     return missing.groupBy("cluster").agg(F.count("partition").alias(Rule.MISSING_PARTITION.value))
+
+
+def alone(cleaned: DataFrame, bucket_seconds: int) -> DataFrame:
+    """Return the rows of PARTITIONS, and whether each `is_sound`, of cleaned samples (`normalise.cleaned`)."""
+    rows = cleaned.transform(lambda samples: _slim(samples, bucket_seconds))
+    summed = rows.repartition(HASH).sortWithinPartitions(HASH, "moment_back").groupBy(HASH).agg(*_summed())
+    return (
+        summed.withColumn("is_sound", _is_sound())
+        .withColumns({**percentiles(), **{rule.value: F.lit(0).cast("long") for rule in MARKED}})
+        .withColumn("samples", F.col("seen"))
+        .select(*PARTITIONS, "is_sound")
+    )
+
+
+def checked(
+    samples: DataFrame,
+    cleaned: Callable[[DataFrame], DataFrame],
+    bucket_seconds: int,
+    beside_others: Callable[[DataFrame], DataFrame],
+) -> tuple[DataFrame, tuple[DataFrame, ...]]:
+    """Return the rows of PARTITIONS of all samples, and the tables that stay on disk until they are unpersisted.
+
+    `beside_others` makes them of samples as they come; it is asked for those of the partitions that are not sound.
+    """
+    first = alone(cleaned(samples), bucket_seconds).persist(StorageLevel.DISK_ONLY)
+    unsound = first.where(~F.col("is_sound")).select(HASH)
+    # Not `isEmpty`, which computes one part of the table after the other.
+    if not unsound.count():
+        return first.drop("is_sound"), (first,)
+    hashed = samples.withColumn(HASH, F.xxhash64(*KEYS))
+    again = hashed.join(unsound, on=HASH, how="left_semi").drop(HASH).transform(beside_others)
+    kept = again.persist(StorageLevel.DISK_ONLY)
+    return first.where("is_sound").drop("is_sound").unionByName(kept), (first, kept)
+
+
+def _slim(samples: DataFrame, bucket_seconds: int) -> DataFrame:
+    """Return what is sorted: numbers that rise from the newest sample to the oldest where all is well."""
+    moment = F.unix_micros("ts")
+    return samples.select(
+        F.xxhash64(*KEYS).alias(HASH),
+        # Two partitions of one hash are told apart by another one.
+        F.hash(*KEYS).alias("other_hash"),
+        *KEYS,
+        (F.pmod(moment, F.lit(bucket_seconds * MICROS)) - moment).alias("bucket_back"),
+        (-moment).alias("moment_back"),
+        *RATES,
+        "size_bytes",
+        (-F.col("end_offset")).alias("offset_back"),
+        (-F.unix_micros("written_at")).alias("written_back"),
+        MARKS,
+    )
+
+
+def _summed() -> list[Column]:
+    days = F.when(F.col("size_bytes").isNotNull(), -F.col("moment_back")) / F.lit(float(MICROS_PER_DAY))
+    return [
+        *(F.first(name).alias(name) for name in KEYS),
+        *(statistic for rate in RATES for statistic in statistics_of(rate)),
+        F.first("size_bytes", ignorenulls=True).alias("size_bytes"),
+        F.regr_slope("size_bytes", days).alias("growth_bytes_per_day"),
+        F.collect_list("bucket_back").alias("buckets_back"),
+        *(listed(rate).alias(each(rate)) for rate in RATES),
+        F.collect_list("offset_back").alias("offsets_back"),
+        F.collect_list("written_back").alias("writings_back"),
+        F.count(F.lit(1)).alias("seen"),
+        F.bit_or(MARKS).alias(MARKS),
+        (F.min("other_hash") == F.max("other_hash")).alias("is_one"),
+    ]
+
+
+def _is_sound() -> Column:
+    seen = F.col("seen")
+    conditions = (
+        F.col("is_one") & (F.col(MARKS) == 0),
+        F.size(F.array_distinct("buckets_back")) == seen,
+        *(F.col(f"{rate}_known") == seen for rate in RATES if rate not in _NEVER_MADE),
+        F.size("writings_back") == seen,
+        F.sort_array("writings_back") == F.col("writings_back"),
+        F.sort_array("offsets_back") == F.col("offsets_back"),
+    )
+    return reduce(Column.__and__, conditions)

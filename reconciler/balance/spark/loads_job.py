@@ -1,29 +1,30 @@
-"""The job of `loads`: samples in, a folder of Parquet out, and the report of what was found in them."""
+"""Runs the job of `loads`: samples in, a folder of Parquet out, and the report of what was found in them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from reconciler.balance.files.folders import replaced_folder
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from reconciler.balance.files.folders import LOADS_REPORT, replaced_folder
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
-from reconciler.balance.spark.errors import spark_errors
+from reconciler.balance.spark.growth import with_growth
+from reconciler.balance.spark.load import checked, measured, partitions_of
+from reconciler.balance.spark.normalise import MICROS, cleaned, normalised
+from reconciler.balance.spark.session import spark_errors, write_parquet
+from reconciler.balance.spark.sources import read_samples
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-
-REPORT_FILE = "_report.json"
 NO_SAMPLES = "KR251"
-MICROS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the cluster is known to have, for the rules about strangers: its brokers and partitions."""
+    """What the cluster is known to have, for the rules about strangers."""
 
     brokers: Sequence[int]
     partitions: Sequence[TopicPartition]
@@ -31,83 +32,49 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class SampleTask:
-    """Which samples to take, in which buckets; `now` decides what is the future."""
+    """Which samples to take, in which time buckets."""
 
     files: Sequence[SampleFile]
     bucket_seconds: int
     now: datetime
+    """What is later than this is from the future, and left out."""
     cluster: str | None = None
+    """Names what names no cluster, and picks that cluster of what does; None: every cluster."""
     state: State | None = None
     notes: Sequence[str] = ()
+    """What was told of the files before they were read; the report repeats it."""
 
 
-def rows_of_samples(spark: "SparkSession", task: SampleTask) -> "DataFrame | None":
-    """Return each sample as a row of its own (`rows.alone`); None where it is plain that samples want neighbours."""
-    from reconciler.balance.spark.normalise import cleaned
-    from reconciler.balance.spark.rows import alone
-    from reconciler.balance.spark.sources import read_samples
-
-    if not all(file.may_stand_alone for file in task.files):
-        return None
-    samples = read_samples(spark, task.files, cluster=task.cluster)
-    return alone(cleaned(samples, now=task.now, rates=("bytes_in", "bytes_out")), task.bucket_seconds)
-
-
-def rows_of_buckets(spark: "SparkSession", task: SampleTask) -> "DataFrame":
-    """Return the samples as rows of one partition and bucket each (`rows.beside_others`)."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-    from reconciler.balance.spark.growth import with_bytes_grown
-    from reconciler.balance.spark.normalise import normalised
-    from reconciler.balance.spark.rows import beside_others
-    from reconciler.balance.spark.sources import read_samples
-
-    samples = read_samples(spark, task.files, cluster=task.cluster)
-    # What nobody asks for must not be found wrong.
-    asked = samples.withColumn("messages_in", F.lit(None).cast("double"))
-    in_order = normalised(asked, bucket_seconds=task.bucket_seconds, now=task.now)
-    return beside_others(with_bytes_grown(in_order))
-
-
-def run_loads(
-    spark: "SparkSession", task: SampleTask, out: Path, report_text: Callable[[LoadReport], str]
-) -> LoadReport:
+def run_loads(spark: SparkSession, task: SampleTask, out: Path, report_text: Callable[[LoadReport], str]) -> LoadReport:
     """Write the loads and, beside them, the report; return it. A failure leaves what was there before.
 
     Raises ReconcilerError where no sample counts, a file is damaged, or the folder cannot be written.
     """
-    from reconciler.balance.spark.load import measured
-    from reconciler.balance.spark.local_files import write_parquet
-
-    known = None if task.state is None else _known(spark, task.state.partitions)
-    with spark_errors(), replaced_folder(out, REPORT_FILE) as folder:
+    known = None
+    if task.state is not None:
+        known = spark.createDataFrame(list(task.state.partitions), "topic string, partition int")
+    with spark_errors(), replaced_folder(out, LOADS_REPORT) as folder:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)
         try:
             write_parquet(result.loads, folder)
-            report = _report(result.found.collect(), task)
+            clusters = tuple(_cluster(row) for row in result.found.collect())
         finally:
             for table in (*kept, result.clusters):
                 table.unpersist()
+        report = LoadReport(task.bucket_seconds, clusters, tuple(task.notes))
         if not report.partitions:
             raise ReconcilerError(_nothing_counts(report), code=NO_SAMPLES)
-        (folder / REPORT_FILE).write_text(report_text(report), encoding="utf-8")
+        (folder / LOADS_REPORT).write_text(report_text(report), encoding="utf-8")
     return report
 
 
 def _partitions(
-    spark: "SparkSession", task: SampleTask, known: "DataFrame | None"
-) -> "tuple[DataFrame, tuple[DataFrame, ...]]":
+    spark: SparkSession, task: SampleTask, known: DataFrame | None
+) -> tuple[DataFrame, tuple[DataFrame, ...]]:
     """Return one row a partition (`load.PARTITIONS`), and what is kept on disk for it."""
-    from pyspark import StorageLevel
 
-    from reconciler.balance.spark.growth import with_growth
-    from reconciler.balance.spark.load import partitions_of
-    from reconciler.balance.spark.normalise import cleaned, normalised
-    from reconciler.balance.spark.series import checked
-    from reconciler.balance.spark.sources import read_samples
-
-    def beside_others(samples: "DataFrame") -> "DataFrame":
+    def beside_others(samples: DataFrame) -> DataFrame:
         in_order = normalised(samples, bucket_seconds=task.bucket_seconds, now=task.now, known=known)
         return partitions_of(with_growth(in_order))
 
@@ -121,15 +88,7 @@ def _partitions(
     return partitions, (partitions,)
 
 
-def _known(spark: "SparkSession", partitions: Iterable[TopicPartition]) -> "DataFrame":
-    return spark.createDataFrame(list(partitions), "topic string, partition int")
-
-
-def _report(found: Iterable["Row"], task: SampleTask) -> LoadReport:
-    return LoadReport(task.bucket_seconds, tuple(_cluster(row) for row in found), tuple(task.notes))
-
-
-def _cluster(row: "Row") -> ClusterSamples:
+def _cluster(row: Row) -> ClusterSamples:
     return ClusterSamples(
         cluster=row["cluster"],
         partitions=row["partitions"],

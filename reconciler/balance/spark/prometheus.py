@@ -1,4 +1,4 @@
-"""A Prometheus range-query answer with the JMX exporter's metrics -> samples.
+"""Reads samples from a Prometheus range-query answer with the JMX exporter's metrics.
 
 Sizes and end offsets are per partition and broker: the largest over the brokers counts, which is the leader's. Bytes in
 and out are per topic and broker only: a topic's sum over brokers is split over its partitions by growth of offsets, of
@@ -17,9 +17,9 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
-from reconciler.balance.spark.local_files import as_hadoop
-from reconciler.balance.spark.marks import MARKS, has, mark, marks
+from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES
+from reconciler.balance.spark.session import as_hadoop
 
 _SERIES = StructType(
     [
@@ -202,7 +202,8 @@ def _split(joined: DataFrame) -> DataFrame:
     is_split = F.coalesce(*split.values()).isNotNull()
     is_homeless = F.col("partition").isNull()
     # What a topic's counter had counts once, not once for each partition.
-    of_rate = F.when(is_homeless | (F.row_number().over(_FIRST) == 1), F.col("rate_marks"))
+    is_first = F.row_number().over(Window.partitionBy(*_TOPIC, "ts").orderBy("partition")) == 1
+    of_rate = F.when(is_homeless | is_first, F.col("rate_marks"))
     return joined.withColumns(split).select(
         "ts",
         *_TOPIC,
@@ -218,9 +219,6 @@ def _split(joined: DataFrame) -> DataFrame:
             mark(Rule.NOT_SPLIT, is_homeless),
         ).alias(MARKS),
     )
-
-
-_FIRST = Window.partitionBy(*_TOPIC, "ts").orderBy("partition")
 
 
 def _repeated(points: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Which replica stands where, and what each broker, rack, log dir, topic and cluster holds: counts and sizes.
+"""Tells which replica stands where, what each broker, rack, log dir, topic and cluster holds, and what a plan moves.
 
 In these tables a text that does not apply, or is not known, is empty and such a broker is -1, so that keys are never
 null; the report turns them back.
@@ -15,9 +15,9 @@ KEYS = ("side", "cluster", "level", *PLACE)
 BEFORE, AFTER = "before", "after"
 NO_TEXT = ""
 NO_BROKER = -1
-# The rack of a broker and of its log dirs, whose rows are not named by it.
-IN_RACK = "in_rack"
+IN_RACK = "in_rack"  # the rack of a broker and of its log dirs, whose rows are not named by it
 COUNTS = ("replicas", "leaders", "preferred_leaders", "preferred_led", "size_bytes", "unknown_sizes")
+MOVED = ("arriving_replicas", "arriving_bytes", "leaving_replicas", "leaving_bytes")
 _DISKS = ("total_bytes", "unknown_totals", "usable_bytes", "unknown_usable")
 _NOT_NAMED: dict[str, int | str] = {"broker": NO_BROKER, "rack": NO_TEXT, "log_dir": NO_TEXT, "topic": NO_TEXT}
 
@@ -62,6 +62,7 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
     )
     names = (*COUNTS, *_DISKS)
     is_disk = F.col("level") != Level.TOPIC.value
+    is_size_known = (F.col("unknown_sizes") < F.col("replicas")) | (F.col("replicas") == 0)
     placed = held.unionByName(_nothing(places)).withColumn(IN_RACK, F.col("rack"))
     return (
         placed.transform(at_every_level, (IN_RACK, *names))
@@ -71,7 +72,7 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
             *KEYS,
             IN_RACK,
             *(name for name in COUNTS if name != "size_bytes"),
-            F.when(_is_size_known(), F.col("size_bytes")).alias("size_bytes"),
+            F.when(is_size_known, F.col("size_bytes")).alias("size_bytes"),
             F.when(is_disk & (F.col("unknown_totals") == 0), F.col("total_bytes")).alias("total_bytes"),
             F.when(is_disk & (F.col("unknown_usable") == 0), F.col("usable_bytes")).alias("usable_bytes"),
         )
@@ -113,10 +114,36 @@ def _nothing(places: DataFrame) -> DataFrame:
     )
 
 
-def _is_size_known() -> Column:
-    return (F.col("unknown_sizes") < F.col("replicas")) | (F.col("replicas") == 0)
-
-
 def _level(level: Level, *kept: str) -> Column:
     named = ((F.col(name) if name in kept else F.lit(_NOT_NAMED[name])).alias(name) for name in PLACE)
     return F.struct(F.lit(level.value).alias("level"), *named)
+
+
+def moved(replicas: DataFrame) -> DataFrame:
+    """Return what arrives at and leaves each broker, and each cluster in all: partitions that stand on both sides.
+
+    Columns: cluster, level, broker, then arriving_replicas, arriving_bytes, leaving_replicas, leaving_bytes. An unknown
+    size counts as 0 bytes.
+    """
+    stands = F.when(F.col("side") == BEFORE, F.struct("size_bytes"))
+    reached = F.when(F.col("side") == AFTER, F.struct("size_bytes"))
+    each = replicas.groupBy(*PARTITION, "broker").agg(F.max(stands).alias("was"), F.max(reached).alias("now"))
+    sides = replicas.groupBy(*PARTITION).agg(F.count_distinct("side").alias("sides"))
+    lasting = sides.where(F.col("sides") > 1).select(*PARTITION)
+    changed = each.where(F.col("was").isNull() | F.col("now").isNull()).join(lasting, on=list(PARTITION), how="inner")
+    at = F.explode(F.array(_at(Level.BROKER, F.col("broker")), _at(Level.CLUSTER, F.lit(NO_BROKER)))).alias("at")
+    arrives, leaves = F.col("was").isNull(), F.col("now").isNull()
+    return (
+        changed.select("cluster", at, "was", "now")
+        .groupBy("cluster", "at.level", "at.broker")
+        .agg(
+            F.count_if(arrives).alias("arriving_replicas"),
+            F.coalesce(F.sum(F.when(arrives, F.col("now.size_bytes"))), F.lit(0)).alias("arriving_bytes"),
+            F.count_if(leaves).alias("leaving_replicas"),
+            F.coalesce(F.sum(F.when(leaves, F.col("was.size_bytes"))), F.lit(0)).alias("leaving_bytes"),
+        )
+    )
+
+
+def _at(level: Level, broker: Column) -> Column:
+    return F.struct(F.lit(level.value).alias("level"), broker.cast("int").alias("broker"))

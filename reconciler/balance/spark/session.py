@@ -1,19 +1,23 @@
-"""The one place where a Spark session is made, with the settings that all jobs rely on."""
+"""Starts the Spark session of a job, with the settings that all jobs rely on; tells its errors; names files to it.
+
+Nothing else makes a session, and importing this module does not load Spark.
+"""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from reconciler.balance.spark.java import require_java
-from reconciler.balance.spark.signals import signals_end_java
-from reconciler.balance.spark.stderr import without_the_expected_line
+from reconciler.balance.files.folders import UNWRITTEN
+from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
 from reconciler.model.problem import ReconcilerError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = "local[*]"
 NO_SPARK = "KR020"
@@ -154,3 +158,53 @@ def _names_in_utf8() -> Iterator[None]:
     finally:
         if was:
             os.environ["LC_ALL"] = was
+
+
+FAILED = "KR252"
+DAMAGED_FILE = "KR253"
+_FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|csv|jsonl?|ndjson)(?:\.gz)?)")
+_DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Turn what Spark raises into a ReconcilerError; the stack of the JVM is its cause, for -v."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _sentence(str(error)) from error
+
+
+def _sentence(text: str) -> ReconcilerError:
+    named = _FILE.search(text)
+    if named and any(code in text for code in _DAMAGED):
+        path = unquote("/" + named[1].lstrip("/"))
+        return ReconcilerError(f"{path}: is damaged or cut short, so its samples cannot be read", code=DAMAGED_FILE)
+    first = text.strip().partition("\n")[0]
+    return ReconcilerError(f"Spark could not do it: {first}", code=FAILED)
+
+
+def as_hadoop(path: Path | str) -> str:
+    """Return an absolute path of this machine as Spark takes it: by its very name, whatever stands in it.
+
+    Hadoop decodes nothing in a path, so the `%20` of a file URI is taken for itself; without a scheme it looks in the
+    cluster's own file system. In what it reads, brackets and stars are patterns, which `files.sample_files` keeps out.
+    """
+    return f"file://{path}"
+
+
+def read_parquet(spark: "SparkSession", folder: str) -> "DataFrame":
+    """Return the table in that folder."""
+    # Turned off for several paths at once, Spark reads each of them as often as there are.
+    return spark.read.option("__globPaths__", value=False).parquet(as_hadoop(folder))
+
+
+def write_parquet(table: "DataFrame", folder: Path) -> None:
+    """Write the table into that folder; raise ReconcilerError where it went to another machine's disk."""
+    table.write.parquet(as_hadoop(folder), mode="append", compression="zstd")
+    if not any(folder.glob("*.parquet")):
+        message = "Spark's workers wrote the result to disks of their own, and nothing arrived on this machine's"
+        raise ReconcilerError(f"{message}: let --out name a folder that all of them share", code=UNWRITTEN)

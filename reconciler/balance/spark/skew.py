@@ -1,4 +1,4 @@
-"""How evenly brokers carry each measure: the definitions of `model.evenness`, as Spark computes them."""
+"""Computes how evenly brokers carry each measure: the definitions of `model.evenness`, in Spark."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it

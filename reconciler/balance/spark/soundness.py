@@ -1,4 +1,4 @@
-"""What the sums tell of samples: the time they fill, what was wrong with them, and whether they have to be sorted."""
+"""Reads from the sums what samples are worth: the time they fill, what was wrong, whether they have to be sorted."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,15 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.buckets import STRAYS
-from reconciler.balance.spark.marks import LEFT_OUT, MARKED, MARKS, rules_of
-from reconciler.balance.spark.normalise import MICROS
-from reconciler.balance.spark.rows import RULES
+from reconciler.balance.spark.buckets import RULES, STRAYS
+from reconciler.balance.spark.load import MEDIAN_STEP
+from reconciler.balance.spark.normalise import LEFT_OUT, MARKED, MARKS, MICROS, rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-_MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 SPANS = {"cluster": TEXT} | dict.fromkeys(("busiest", "first", "last", "buckets", "step", "expected"), LONG)
 
 
@@ -114,7 +112,7 @@ def _spans(by_bucket: DataFrame, bucket_seconds: int) -> DataFrame:
             F.min("bucket").alias("first"),
             F.max("bucket").alias("last"),
             F.count(F.lit(1)).alias("buckets"),
-            F.coalesce(F.expr(_MEDIAN_STEP), F.lit(bucket_seconds)).cast("long").alias("step"),
+            F.coalesce(F.expr(MEDIAN_STEP), F.lit(bucket_seconds)).cast("long").alias("step"),
             F.sum("fresh").alias("partitions"),
             *_rows_and_flags(),
         )

@@ -51,17 +51,20 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     With `out`, its tables are written there as Parquet. Files are looked at, and clusters asked, before Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
-    from reconciler.balance.spark.balance_job import refuse_foreign_tables, run_balance
+    from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
     from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
     from reconciler.files.plan_file import read_plan
 
     require_spark()
     refuse_connect(asked.master, os.environ)
     if asked.out is not None:
-        refuse_foreign_tables(asked.out)
+        refuse_uri(asked.out)
+        refuse_foreign(Path(asked.out), TABLES_MARK)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)
     sides = sides_of(observed)
     task, told = _task(asked, observed, sides)
+    from reconciler.balance.spark.balance_job import run_balance
+
     with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
         found, defects = run_balance(spark, task)
     clusters = _clusters(observed, sides, found, from_samples=asked.loads is None)
@@ -87,7 +90,7 @@ def _task(
         places=place_table(sides),
         brokers=broker_table(sides, {one.name: one.capacities for one in observed}),
         measured=measured,
-        out=asked.out,
+        out=Path(asked.out) if asked.out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
         has_all_sizes=not any(None in _sizes(one) for one in observed),
     )

@@ -86,7 +86,7 @@ def test_without_policies_a_plan_loads_nothing_of_spark(prod: Setup) -> None:
 def test_a_policy_is_never_left_out_where_spark_is_missing(prod: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     prod.policy("one.sql", "SELECT 1 WHERE false")
     prod.policy("two.sql", "SELECT 1 WHERE false")
-    monkeypatch.setattr("reconciler.balance.policies.judge.find_spec", lambda _name: None)
+    monkeypatch.setattr("reconciler.balance.policies.asking.find_spec", lambda _name: None)
     told = prod.error()
     assert "the policy prod/policies/one.sql (and 1 more) is asked by Spark, which is not installed" in told
     assert "pip install 'kafka-reconciler[spark]'" in told

@@ -2,8 +2,7 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.end_state import assignments, shortcomings
 from helpers.plans.small_runs import cluster, whole_plan
 
-from reconciler.balance.policies.judge import state_after
-from reconciler.balance.policies.plan_tables import plan_tables
+from reconciler.balance.policies.plan_tables import plan_tables, state_after
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic
 from reconciler.model.plan import Plan, Source
