@@ -82,6 +82,12 @@ def moved(random: Random, cluster: Cluster) -> Cluster:
     return replace(cluster, topics=topics)
 
 
+BUCKETED = (
+    "cluster string, topic string, partition int, bucket timestamp, "
+    "bytes_in double, bytes_out double, messages_in double, size_bytes bigint"
+)
+
+
 def time_of(bucket: int) -> datetime:
     """Return the start of that bucket."""
     return START + timedelta(seconds=BUCKET_SECONDS * bucket)
@@ -89,8 +95,6 @@ def time_of(bucket: int) -> datetime:
 
 def sample_frame(spark: "SparkSession", samples: Mapping[str, Sequence[Sample]]) -> "DataFrame":
     """Return the samples of each cluster as the table that the job reads."""
-    from reconciler.balance.spark.schemas import BUCKETED
-
     rows = [
         (name, one.topic, one.partition, time_of(one.bucket), one.bytes_in, one.bytes_out, None, one.size_bytes)
         for name, told in samples.items()

@@ -17,8 +17,37 @@ NO_FILE = "KR140"
 NOT_SAMPLES = "KR144"
 DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
+KEYS = ("cluster", "topic", "partition")
+RATES = ("bytes_in", "bytes_out", "messages_in")
+SAMPLE_COLUMNS = {
+    "ts": "timestamp",
+    "cluster": "string",
+    "topic": "string",
+    "partition": "int32",
+    **dict.fromkeys(RATES, "float64"),
+    "size_bytes": "int64",
+    "end_offset": "int64",
+}
+"""One row for each cluster, topic, partition and moment, with Arrow's types; a rate is per second, null is unknown.
+
+`size_bytes` is the leader's log, else the largest replica's; `end_offset` the log end offset. `collect` writes these
+two and leaves the rates null: `loads` makes them from growth."""
+REPLICA_COLUMNS = {
+    "ts": "timestamp",
+    "cluster": "string",
+    "broker": "int32",
+    "log_dir": "string",
+    "topic": "string",
+    "partition": "int32",
+    "size_bytes": "int64",
+    "offset_lag": "int64",
+    "is_future": "bool_",
+}
+"""One row for each replica and moment, which `collect` writes beside the samples: what log dirs hold.
+
+`is_future`: the copy that a move between log dirs of one broker is filling."""
 NEEDED = ("ts", "topic", "partition")
-MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
+MEASURES = (*RATES, "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
 COLUMNS = (*NEEDED, "cluster", *MEASURES)
 # What no replica sample has: a file with one of them holds samples of partitions, whatever other columns it has.

@@ -1,4 +1,4 @@
-"""Samples as Parquet, in folders by cluster and day: what `collect` writes and `loads` reads.
+"""Writes samples as Parquet, in folders by cluster and day: what `collect` writes and `loads` reads.
 
     DIR/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet            partitions
     DIR/_replicas/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet  replicas on disk
@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from uuid import uuid4
 
+from reconciler.balance.files.sample_files import REPLICA_COLUMNS, SAMPLE_COLUMNS
 from reconciler.files.raw import write_atomically
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample
@@ -53,12 +53,23 @@ def write_round(out: Path, cluster: str, at: datetime, sample: ClusterSample) ->
     moment = at.astimezone(UTC)
     name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
     place = Path(f"cluster={escaped(cluster)}") / f"date={moment:%Y-%m-%d}" / name
-    replicas, partitions = _replica_rows(sample), _partition_rows(sample)
+    sizes = sample.sizes()
+    partitions = [
+        (moment, cluster, *key, None, None, None, sizes.get(key), sample.end_offsets.get(key))
+        for key in sample.partitions()
+    ]
+    replicas = [
+        (
+            moment, cluster, one.broker_id, one.log_dir, *one.topic_partition,
+            one.size_bytes, one.offset_lag, one.is_future,
+        )
+        for one in sample.replicas
+    ]  # fmt: skip
     return Round(
         len(partitions),
         len(replicas),
-        replicas_file=_write(out / REPLICAS_FOLDER / place, cluster, moment, _replica_columns(), replicas),
-        partitions_file=_write(out / place, cluster, moment, _partition_columns(), partitions),
+        replicas_file=_write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas),
+        partitions_file=_write(out / place, SAMPLE_COLUMNS, partitions),
     )
 
 
@@ -67,60 +78,20 @@ def escaped(name: str) -> str:
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in name)
 
 
-def _partition_rows(sample: ClusterSample) -> list[tuple[object, ...]]:
-    sizes = sample.sizes()
-    return [
-        (key.topic, key.partition, None, None, None, sizes.get(key), sample.end_offsets.get(key))
-        for key in sample.partitions()
-    ]
-
-
-def _replica_rows(sample: ClusterSample) -> list[tuple[object, ...]]:
-    return [
-        (one.broker_id, one.log_dir, *one.topic_partition, one.size_bytes, one.offset_lag, one.is_future)
-        for one in sample.replicas
-    ]
-
-
-def _partition_columns() -> Mapping[str, Any]:
-    arrow = _pyarrow()
-    return {
-        "topic": arrow.string(),
-        "partition": arrow.int32(),
-        "bytes_in": arrow.float64(),
-        "bytes_out": arrow.float64(),
-        "messages_in": arrow.float64(),
-        "size_bytes": arrow.int64(),
-        "end_offset": arrow.int64(),
-    }
-
-
-def _replica_columns() -> Mapping[str, Any]:
-    arrow = _pyarrow()
-    return {
-        "broker": arrow.int32(),
-        "log_dir": arrow.string(),
-        "topic": arrow.string(),
-        "partition": arrow.int32(),
-        "size_bytes": arrow.int64(),
-        "offset_lag": arrow.int64(),
-        "is_future": arrow.bool_(),
-    }
-
-
-def _write(
-    path: Path, cluster: str, at: datetime, columns: Mapping[str, Any], rows: Sequence[tuple[object, ...]]
-) -> Path | None:
-    """Write the rows behind `ts` and `cluster`; no rows, no file."""
+def _write(path: Path, columns: Mapping[str, str], rows: Sequence[tuple[object, ...]]) -> Path | None:
+    """Write the rows, whose values are in the order of the columns; no rows, no file."""
     if not rows:
         return None
     arrow = _pyarrow()
     from pyarrow import parquet
 
-    kinds = {"ts": arrow.timestamp("us", tz="UTC"), "cluster": arrow.string(), **columns}
-    values = ([at] * len(rows), [cluster] * len(rows), *zip(*rows, strict=True))
-    schema = arrow.schema(list(kinds.items()))
-    arrays = [arrow.array(some, type=kind) for some, kind in zip(values, kinds.values(), strict=True)]
+    schema = arrow.schema(
+        [
+            (name, arrow.timestamp("us", tz="UTC") if kind == "timestamp" else getattr(arrow, kind)())
+            for name, kind in columns.items()
+        ]
+    )
+    arrays = [arrow.array(values, type=each.type) for values, each in zip(zip(*rows, strict=True), schema, strict=True)]
     content = io.BytesIO()
     parquet.write_table(arrow.Table.from_arrays(arrays, schema=schema), content, compression="zstd")
     write_atomically(path, content.getvalue(), "samples", UNWRITTEN)

@@ -13,21 +13,16 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
-from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType
 
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
-from reconciler.balance.spark.schemas import RATES, SAMPLES
+from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 
-_SERIES = StructType(
-    [
-        StructField("metric", MapType(StringType(), StringType())),
-        StructField("values", ArrayType(ArrayType(StringType()))),
-    ]
-)
-_ANSWER = StructType([StructField("data", StructType([StructField("result", ArrayType(_SERIES))]))])
+_SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
+_ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
 # Names without case and separators, the label `name` behind them: exporters' rules spell them in all of these ways.
 _LOG = r"^kafkalog(?:log)?(?:value)?(size|logendoffset)(?:value)?$"
 _FORM = "total|count|oneminuterate"

@@ -1,11 +1,15 @@
-"""The tables that go in and out of the Spark jobs, as constants: nothing is inferred from data.
+"""Declares the tables that go in and out of the Spark jobs, as constants: nothing is inferred from data.
 
 Times are UTC with microseconds, rates are per second, sizes are bytes. A key (`ts, cluster, topic, partition`) is never
-null in a sample that counts; any measure may be null, which is unknown and never 0.
+null in a sample that counts; any measure may be null, which is unknown and never 0. The columns themselves are those of
+`files.sample_files` and `files.loads`.
 """
+
+from collections.abc import Mapping
 
 from pyspark.sql.types import (
     BooleanType,
+    DataType,
     DoubleType,
     IntegerType,
     LongType,
@@ -15,62 +19,26 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-KEYS = ("cluster", "topic", "partition")
-RATES = ("bytes_in", "bytes_out", "messages_in")
-STATISTICS = ("avg", "p95", "max", "peak")
+from reconciler.balance.files.sample_files import KEYS, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.files.loads import LOAD_COLUMNS
 
-_KEY_FIELDS = (
-    StructField("cluster", StringType()),
-    StructField("topic", StringType()),
-    StructField("partition", IntegerType()),
-)
+__all__ = ["KEYS", "LOADS", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct"]
 
-# One row for each cluster, topic, partition and moment. `size_bytes` is the leader's log, else the largest replica's;
-# `end_offset` the log end offset. `collect` writes these two and leaves the rates null: `loads` makes them from growth.
-SAMPLES = StructType(
-    [
-        StructField("ts", TimestampType()),
-        *_KEY_FIELDS,
-        *(StructField(rate, DoubleType()) for rate in RATES),
-        StructField("size_bytes", LongType()),
-        StructField("end_offset", LongType()),
-    ]
-)
+_TYPES: Mapping[str, DataType] = {
+    "timestamp": TimestampType(),
+    "string": StringType(),
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "float64": DoubleType(),
+    "bool_": BooleanType(),
+}
 
-# One row for each replica and moment, as `collect` writes beside the samples: what log dirs hold.
-# `is_future`: the copy that a move between log dirs of one broker is filling.
-REPLICA_SAMPLES = StructType(
-    [
-        StructField("ts", TimestampType()),
-        StructField("cluster", StringType()),
-        StructField("broker", IntegerType()),
-        StructField("log_dir", StringType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("size_bytes", LongType()),
-        StructField("offset_lag", LongType()),
-        StructField("is_future", BooleanType()),
-    ]
-)
 
-# A cleaned sample, one row for each partition and time bucket that has any: `bucket` is the bucket's start, a rate the
-# mean of its samples in the bucket, `size_bytes` the last one in it. What every statistic is computed from.
-BUCKETED = StructType(
-    [
-        *_KEY_FIELDS,
-        StructField("bucket", TimestampType()),
-        *(StructField(rate, DoubleType()) for rate in RATES),
-        StructField("size_bytes", LongType()),
-    ]
-)
+def struct(columns: Mapping[str, DataType | str]) -> StructType:
+    """Return a schema of these columns; a type may be told as Arrow names it."""
+    return StructType(
+        [StructField(name, _TYPES[kind] if isinstance(kind, str) else kind) for name, kind in columns.items()]
+    )
 
-# The result of `loads`, one row for each partition, sorted by its keys.
-LOADS = StructType(
-    [
-        *_KEY_FIELDS,
-        *(StructField(f"{rate}_{statistic}", DoubleType()) for rate in RATES for statistic in STATISTICS),
-        StructField("size_bytes", LongType()),
-        StructField("growth_bytes_per_day", DoubleType()),
-        StructField("coverage", DoubleType()),
-    ]
-)
+
+SAMPLES, REPLICA_SAMPLES, LOADS = struct(SAMPLE_COLUMNS), struct(REPLICA_COLUMNS), struct(LOAD_COLUMNS)

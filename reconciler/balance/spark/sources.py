@@ -31,7 +31,7 @@ from reconciler.balance.files.sample_files import Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
-from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES
+from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 
 _CORRUPT = "unreadable_line"
@@ -215,23 +215,17 @@ def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFram
 _FROM_REPLICAS = ("ts", "cluster", "topic", "partition", "size_bytes")
 
 
-_PARTITION = StructType(
-    [
-        StructField("partition", IntegerType()),
-        StructField("leader", IntegerType()),
-        StructField("replicas", ArrayType(IntegerType())),
-        StructField("sizes", ArrayType(LongType())),
-        StructField("endOffset", LongType()),
-    ]
+_PARTITION = struct(
+    {
+        "partition": "int32",
+        "leader": "int32",
+        "replicas": ArrayType(IntegerType()),
+        "sizes": ArrayType(LongType()),
+        "endOffset": "int64",
+    }
 )
-_TOPIC = StructType([StructField("name", StringType()), StructField("partitions", ArrayType(_PARTITION))])
-_SNAPSHOT = StructType(
-    [
-        StructField("clusterId", StringType()),
-        StructField("observedAt", StringType()),
-        StructField("topics", ArrayType(_TOPIC)),
-    ]
-)
+_TOPIC = struct({"name": "string", "partitions": ArrayType(_PARTITION)})
+_SNAPSHOT = struct({"clusterId": "string", "observedAt": "string", "topics": ArrayType(_TOPIC)})
 
 
 def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
