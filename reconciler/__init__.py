@@ -32,7 +32,7 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
 4. `staging/chain.py`: how one move becomes steps that are safe at every moment.
 5. `apply/decide.py`: the next step of a run, as a function of plan, cluster, record and time.
 
-**Our own words.** Everything else is Kafka's word, or the contract's: desired, observed, change, move, stage, plan, run.
+**Our own words.** Everything else is Kafka's word or the contract's: desired, observed, change, move, stage, plan, run.
 
     price             what one more replica on a broker costs an objective: a dual variable of the planner's flow
     level             one objective, its optimum and its prices; levels follow one another (a plan's `proof.levels`)
