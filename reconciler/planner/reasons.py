@@ -1,4 +1,7 @@
-"""What a plan keeps of the planner's reasons: tables that all moves share, and what could have moved instead."""
+"""Keeps the planner's reasons for a plan: tables that all moves share, and what could have moved instead.
+
+`explain` answers from these tables alone, long after the snapshot is gone.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -11,7 +14,8 @@ from reconciler.model.desired import Desired, Placement
 from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.placement_task import PlacementTask
+from reconciler.planner.explain import paired
+from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
 from reconciler.planner.rows import Bools, Ints
 
 
@@ -78,7 +82,7 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
     """Yield, for each swap that balance asked for, the smallest partition that stays and could have been swapped so."""
     if not task.is_size_known:
         return
-    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in swaps_of(move, task)})
+    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in _swaps(move, task.eligible)})
     staying = _staying(task, {move.topic_partition for move in moves})
     held = task.mask(task.replicas)
     giver, candidates = -1, np.empty(0, dtype=np.int64)
@@ -92,17 +96,11 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
             yield swap, OtherMove(partition.topic_partition, int(task.size[number]))
 
 
-def swaps_of(move: Move, task: PlacementTask) -> Iterator[Swap]:
-    """Yield who gives a replica to whom: brokers of one rack to one another first, the rest in their order."""
-    column, rack = task.eligible.column, task.eligible.rack
-    givers = [broker_id for broker_id in move.removed if broker_id in column]
-    takers = [broker_id for broker_id in move.added if broker_id in column]
-    for taker in sorted(takers, key=lambda one: all(rack[column[one]] != rack[column[other]] for other in givers)):
-        if givers:
-            near = [one for one in givers if rack[column[one]] == rack[column[taker]]]
-            giver = (near or givers)[0]
-            givers.remove(giver)
-            yield Swap(giver, taker)
+def _swaps(move: Move, eligible: EligibleBrokers) -> Iterator[Swap]:
+    """Yield which eligible broker gives a replica to which."""
+    column, rack = eligible.column, eligible.rack
+    givers, takers = ([each for each in ids if each in column] for ids in (move.removed, move.added))
+    return paired(givers, takers, lambda broker_id: int(rack[column[broker_id]]))
 
 
 def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:

@@ -1,6 +1,9 @@
-"""The smallest change of the desired state that would let a refused plan fit: single changes first, then pairs."""
+"""Searches for the smallest change of the desired state that lets a refused plan fit: single changes, then pairs.
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+Each remedy that is told was planned with, or says that it was not.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -35,15 +38,19 @@ from reconciler.planner.remedy_changes import (
     changes_for,
     factor_changes,
     joining_changes,
-    partition_count,
     thinned,
 )
 
 __all__ = ["ORDINARY", "THOROUGH", "Effort", "States", "conflicting", "remedies_of_conflict", "remedies_of_violations"]
 
 MOST = 3
-_EACH_KIND = 6
-_PAIRS = 600
+"""So many remedies are told: more is no help to choose."""
+EACH_KIND = 6
+"""So many changes of a kind stand in pairs, those of the first brokers and racks: others differ in the name alone."""
+PAIRS = 600
+"""So many pairs are checked against the rules: a second or two, where nothing else helps."""
+FULL = 100  # percent of a disk
+UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))  # bytes, as limits are written
 
 MakePlan = Callable[[Desired, Cluster], Plan]
 
@@ -57,24 +64,9 @@ class Effort:
 
 
 ORDINARY = Effort(plans=10, partitions=10_000)
+"""What a plan may spend unasked: a second or two of CPU time, and nothing on a cluster of more partitions."""
 THOROUGH = Effort(plans=40, partitions=200_000)
-
-
-@dataclass(frozen=True, slots=True)
-class RaisedLimits:
-    """Limits that let a plan pass, and the lines to edit.
-
-    `least_percent`: what `diskUse` needs at least, None where it stays as it is; one log dir may need more.
-    """
-
-    limits: Limits
-    edits: tuple[Edit, ...]
-    least_percent: int | None = None
-
-    def with_disk_use(self, percent: int) -> "RaisedLimits":
-        """Return the same with that share of the disks."""
-        edit = Edit(f"limits.diskUse is {percent}%", self.limits.at.get("diskUse"))
-        return RaisedLimits(replace(self.limits, disk_use=Fraction(percent, 100)), (*self.edits, edit))
+"""What is spent where somebody asks for remedies: up to a plan of a very large cluster, about a quarter of a minute."""
 
 
 def remedies_of_conflict(
@@ -93,9 +85,9 @@ def remedies_of_conflict(
     search = _Search(states, only, make_plan, effort)
     for combos in (_singles(changes), _pairs(changes)):
         fitting = (combo for combo in combos if not conflicting(_applied(thin, combo), only))
-        found = search.verified(fitting)
-        if found:
-            return found
+        remedies = search.first(fitting, search.fitting)
+        if remedies:
+            return tuple(remedies)
     return ()
 
 
@@ -108,13 +100,13 @@ def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effo
         return ()
     search = _Search(states, None, make_plan, effort)
     found = search.with_raised_limits(states, plan, ())
-    growing = {move.topic_partition.topic for move in moves_of(plan) if move.reason is Reason.REPLICATION_FACTOR}
+    growing = {move.topic_partition.topic for move in _moves_of(plan) if move.reason is Reason.REPLICATION_FACTOR}
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(growing) if name in declared}
     factors = factor_changes(states, concerned) if concerned else ()
     changes = [*broker_changes(states), *factors, *joining_changes(states)]
-    found += search.planned(_singles(changes), MOST - len(found))
-    return tuple(found or search.planned(_pairs(changes), MOST))
+    found += search.first(_singles(changes), search.passing, MOST - len(found))
+    return tuple(found or search.first(_pairs(changes), search.passing))
 
 
 def conflicting(states: States, only: Collection[str] | None) -> frozenset[str]:
@@ -145,39 +137,45 @@ class _Search:
         self._effort = effort
         self._thin: States | None = None
 
-    def verified(self, combos: Iterator[Sequence[Change]]) -> tuple[Remedy, ...]:
-        """Return the first MOST of these that fit, each of other kinds of change."""
-        told: set[tuple[str, ...]] = set()
-        found: list[Remedy] = []
+    def first(
+        self,
+        combos: Iterable[Sequence[Change]],
+        judged: Callable[[Sequence[Change]], Remedy | None],
+        most: int = MOST,
+    ) -> list[Remedy]:
+        """Return the first of these that are judged to be remedies, each of other kinds of change."""
+        kinds: set[tuple[str, ...]] = set()
+        remedies: list[Remedy] = []
         for combo in combos:
-            kinds = _kinds(combo)
-            remedy = None if kinds in told else self._fitting(combo)
+            own = tuple(sorted(change.kind for change in combo))
+            remedy = judged(combo) if own not in kinds else None
             if remedy is not None:
-                told.add(kinds)
-                found.append(remedy)
-            if len(found) == MOST:
+                kinds.add(own)
+                remedies.append(remedy)
+            if len(remedies) == most:
                 break
-        return tuple(found)
+        return remedies
 
-    def planned(self, combos: Iterator[Sequence[Change]], most: int) -> list[Remedy]:
-        """Return the first of these with which a plan keeps every limit, each of other kinds of change."""
-        told: set[tuple[str, ...]] = set()
-        found: list[Remedy] = []
-        for combo in combos:
-            if len(found) == most or not self._may_plan():
-                break
-            kinds = _kinds(combo)
-            if kinds not in told:
-                plan = self._plan(_applied(self._states, combo))
-                if plan is not None and not plan.violations:
-                    told.add(kinds)
-                    found.append(Remedy(_edits(combo)))
-        return found
+    def passing(self, combo: Sequence[Change]) -> Remedy | None:
+        """Return the remedy where a plan with it keeps every limit; None also where no plan may be made any more."""
+        plan = self._plan(_applied(self._states, combo))
+        return Remedy(_edits(combo)) if plan is not None and not plan.violations else None
+
+    def fitting(self, combo: Sequence[Change]) -> Remedy | None:
+        """Return the remedy where a plan fits with it, limits raised as far as it needs; unplanned, where rules fit."""
+        if not self._may_plan:
+            return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
+        states = _applied(self._states, combo)
+        plan = self._plan(states)
+        if plan is None or not plan.violations:
+            return Remedy(_edits(combo)) if plan is not None else None
+        return next(iter(self.with_raised_limits(states, plan, _edits(combo))), None)
 
     def with_raised_limits(self, states: States, plan: Plan, edits: tuple[Edit, ...]) -> list[Remedy]:
         """Return the edits with the limits that the plan of these states needs raised, where that is enough.
 
-        The count and the bytes of a plan are what they are; how full disks get is known when it was staged again.
+        The count and the bytes of a plan are what they are. How full disks get is known only when it was staged again:
+        the least share that passes is found by halving.
         """
         raised = raised_limits(states, plan)
         if raised is None:
@@ -190,21 +188,13 @@ class _Search:
             middle = (low + high) // 2
             known[middle] = self._keeps(states, raised.with_disk_use(middle))
             low, high = (low, middle) if known[middle] else (middle, high)
-        fitting = [percent for percent, is_kept in sorted(known.items()) if is_kept]
-        return [Remedy((*edits, *raised.with_disk_use(fitting[0]).edits))] if fitting else []
+        enough = [percent for percent, is_kept in sorted(known.items()) if is_kept]
+        return [Remedy((*edits, *raised.with_disk_use(enough[0]).edits))] if enough else []
 
-    def _keeps(self, states: States, raised: RaisedLimits) -> bool:
-        plan = self._plan(with_limits(states, raised.limits)) if self._may_plan() else None
+    def _keeps(self, states: States, raised: "RaisedLimits") -> bool:
+        cluster = replace(states.desired.cluster, limits=raised.limits)
+        plan = self._plan(States(replace(states.desired, cluster=cluster), states.observed))
         return plan is not None and not plan.violations
-
-    def _fitting(self, combo: Sequence[Change]) -> Remedy | None:
-        states = _applied(self._states, combo)
-        if not self._may_plan():
-            return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
-        plan = self._plan(states)
-        if plan is None or not plan.violations:
-            return Remedy(_edits(combo)) if plan is not None else None
-        return next(iter(self.with_raised_limits(states, plan, _edits(combo))), None)
 
     def _is_conflict(self, combo: Sequence[Change]) -> bool:
         """Whether the rules of any topic cannot be kept with these changes."""
@@ -213,12 +203,19 @@ class _Search:
             self._thin = thinned(self._states, known if self._only is None else self._only)
         return bool(conflicting(_applied(self._thin, combo), self._only))
 
+    @property
+    def _size(self) -> int:
+        return sum(len(topic.partitions) for topic in self._states.observed.topics.values())
+
+    @property
     def _may_plan(self) -> bool:
-        return self._effort.plans > 0 and self._effort.partitions >= partition_count(self._states.observed)
+        return self._effort.plans > 0 and self._effort.partitions >= self._size
 
     def _plan(self, states: States) -> Plan | None:
-        size = partition_count(self._states.observed)
-        self._effort = Effort(self._effort.plans - 1, self._effort.partitions - size)
+        """Return the plan of these states; None where there is none, or no effort is left."""
+        if not self._may_plan:
+            return None
+        self._effort = Effort(self._effort.plans - 1, self._effort.partitions - self._size)
         try:
             return self._make_plan(*states)
         except (PlacementInfeasible, InvalidInput):
@@ -233,15 +230,11 @@ def _pairs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     """Yield pairs of the first few changes of each kind, those of early changes first; a change may stand twice."""
     kept: list[Change] = []
     for change in changes:
-        if sum(other.kind == change.kind for other in kept) < _EACH_KIND:
+        if sum(other.kind == change.kind for other in kept) < EACH_KIND:
             kept.append(change)
     pairs = sorted(combinations_with_replacement(range(len(kept)), 2), key=lambda pair: (sum(pair), pair))
     meaningful = [(one, other) for one, other in pairs if one != other or kept[one].kind == JOINING]
-    return ((kept[one], kept[other]) for one, other in meaningful[:_PAIRS])
-
-
-def _kinds(combo: Sequence[Change]) -> tuple[str, ...]:
-    return tuple(sorted(change.kind for change in combo))
+    return ((kept[one], kept[other]) for one, other in meaningful[:PAIRS])
 
 
 def _applied(states: States, combo: Sequence[Change]) -> States:
@@ -258,8 +251,18 @@ def _edits(combo: Sequence[Change]) -> tuple[Edit, ...]:
     return tuple(edit for change in combo for edit in change.edits)
 
 
-FULL = 100
-_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+@dataclass(frozen=True, slots=True)
+class RaisedLimits:
+    """Limits that let a plan pass, and the lines to edit."""
+
+    limits: Limits
+    edits: tuple[Edit, ...]
+    least_percent: int | None = None  # what `diskUse` needs at least, None: it stays. One log dir may need more
+
+    def with_disk_use(self, percent: int) -> "RaisedLimits":
+        """Return the same with that share of the disks."""
+        edit = Edit(f"limits.diskUse is {percent}%", self.limits.at.get("diskUse"))
+        return RaisedLimits(replace(self.limits, disk_use=Fraction(percent, 100)), (*self.edits, edit))
 
 
 def raised_limits(states: States, plan: Plan) -> RaisedLimits | None:
@@ -284,32 +287,25 @@ def _more_partitions(states: States, plan: Plan, limits: Limits) -> tuple[Limits
     changed = plan.summary.partitions
     if not isinstance(limits.changed_partitions, Fraction):
         return replace(limits, changed_partitions=changed), f"limits.changedPartitions is {changed}"
-    percent = ceil(Fraction(100 * changed, partition_count(states.observed)))
+    percent = ceil(Fraction(100 * changed, sum(len(topic.partitions) for topic in states.observed.topics.values())))
     return replace(limits, changed_partitions=Fraction(percent, 100)), f"limits.changedPartitions is {percent}%"
 
 
 def _fullest(plan: Plan) -> int:
     """Return how many percent of its disks the fullest broker that receives something uses at the worst moment."""
-    receiving = {broker_id for move in moves_of(plan) for broker_id in move.added}
+    receiving = {broker_id for move in _moves_of(plan) for broker_id in move.added}
     known = [id_ for id_ in receiving if plan.disk_capacity.get(id_) and id_ in plan.disk_peak]
     return max(ceil(Fraction(100 * plan.disk_peak[id_], plan.disk_capacity[id_])) for id_ in known)
 
 
 def _rounded_up(count: int) -> tuple[int, str]:
     """Return a whole number of the largest unit that rounds up by a tenth at most, and how it is written."""
-    for name, unit in _UNITS:
+    for name, unit in UNITS:
         whole = -(-count // unit)
         if (whole * unit - count) * 10 <= count:
             return whole * unit, f"{whole}{name}"
     return count, f"{count}B"
 
 
-def with_limits(states: States, limits: Limits) -> States:
-    """Return the states with these limits declared."""
-    cluster = replace(states.desired.cluster, limits=limits)
-    return States(replace(states.desired, cluster=cluster), states.observed)
-
-
-def moves_of(plan: Plan) -> Iterator[Move]:
-    """Return every move of the plan, in order."""
+def _moves_of(plan: Plan) -> Iterator[Move]:
     return (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)

@@ -1,19 +1,24 @@
-"""Single changes of the desired state that may let a refused plan fit, the mildest kinds first."""
+"""Lists single changes of the desired state that may let a refused plan fit, the mildest kinds first.
+
+A change is tried on `thinned` states: one of each kind of topic and partition, as far as rules tell them apart. What
+holds there holds for all, and is quick to check again.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import cordoned_brokers, cordoned_by_kafka
 from reconciler.diff.what_if import OPTION, with_broker
 from reconciler.model.cluster import Cluster, Partition, Topic
-from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic, Placement, Protection, Spread
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.problem import Edit
 from reconciler.model.words import few
 
 JOINING = "broker"
+"""The kind of change that may be made twice: two brokers join."""
 TWICE = ("one more broker joins", "two more brokers join")
 
 
@@ -26,30 +31,51 @@ class States(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, for all topics that need it: the lines to edit, and the states with it made.
+    """One change, for all topics that need it."""
 
-    Changes of one `kind` differ in the broker or rack alone. `make` may be applied to states that other changes made.
-    """
-
-    kind: str
-    edits: tuple[Edit, ...]
-    make: Callable[[States], States]
+    kind: str  # changes of one kind differ in the broker or rack alone
+    edits: tuple[Edit, ...]  # the lines to edit
+    make: Callable[[States], States]  # may be applied to states that other changes made
 
 
 def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     """Return every single change that may help these topics to find their places, in the order to be tried."""
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(topics) if name in declared}
-    return [
+    racks, brokers = _racks(states), states.observed.brokers
+    changes = [
         *broker_changes(states),
-        *_spread_changes(concerned),
-        *_leader_rack_changes(states, concerned),
-        *_named_broker_changes(states, concerned),
-        *_named_rack_changes(states, concerned),
+        _of_placement(
+            "spread",
+            concerned,
+            "racks.spread",
+            "racks.spread is prefer, not strict",
+            lambda placement: placement.racks_spread is Spread.STRICT,
+            lambda placement: replace(placement, racks_spread=Spread.PREFER),
+        ),
+        *(_naming(concerned, "leader racks", "racks.leader", "racks_leader", rack) for rack in racks),
+        *(_naming(concerned, "brokers", "brokers.only", "brokers_only", each) for each in brokers),
+        *(_not_excepting(concerned, broker_id) for broker_id in brokers),
+        *(_naming(concerned, "racks", "racks.only", "racks_only", rack) for rack in racks),
         *factor_changes(states, concerned),
         *joining_changes(states),
-        *_freedom_changes(concerned),
+        _of_topics(
+            "protect",
+            {name: topic for name, topic in concerned.items() if Protection.MOVE in topic.protect},
+            "protect",
+            lambda _: "protect does not name move",
+            lambda topic: replace(topic, protect=topic.protect - {Protection.MOVE}),
+        ),
+        _of_placement(
+            "assignment",
+            concerned,
+            "assignment",
+            "placement.assignment is left out",
+            lambda placement: placement.assignment is not None,
+            lambda placement: replace(placement, assignment=None),
+        ),
     ]
+    return [change for change in changes if change is not None]
 
 
 def broker_changes(states: States) -> Iterator[Change]:
@@ -61,14 +87,24 @@ def broker_changes(states: States) -> Iterator[Change]:
     }
     for state, (kind, text, then) in words.items():
         for broker in states.desired.cluster.brokers.values():
-            if broker.state is state and broker.id in states.observed.brokers and not _is_supposed(broker):
-                edit = Edit(text.format(broker.id), broker.at)
-                yield Change(kind, (edit,), _with_state(broker.id, then))
+            is_supposed = broker.at is not None and broker.at.file == OPTION
+            if broker.state is state and broker.id in states.observed.brokers and not is_supposed:
+                yield Change(kind, (Edit(text.format(broker.id), broker.at),), _with_state(broker.id, then))
     for broker_id in sorted(cordoned_by_kafka(*states)):
         declared = states.desired.cluster.broker(broker_id)
         if declared.state is BrokerState.ACTIVE:
             edit = Edit(f"broker {broker_id} is declared active, though Kafka has cordoned it", declared.at)
             yield Change("uncordoned", (edit,), _with_state(broker_id, BrokerState.ACTIVE))
+
+
+def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
+    def make(states: States) -> States:
+        cluster = states.desired.cluster
+        broker = replace(cluster.broker(broker_id), state=state, has_state=True)
+        changed = replace(cluster, brokers={**cluster.brokers, broker_id: broker})
+        return States(replace(states.desired, cluster=changed), states.observed)
+
+    return make
 
 
 def joining_changes(states: States) -> Iterator[Change]:
@@ -77,6 +113,14 @@ def joining_changes(states: States) -> Iterator[Change]:
     for rack in known or [None]:
         where = f" in rack {rack}" if rack is not None else ""
         yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), _with_new_broker(rack))
+
+
+def _with_new_broker(rack: str | None) -> Callable[[States], States]:
+    def make(states: States) -> States:
+        broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
+        return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
+
+    return make
 
 
 def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
@@ -94,77 +138,56 @@ def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Ite
         return replace(topic, replication_factor=wanted(topic) - 1)
 
     if all(wanted(topic) > max(1, _min_isr(states, topic)) for topic in concerned.values()):
-        yield from _of_topics("factor", concerned, "replicationFactor", words, lowered)
+        change = _of_topics("factor", concerned, "replicationFactor", words, lowered)
+        if change is not None:
+            yield change
 
 
-def _spread_changes(concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
-    strict = {name: each for name, each in concerned.items() if each.placement.racks_spread is Spread.STRICT}
-    yield from _of_topics(
-        "spread",
-        strict,
-        "placement.racks.spread",
-        lambda _: "racks.spread is prefer, not strict",
-        _placing(lambda placement: replace(placement, racks_spread=Spread.PREFER)),
+def _min_isr(states: States, topic: DesiredTopic) -> int:
+    there = states.observed.topics.get(topic.name)
+    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or ""
+    return int(text) if text.isascii() and text.isdigit() else brokers_min_isr(states.observed)
+
+
+def _naming(concerned: Mapping[str, DesiredTopic], kind: str, path: str, field: str, name: object) -> Change | None:
+    """Return the change that names one broker or rack more where a topic's placement names only some."""
+
+    def is_missing(placement: Placement) -> bool:
+        names: frozenset[object] | None = getattr(placement, field)
+        return names is not None and name not in names
+
+    def naming(placement: Placement) -> Placement:
+        longer: Any = {field: getattr(placement, field) | {name}}
+        return replace(placement, **longer)
+
+    return _of_placement(kind, concerned, path, f"{path} names {name} too", is_missing, naming)
+
+
+def _not_excepting(concerned: Mapping[str, DesiredTopic], broker_id: int) -> Change | None:
+    return _of_placement(
+        "brokers",
+        concerned,
+        "brokers.except",
+        f"brokers.except does not name {broker_id}",
+        lambda placement: broker_id in placement.brokers_except,
+        lambda placement: replace(placement, brokers_except=placement.brokers_except - {broker_id}),
     )
 
 
-def _leader_rack_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
-    asked = {name: each for name, each in concerned.items() if each.placement.racks_leader is not None}
-    for rack in _racks(states):
-        needing = {name: each for name, each in asked.items() if rack not in (each.placement.racks_leader or ())}
-        yield from _of_topics(
-            "leader racks", needing, "placement.racks.leader", _says(f"racks.leader names {rack} too"), _leading(rack)
-        )
-
-
-def _named_broker_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
-    for broker_id in states.observed.brokers:
-        barring = {
-            name: each
-            for name, each in concerned.items()
-            if each.placement.brokers_only is not None and broker_id not in each.placement.brokers_only
-        }
-        yield from _of_topics(
-            "brokers",
-            barring,
-            "placement.brokers.only",
-            _says(f"brokers.only names {broker_id} too"),
-            _naming(broker_id),
-        )
-    for broker_id in states.observed.brokers:
-        barring = {name: each for name, each in concerned.items() if broker_id in each.placement.brokers_except}
-        words = _says(f"brokers.except does not name {broker_id}")
-        yield from _of_topics("brokers", barring, "placement.brokers.except", words, _allowing(broker_id))
-
-
-def _named_rack_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
-    for rack in _racks(states):
-        barring = {
-            name: each
-            for name, each in concerned.items()
-            if each.placement.racks_only is not None and rack not in each.placement.racks_only
-        }
-        yield from _of_topics(
-            "racks", barring, "placement.racks.only", _says(f"racks.only names {rack} too"), _naming_rack(rack)
-        )
-
-
-def _freedom_changes(concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
-    frozen = {name: each for name, each in concerned.items() if Protection.MOVE in each.protect}
-    yield from _of_topics(
-        "protect",
-        frozen,
-        "protect",
-        _says("protect does not name move"),
-        lambda topic: replace(topic, protect=topic.protect - {Protection.MOVE}),
-    )
-    written = {name: each for name, each in concerned.items() if each.placement.assignment is not None}
-    yield from _of_topics(
-        "assignment",
-        written,
-        "placement.assignment",
-        _says("placement.assignment is left out"),
-        _placing(lambda placement: replace(placement, assignment=None)),
+def _of_placement(  # noqa: PLR0917 - a row of a table: kind, topics, line, words, whom it concerns, what becomes of them
+    kind: str,
+    topics: Mapping[str, DesiredTopic],
+    path: str,
+    words: str,
+    is_concerned: Callable[[Placement], bool],
+    edited: Callable[[Placement], Placement],
+) -> Change | None:
+    return _of_topics(
+        kind,
+        {name: topic for name, topic in topics.items() if is_concerned(topic.placement)},
+        f"placement.{path}",
+        lambda _: words,
+        lambda topic: replace(topic, placement=edited(topic.placement)),
     )
 
 
@@ -174,16 +197,16 @@ def _of_topics(
     path: str,
     words: Callable[[DesiredTopic], str],
     edited: Callable[[DesiredTopic], DesiredTopic],
-) -> Iterator[Change]:
-    """Yield the change of these topics, one edit a line that says it, nothing where there are none."""
+) -> Change | None:
+    """Return the change of these topics, one edit a line that says it; None where there are none."""
     if not topics:
-        return
+        return None
     lines: dict[tuple[str, str], list[DesiredTopic]] = {}
     for topic in topics.values():
         lines.setdefault((str(topic.where(path) or ""), words(topic)), []).append(topic)
     edits = tuple(
-        Edit(f"{text}, for {few([topic.name for topic in found])}", found[0].where(path))
-        for (_, text), found in sorted(lines.items())
+        Edit(f"{text}, for {few([topic.name for topic in alike])}", alike[0].where(path))
+        for (_, text), alike in sorted(lines.items())
     )
 
     def make(states: States) -> States:
@@ -195,68 +218,11 @@ def _of_topics(
         changed = dict(sorted({**states.desired.topics, **known}.items()))
         return States(replace(states.desired, topics=changed), states.observed)
 
-    yield Change(kind, edits, make)
-
-
-def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        cluster = states.desired.cluster
-        broker = replace(cluster.broker(broker_id), state=state, has_state=True)
-        changed = replace(cluster, brokers={**cluster.brokers, broker_id: broker})
-        return States(replace(states.desired, cluster=changed), states.observed)
-
-    return make
-
-
-def _with_new_broker(rack: str | None) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
-        return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
-
-    return make
-
-
-def _placing(edited: Callable[[Placement], Placement]) -> Callable[[DesiredTopic], DesiredTopic]:
-    return lambda topic: replace(topic, placement=edited(topic.placement))
-
-
-def _leading(rack: str) -> Callable[[DesiredTopic], DesiredTopic]:
-    return _placing(lambda placement: replace(placement, racks_leader=(placement.racks_leader or frozenset()) | {rack}))
-
-
-def _naming(broker_id: int) -> Callable[[DesiredTopic], DesiredTopic]:
-    return _placing(lambda found: replace(found, brokers_only=(found.brokers_only or frozenset()) | {broker_id}))
-
-
-def _allowing(broker_id: int) -> Callable[[DesiredTopic], DesiredTopic]:
-    return _placing(lambda found: replace(found, brokers_except=found.brokers_except - {broker_id}))
-
-
-def _naming_rack(rack: str) -> Callable[[DesiredTopic], DesiredTopic]:
-    return _placing(lambda found: replace(found, racks_only=(found.racks_only or frozenset()) | {rack}))
-
-
-def _says(words: str) -> Callable[[DesiredTopic], str]:
-    return lambda _: words
+    return Change(kind, edits, make)
 
 
 def _racks(states: States) -> list[str]:
     return sorted({broker.rack for broker in states.observed.brokers.values() if broker.rack is not None})
-
-
-def _min_isr(states: States, topic: DesiredTopic) -> int:
-    there = states.observed.topics.get(topic.name)
-    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or ""
-    return int(text) if text.isascii() and text.isdigit() else brokers_min_isr(states.observed)
-
-
-def _is_supposed(broker: DesiredBroker) -> bool:
-    return broker.at is not None and broker.at.file == OPTION
-
-
-def partition_count(observed: Cluster) -> int:
-    """Return how many partitions a cluster has."""
-    return sum(len(topic.partitions) for topic in observed.topics.values())
 
 
 def thinned(states: States, topics: Collection[str]) -> States:
