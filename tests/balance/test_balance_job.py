@@ -21,8 +21,8 @@ from reconciler.balance.model.balance_report import (
     RateStatistic,
 )
 from reconciler.balance.render import as_html, as_json, as_markdown, as_text
-from reconciler.balance.workflow.balance import BalanceAsked, make_balance
-from reconciler.balance.workflow.loads import LoadsAsked, make_loads
+from reconciler.balance.workflow.balance import make_balance
+from reconciler.balance.workflow.loads import SparkJob, make_loads
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import LogDir
@@ -67,10 +67,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def _balance(folder: Path, *, cluster: str = "*", out: str | None = None, **measured: object) -> BalanceReport:
+def _balance(
+    folder: Path,
+    *,
+    cluster: str = "*",
+    out: str | None = None,
+    samples: tuple[str, ...] = (),
+    loads: str | None = None,
+) -> BalanceReport:
     state = str(folder / "snapshots") if cluster == "*" else str(folder / "snapshots" / f"{cluster}.json")
-    asked = BalanceAsked(NOW, plans=(str(folder / "plan.json"),) if cluster != "far" else (), out=out)
-    return make_balance(Inputs(str(folder / "root"), cluster, state), replace(asked, **measured))  # type: ignore[arg-type]
+    plans = (str(folder / "plan.json"),) if cluster != "far" else ()
+    inputs = Inputs(str(folder / "root"), cluster, state)
+    return make_balance(inputs, SparkJob(NOW, samples), loads=loads, plans=plans, out=out)
 
 
 def _by_name(rows: tuple[LoadRow, ...]) -> dict[tuple[object, ...], LoadRow]:
@@ -106,7 +114,7 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     assert len(parquet.read_table(folder / PATTERN / "tables" / "evenness")) > 0
     _assert_no_disk_is_said_to_fill(report, far)
 
-    make_loads(Inputs(str(folder / "root")), LoadsAsked(samples, str(folder / PATTERN / "loads"), 60, NOW))
+    make_loads(Inputs(str(folder / "root")), SparkJob(NOW, samples), str(folder / PATTERN / "loads"))
     summed = _balance(folder, loads=str(folder / PATTERN / "loads"))
     assert not summed.from_samples
     for one, other in zip(report.clusters, summed.clusters, strict=True):
@@ -171,8 +179,8 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
     save_plan(replace(made, stages=(), topic_changes=(), predicted_log_dirs={}), str(tmp_path / "empty.json"))
     strangers = [Row(START, "elsewhere", "orders.events", 0, 1.0, 1.0, None, 5, None)]
     write_parquet(tmp_path / "samples" / "part-0.parquet", strangers)
-    asked = BalanceAsked(NOW, samples=(str(tmp_path / "samples"),), plans=(str(tmp_path / "empty.json"),))
-    (demo,) = make_balance(Inputs(root, "demo"), asked).clusters
+    job, plans = SparkJob(NOW, (str(tmp_path / "samples"),)), (str(tmp_path / "empty.json"),)
+    (demo,) = make_balance(Inputs(root, "demo"), job, plans=plans).clusters
     assert demo.plan_id is not None
     rows = [demo.total, *demo.brokers, *demo.racks, *demo.log_dirs, *demo.topics]
     assert all(row.before == row.after for row in rows)

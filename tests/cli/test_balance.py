@@ -9,7 +9,8 @@ import pytest
 from helpers.program.command_line import reconciler
 from helpers.samples.sample_tables import PATTERN, STRANGE
 
-from reconciler.balance.workflow.balance import BalanceAsked, make_balance
+from reconciler.balance.workflow.balance import make_balance
+from reconciler.balance.workflow.loads import SparkJob
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.inputs import Inputs
 
@@ -42,7 +43,7 @@ def test_what_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
 
 def test_a_missing_spark_is_told_before_a_cluster_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.balance.spark.session.find_spec", lambda _name: None)
-    asked = BalanceAsked(datetime(2026, 3, 29, tzinfo=UTC), samples=["nowhere"])
+    asked = SparkJob(datetime(2026, 3, 29, tzinfo=UTC), ["nowhere"])
     with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"):
         make_balance(Inputs(root=str(tmp_path)), asked)
 

@@ -1,13 +1,16 @@
 """`reconciler loads`."""
 
-from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.balance.cli.spark_job import spark_job
 from reconciler.command.exits import EPILOG, Exit
 from reconciler.command.options import JSON, TEXT, asked_for, verb_options
 from reconciler.command.terminal import tell, write
-from reconciler.command.values import DURATION
+
+if TYPE_CHECKING:
+    from reconciler.balance.workflow.loads import SparkJob
 
 EXAMPLES = """\b
 Examples:
@@ -31,26 +34,10 @@ Examples:
 @click.option(
     "--out", metavar="DIR", required=True, show_envvar=True, help="The folder to write; an older result goes."
 )
-@click.option(
-    "--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True,
-    help="Length of the time buckets whose rates are compared.",
-)  # fmt: skip
-@click.option(
-    "--master", metavar="URL", show_envvar=True, help="Spark master [default: spark-submit's, else local[*]]."
-)
-@click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
+@spark_job("Length of the time buckets whose rates are compared.")
 @verb_options(TEXT, JSON)
 @click.pass_context
-def command(
-    context: click.Context,
-    samples: tuple[str, ...],
-    more: tuple[str, ...],
-    *,
-    out: str,
-    bucket: timedelta,
-    master: str | None,
-    driver_memory: str | None,
-) -> int:
+def command(context: click.Context, job: "SparkJob", *, out: str) -> int:
     """Make the loads of partitions from samples, with Spark: one row for each cluster, topic and partition.
 
     Of each rate the average, 95th percentile and maximum over time buckets, and its `peak`: the rate in the cluster's
@@ -59,24 +46,13 @@ def command(
     that the snapshot does not have are left out.
     """
     asked = asked_for(context)
-    if not samples:
+    if not job.samples:
         raise click.UsageError("name the samples: --samples PATH...")
-    if bucket < timedelta(seconds=1):
-        raise click.UsageError("--bucket must be at least 1s.")
-    import sys
-    from datetime import UTC, datetime
-
     from reconciler.balance.render.as_load_report import load_report_json, load_report_lines
-    from reconciler.balance.workflow.loads import LoadsAsked, make_loads
+    from reconciler.balance.workflow.loads import make_loads
     from reconciler.model.words import counted
 
-    report = make_loads(
-        asked.inputs,
-        LoadsAsked(
-            (*samples, *more), out, int(bucket.total_seconds()), datetime.now(UTC),
-            master, driver_memory, has_progress=sys.stderr.isatty(),
-        ),
-    )  # fmt: skip
+    report = make_loads(asked.inputs, job, out)
     tell("\n".join([*load_report_lines(report), f"Wrote {out}: {counted(report.partitions, 'partition')}."]))
     if asked.is_json:
         write(load_report_json(report))

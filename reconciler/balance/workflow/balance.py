@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow
+from reconciler.balance.workflow.loads import SparkJob
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.model.cluster import Broker
 from reconciler.model.problem import Problem, Severity
@@ -27,28 +27,20 @@ ON_THE_WAY = "KR264"
 NOT_USED = "KR267"
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceAsked:
-    """What `balance` is asked for beside its inputs: samples, or a folder of loads; plans; where tables go.
-
-    `now` decides which samples are from the future.
-    """
-
-    now: datetime
-    samples: Sequence[str] = ()
-    loads: str | None = None
-    plans: Sequence[str] = ()
-    out: str | None = None
-    bucket_seconds: int = 60
-    master: str | None = None
-    driver_memory: str | None = None
-    has_progress: bool = False
-
-
-def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook | None = None) -> BalanceReport:
+def make_balance(
+    inputs: Inputs,
+    job: SparkJob,
+    *,
+    loads: str | None = None,
+    plans: Sequence[str] = (),
+    out: str | None = None,
+    progress: ProgressHook | None = None,
+) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
-    With `out`, its tables are written there as Parquet. Files are looked at, and clusters asked, before Spark starts.
+    Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
+    its cluster. With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
+    Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
     from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
@@ -56,21 +48,21 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
     from reconciler.files.plan_file import read_plan
 
     require_spark()
-    refuse_connect(asked.master, os.environ)
-    if asked.out is not None:
-        refuse_uri(asked.out)
-        refuse_foreign(Path(asked.out), TABLES_MARK)
-    observed, unread = observed_clusters(inputs, [read_plan(path) for path in asked.plans], progress)
+    refuse_connect(job.master, os.environ)
+    if out is not None:
+        refuse_uri(out)
+        refuse_foreign(Path(out), TABLES_MARK)
+    observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
-    task, told = _task(asked, observed, sides)
+    task, told = _task(job, loads, out, observed, sides)
     from reconciler.balance.spark.balance_job import run_balance
 
-    with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
+    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
         found, defects = run_balance(spark, task)
-    clusters = _clusters(observed, sides, found, from_samples=asked.loads is None)
+    clusters = _clusters(observed, sides, found, from_samples=loads is None)
     return BalanceReport(
-        source=asked.loads if asked.loads is not None else ", ".join(asked.samples),
-        from_samples=asked.loads is None,
+        source=loads if loads is not None else ", ".join(job.samples),
+        from_samples=loads is None,
         clusters=clusters,
         defects=defects,
         warnings=(*unread, *told),
@@ -78,19 +70,23 @@ def make_balance(inputs: Inputs, asked: BalanceAsked, *, progress: ProgressHook 
 
 
 def _task(
-    asked: BalanceAsked, observed: Sequence[ObservedCluster], sides: "Sequence[Side]"
+    job: SparkJob,
+    loads: str | None,
+    out: str | None,
+    observed: Sequence[ObservedCluster],
+    sides: "Sequence[Side]",
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
     from reconciler.balance.files.assignment_table import broker_table, partition_table, place_table
     from reconciler.balance.spark.balance_job import BalanceTask
 
-    measured, told = _measured(asked, observed)
+    measured, told = _measured(job, loads, observed)
     task = BalanceTask(
         partitions=partition_table(sides),
         places=place_table(sides),
         brokers=broker_table(sides, {one.name: one.capacities for one in observed}),
         measured=measured,
-        out=Path(asked.out) if asked.out is not None else None,
+        out=Path(out) if out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
         has_all_sizes=not any(None in _sizes(one) for one in observed),
     )
@@ -98,17 +94,17 @@ def _task(
 
 
 def _measured(
-    asked: BalanceAsked, observed: Sequence[ObservedCluster]
+    job: SparkJob, loads: str | None, observed: Sequence[ObservedCluster]
 ) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
-    if asked.loads is not None:
-        return str(Path(asked.loads).absolute()), _check_loads(asked.loads, observed)
+    if loads is not None:
+        return str(Path(loads).absolute()), _check_loads(loads, observed)
     from reconciler.balance.files.sample_files import find_sample_files
     from reconciler.balance.spark.loads_job import SampleTask
 
-    found = find_sample_files(asked.samples)
+    found = find_sample_files(job.samples)
     only = observed[0].name if len(observed) == 1 else None
     notes = tuple(_warning(NOT_USED, note) for note in found.notes)
-    return SampleTask(found.files, asked.bucket_seconds, asked.now, only), notes
+    return SampleTask(found.files, job.bucket_seconds, job.now, only), notes
 
 
 def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Problem, ...]:

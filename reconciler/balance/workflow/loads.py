@@ -12,19 +12,23 @@ from reconciler.workflow.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
-class LoadsAsked:
-    """What `loads` is asked for beside its inputs."""
+class SparkJob:
+    """What `loads` and `balance` are asked alike: which samples, in which time buckets, on which Spark."""
 
-    samples: Sequence[str]
-    out: str
-    bucket_seconds: int
     now: datetime
+    """Samples that are later are from the future, and left out."""
+    samples: Sequence[str] = ()
+    """Files, folders and URIs."""
+    bucket_seconds: int = 60
     master: str | None = None
+    """None: spark-submit's, else this machine."""
     driver_memory: str | None = None
+    """As Spark writes it, such as 4g; None: Spark's own default."""
     has_progress: bool = False
+    """Whether Spark draws its bar on stderr."""
 
 
-def make_loads(inputs: Inputs, asked: LoadsAsked) -> LoadReport:
+def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     """Write the loads of these samples and return what was found in them.
 
     A snapshot in `inputs` says which brokers and partitions there are. Files are looked at before Spark is started.
@@ -33,9 +37,9 @@ def make_loads(inputs: Inputs, asked: LoadsAsked) -> LoadReport:
     from reconciler.balance.spark.session import require_spark, spark_session
     from reconciler.files.snapshot import read_snapshot
 
-    refuse_uri(asked.out)
-    refuse_foreign(Path(asked.out), LOADS_REPORT)
-    found = find_sample_files(asked.samples)
+    refuse_uri(out)
+    refuse_foreign(Path(out), LOADS_REPORT)
+    found = find_sample_files(job.samples)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark()
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
@@ -43,6 +47,6 @@ def make_loads(inputs: Inputs, asked: LoadsAsked) -> LoadReport:
     state = None
     if observed is not None:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
-    task = SampleTask(found.files, asked.bucket_seconds, asked.now, inputs.cluster, state, found.notes)
-    with spark_session(asked.master, driver_memory=asked.driver_memory, has_progress=asked.has_progress) as spark:
-        return run_loads(spark, task, Path(asked.out), load_report_json)
+    task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
+    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
+        return run_loads(spark, task, Path(out), load_report_json)
