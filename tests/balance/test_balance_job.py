@@ -20,7 +20,7 @@ from reconciler.balance.model.balance_report import (
     Measure,
     RateStatistic,
 )
-from reconciler.balance.render import as_html, as_json, as_markdown, as_text
+from reconciler.balance.render import as_html, as_json, as_tables
 from reconciler.balance.workflow.balance import make_balance
 from reconciler.balance.workflow.loads import SparkJob, make_loads
 from reconciler.files.schema_check import schema_folder
@@ -102,10 +102,10 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     text = as_json.balance(report)
     schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
     assert list(Draft7Validator(schema).iter_errors(json.loads(text))) == []
-    shown = as_text.balance(report)
+    shown = as_tables.text(report)
     assert "before -> after plan" in shown
     assert shown.index("cluster") < shown.index("demo: 6 brokers, 3 racks, 41 topics")
-    assert "### reconciler balance · `demo`" in as_markdown.balance(report)
+    assert "### reconciler balance · `demo`" in as_tables.markdown(report)
 
     written = parquet.read_table(folder / PATTERN / "tables" / "figures").to_pylist()
     of_topics = [row for row in written if (row["level"], row["cluster"]) == ("topic", "demo")]
@@ -138,7 +138,7 @@ def _assert_no_disk_is_said_to_fill(report: BalanceReport, far: ClusterBalance) 
     told = json.loads(as_json.balance(alone))
     assert '"daysUntilFull": null' in json.dumps(told)
     assert not re.search(r'"daysUntilFull": [^n]', json.dumps(told))
-    for shown in (as_text.balance(alone), as_markdown.balance(alone)):
+    for shown in (as_tables.text(alone), as_tables.markdown(alone)):
         assert "full in" in shown
         assert "first full" not in shown
         assert not re.search(r"\b0 s\b|\d days", shown)

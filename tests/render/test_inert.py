@@ -26,9 +26,7 @@ from render.test_as_annotations import ONE, runner_reads
 from render.test_as_doctor import FOUND
 from render.test_as_html import named
 
-from reconciler.balance.render import as_html
-from reconciler.balance.render import as_markdown as as_balance_markdown
-from reconciler.balance.render import as_text as as_balance
+from reconciler.balance.render import as_html, as_tables
 from reconciler.files.checked import Malformed
 from reconciler.files.codes import code_pages
 from reconciler.files.plan_reader import plan_from_json
@@ -156,8 +154,8 @@ def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
 def tame_shapes() -> tuple[int, list[tuple[str, str, str]], list[tuple[str, ...]], int]:
     """Return a harmless name's lines and Markdown and HTML of a balance, and its lines of a doctor."""
     report = named(HARMLESS)
-    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_balance_markdown.balance(report))
-    lines = as_balance.balance(report).count("\n"), as_doctor.doctor(FOUND, HARMLESS).count("\n")
+    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_tables.markdown(report))
+    lines = as_tables.text(report).count("\n"), as_doctor.doctor(FOUND, HARMLESS).count("\n")
     return lines[0], markdown, page.found, lines[1]
 
 
@@ -166,8 +164,8 @@ def wrong_reports(name: str) -> list[str]:
     report = named(name)
     tame_lines, tame_markdown, tame_page, tame_sick_lines = tame_shapes()
     words = {"broker 3 is not alive": name, "start it": name, "c-id": name, "51d0c2aa": name, "log dirs": name}
-    sick, text = as_doctor.doctor(spread(FOUND, words), name), as_balance.balance(report)
-    markdown = as_balance_markdown.balance(report)
+    sick, text = as_doctor.doctor(spread(FOUND, words), name), as_tables.text(report)
+    markdown = as_tables.markdown(report)
     wrong = replace(ONE, problem=Problem("KR103", name), path=name)
     told, found = annotations([wrong], code_pages()), json.loads(as_sarif.problems([wrong], code_pages(), "1.0"))
     lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]

@@ -62,15 +62,15 @@ def command(
 
 
 def _show(report: "BalanceReport", asked: Asked) -> None:
-    from reconciler.balance.render import as_json, as_markdown, as_text
+    from reconciler.balance.render import as_json, as_tables
 
     if asked.is_json:
         write(as_json.balance(report))
     elif asked.output == MARKDOWN:
-        write(as_markdown.balance(report))
+        write(as_tables.markdown(report))
     elif asked.output == HTML:
         from reconciler.balance.render import as_html
 
         write(as_html.balance(report))
     else:
-        write(as_text.balance(report), asked.color)
+        write(as_tables.text(report), asked.color)

@@ -1,4 +1,4 @@
-"""What a balance report comes to, as tables that text and Markdown share: worst first, before -> after."""
+"""Writes a balance report as text and as Markdown, in the same tables: the worst first, before -> after."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,15 @@ from reconciler.balance.model.balance_report import (
     Load,
     LoadRow,
     Measure,
-    Rate,
     RateStatistic,
     Skew,
 )
 from reconciler.balance.model.load_report import Rule
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, named_some, number, percent, rate, size
-from reconciler.render.tables import Table
+from reconciler.render.escape import bullets, code_span, sentence, visible
+from reconciler.render.html_tables import bytes_text, count_text
+from reconciler.render.tables import Table, markdown_table, text_table
 
 MOST_ROWS = 20
 UNKNOWN = "-"
@@ -43,67 +44,132 @@ class Figure:
     shown: Callable[[float], str]
 
 
+def _days_text(days: float) -> str:
+    if days > _DAYS_SHOWN:
+        return "over 10 years"
+    return f"{days:.0f} days" if days >= _WHOLE_DAYS else duration(days * _SECONDS_PER_DAY)
+
+
+_REPLICAS = Figure("replicas", lambda load: load.replicas, count_text)
+_SIZE = Figure("size", lambda load: load.size_bytes, bytes_text)
+_FREE = Figure("free", lambda load: load.free_bytes, bytes_text)
+_GROWTH = Figure("growth/day", lambda load: load.growth_bytes_per_day, bytes_text)
+_DAYS = Figure("full in", lambda load: load.days_until_full, _days_text)
+_IMBALANCE = Figure("imbalance", lambda load: load.leader_imbalance, percent)
+
+
+def text(report: BalanceReport) -> str:
+    """Return each cluster: how even it is, what deserves a look, its brokers, racks, log dirs, topics, what moves.
+
+    Several clusters stand in one table first, what was wrong with samples last. The worst comes first everywhere.
+    """
+    blocks = [text_table(_fleet(report))] if len(report.clusters) > 1 else []
+    for cluster in report.clusters:
+        lines = [visible(_title(cluster)), *(f"  {visible(finding)}" for finding in _findings(report, cluster))]
+        blocks.append([*lines, *(line for table in _tables(report, cluster) for line in ("", *text_table(table)))])
+    wrong = [f"  {each}" for each in defects(report)]
+    blocks += [["Samples", *wrong]] if wrong else []
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def markdown(report: BalanceReport) -> str:
+    """Return each cluster under a heading of its own, after one table of several; names in it are inert."""
+    blocks = ["### reconciler balance", markdown_table(_fleet(report))] if len(report.clusters) > 1 else []
+    for cluster in report.clusters:
+        blocks.append(f"### reconciler balance · {code_span(cluster.name)}")
+        blocks.append(sentence(_title(cluster).removeprefix(f"{cluster.name}: ")))
+        blocks.append(bullets(_findings(report, cluster)))
+        blocks += map(markdown_table, _tables(report, cluster))
+    wrong = bullets(defects(report))
+    blocks += ["**Samples**", wrong] if wrong else []
+    warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
+    blocks += [bullets(f"{each.message} ({each.code})" for each in warnings)] if warnings else []
+    return "\n\n".join(blocks) + "\n"
+
+
 def statistic(report: BalanceReport) -> RateStatistic:
     """Return the figure of a rate that tables show: the percentile where it is known, else the peak, which adds up."""
     return RateStatistic.P95 if report.from_samples else RateStatistic.PEAK
 
 
-def evenness(cluster: ClusterBalance) -> Table:
-    """Return one row for each measure that is known: how even it is over the brokers."""
-    head = ("over the brokers", "", "max/mean", "variation", "Gini")
-    return Table(head, tuple(_skew_row(skew, has_plan=cluster.plan_id is not None) for skew in cluster.skews), left=2)
+def defects(report: BalanceReport) -> list[str]:
+    """Return what was wrong with the samples: of each rule that was broken its count, and what was done."""
+    return [f"{number(count)} {rule.treatment}" for rule in Rule if (count := report.defects.get(rule.value, 0))]
 
 
-def brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
-    """Return the brokers that carry most for their capacity first; after a plan, as that leaves them."""
-    figures = [*_loads(of), _imbalance(), _days()]
-    head = ("broker", "rack", *(figure.title for figure in figures))
-    rows = [(_broker(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in _worst_first(cluster, of)]
-    return _cut(head, rows, left=2)
+def broker_name(row: LoadRow) -> str:
+    """Return the broker's id, and what is special about it."""
+    notes = [*([] if row.is_alive else ["not alive"]), *(["to be empty"] if row.capacity == 0 else [])]
+    return f"{row.broker} ({', '.join(notes)})" if notes else str(row.broker)
 
 
-def racks(cluster: ClusterBalance, of: RateStatistic) -> Table:
-    """Return the racks by name."""
-    figures = _loads(of)
-    rows = [(row.rack or "(none)", *_cells(row, figures, cluster)) for row in cluster.racks]
-    return _cut(("rack", *(figure.title for figure in figures)), rows)
-
-
-def log_dirs(cluster: ClusterBalance) -> Table:
-    """Return the log dirs, those that are full soonest first, then the fullest."""
-    figures = [
-        Figure("replicas", lambda load: load.replicas, _count),
-        Figure("size", lambda load: load.size_bytes, _size),
-        Figure("free", lambda load: load.free_bytes, _size),
-        Figure("growth/day", lambda load: load.growth_bytes_per_day, _size),
-        _days(),
-    ]
+def fullest_first(log_dirs: Iterable[LoadRow]) -> list[LoadRow]:
+    """Return the log dirs, those that are full soonest first, then the fullest; after a plan, as that leaves them."""
 
     def urgency(row: LoadRow) -> tuple[float, float, int, str]:
         load = _last(row)
         days = load.days_until_full if load.days_until_full is not None else float("inf")
         return days, -(load.size_bytes or 0), row.broker or 0, row.log_dir or ""
 
-    ordered = sorted(cluster.log_dirs, key=urgency)
+    return sorted(log_dirs, key=urgency)
+
+
+def _tables(report: BalanceReport, cluster: ClusterBalance) -> Iterator[Table]:
+    """Yield the tables of one cluster that say something."""
+    of = statistic(report)
+    every = [_evenness(cluster), _brokers(cluster, of), _log_dirs(cluster), _topics(cluster, of), _moved(cluster)]
+    if any(row.rack is not None for row in cluster.racks):
+        every.insert(2, _racks(cluster, of))
+    yield from (table for table in every if table.rows)
+
+
+def _evenness(cluster: ClusterBalance) -> Table:
+    """Return one row for each measure that is known: how even it is over the brokers."""
+    head = ("over the brokers", "", "max/mean", "variation", "Gini")
+    return Table(head, tuple(_skew_row(skew, has_plan=cluster.plan_id is not None) for skew in cluster.skews), left=2)
+
+
+def _brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
+    """Return the brokers that carry most for their capacity first; after a plan, as that leaves them."""
+    figures = [*_loads(of), _IMBALANCE, _DAYS]
+    head = ("broker", "rack", *(figure.title for figure in figures))
+    rows = [
+        (broker_name(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in _worst_first(cluster, of)
+    ]
+    return _cut(head, rows, left=2)
+
+
+def _racks(cluster: ClusterBalance, of: RateStatistic) -> Table:
+    """Return the racks by name."""
+    figures = _loads(of)
+    rows = [(row.rack or "(none)", *_cells(row, figures, cluster)) for row in cluster.racks]
+    return _cut(("rack", *(figure.title for figure in figures)), rows)
+
+
+def _log_dirs(cluster: ClusterBalance) -> Table:
+    """Return the log dirs, those that are full soonest first, then the fullest."""
+    figures = (_REPLICAS, _SIZE, _FREE, _GROWTH, _DAYS)
+
+    ordered = fullest_first(cluster.log_dirs)
     rows = [(str(row.broker), row.log_dir or UNKNOWN, *_cells(row, figures, cluster)) for row in ordered]
     return _cut(("broker", "log dir", *(figure.title for figure in figures)), rows, left=2)
 
 
-def topics(cluster: ClusterBalance, of: RateStatistic) -> Table:
+def _topics(cluster: ClusterBalance, of: RateStatistic) -> Table:
     """Return the topics with most traffic first."""
     figures = _loads(of)
     rows = [(row.topic or "", *_cells(row, figures, cluster)) for row in cluster.topics]
     return _cut(("topic", *(figure.title for figure in figures)), rows, of=cluster.topic_count)
 
 
-def moved(cluster: ClusterBalance) -> Table:
+def _moved(cluster: ClusterBalance) -> Table:
     """Return what the plan copies to each broker and takes away from it, most arriving bytes first."""
     head = ("broker", "arriving replicas", "arriving bytes", "leaving replicas", "leaving bytes")
     found = [(row, row.moved) for row in cluster.brokers if row.moved is not None]
     ordered = sorted(found, key=lambda each: (-each[1].arriving_bytes, -each[1].leaving_bytes, each[0].broker or 0))
     rows = [
         (
-            _broker(row),
+            broker_name(row),
             number(traffic.arriving_replicas),
             size(traffic.arriving_bytes),
             number(traffic.leaving_replicas),
@@ -115,10 +181,10 @@ def moved(cluster: ClusterBalance) -> Table:
     return _cut(head, rows)
 
 
-def fleet(report: BalanceReport) -> Table:
+def _fleet(report: BalanceReport) -> Table:
     """Return one row a cluster, the most uneven first."""
     of = statistic(report)
-    figures = [*_loads(of), _days()]
+    figures = [*_loads(of), _DAYS]
     ways = ((Measure.SIZE, None), (Measure.IN, of), (Measure.OUT, of))
     titles = (f"{_MEASURES[measure]} max/mean" for measure, _ in ways)
     head = ("cluster", "brokers", *(figure.title for figure in figures), *titles)
@@ -134,12 +200,7 @@ def fleet(report: BalanceReport) -> Table:
     return _cut(head, rows)
 
 
-def defects(report: BalanceReport) -> list[str]:
-    """Return what was wrong with the samples: of each rule that was broken its count, and what was done."""
-    return [f"{number(count)} {rule.treatment}" for rule in Rule if (count := report.defects.get(rule.value, 0))]
-
-
-def title(cluster: ClusterBalance) -> str:
+def _title(cluster: ClusterBalance) -> str:
     """Return what was looked at, in one line."""
     parts = [
         counted(len(cluster.brokers), "broker"),
@@ -154,7 +215,7 @@ def title(cluster: ClusterBalance) -> str:
     return f"{cluster.name}: {', '.join(parts)}"
 
 
-def findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
+def _findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     """Yield what deserves a look: the statistic shown, coverage, imbalance of leaders, disks that fill, what moves."""
     if report.from_samples:
         yield "in and out are 95th percentiles of the sum in each time bucket; followers' traffic is counted"
@@ -163,7 +224,9 @@ def findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     total = cluster.total.after or cluster.total.before
     if total is not None:
         yield from _coverage(total)
-    yield from _over_kafkas_line(cluster)
+    over = [row.broker for row in cluster.brokers if (_last(row).leader_imbalance or 0) > KAFKA_IMBALANCE]
+    if over:
+        yield f"leader imbalance is above Kafka's 10% line on {named_some(over, MOST_ROWS)}"
     soonest = _first_full(cluster)
     if soonest is not None:
         row, days = soonest
@@ -175,21 +238,10 @@ def findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
         yield f"moved by the plan: {moves}, {size(traffic.arriving_bytes)}"
 
 
-def is_over_kafkas_line(load: Load) -> bool:
-    """Return whether Kafka would give leaders back to that broker."""
-    return load.leader_imbalance is not None and load.leader_imbalance > KAFKA_IMBALANCE
-
-
 def _coverage(load: Load) -> Iterator[str]:
     for way, told in (("in", load.bytes_in), ("out", load.bytes_out)):
         if told.coverage is not None and told.coverage < 1 and told.average is not None:
             yield f"{way} is known of {percent(int(told.coverage * 1000) / 1000)} of what it should be"
-
-
-def _over_kafkas_line(cluster: ClusterBalance) -> Iterator[str]:
-    over = [row for row in cluster.brokers if is_over_kafkas_line(_last(row))]
-    if over:
-        yield f"leader imbalance is above Kafka's 10% line on {named_some((row.broker for row in over), MOST_ROWS)}"
 
 
 def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:
@@ -199,24 +251,13 @@ def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:
 
 
 def _loads(of: RateStatistic) -> list[Figure]:
-    def rate_of(way: Callable[[Load], Rate]) -> Callable[[Load], float | None]:
-        return lambda load: way(load).of(of)
-
     return [
-        Figure("replicas", lambda load: load.replicas, _count),
-        Figure("leaders", lambda load: load.leaders, _count),
-        Figure("size", lambda load: load.size_bytes, _size),
-        Figure(f"in {of.value}", rate_of(lambda load: load.bytes_in), rate),
-        Figure(f"out {of.value}", rate_of(lambda load: load.bytes_out), rate),
+        _REPLICAS,
+        Figure("leaders", lambda load: load.leaders, count_text),
+        _SIZE,
+        Figure(f"in {of.value}", lambda load: load.bytes_in.of(of), rate),
+        Figure(f"out {of.value}", lambda load: load.bytes_out.of(of), rate),
     ]
-
-
-def _imbalance() -> Figure:
-    return Figure("imbalance", lambda load: load.leader_imbalance, percent)
-
-
-def _days() -> Figure:
-    return Figure("full in", lambda load: load.days_until_full, _days_text)
 
 
 def _cells(row: LoadRow, figures: Iterable[Figure], cluster: ClusterBalance) -> Iterator[str]:
@@ -253,11 +294,6 @@ def _last(row: LoadRow) -> Load:
     return row.after or row.before or Load()
 
 
-def _broker(row: LoadRow) -> str:
-    notes = [*([] if row.is_alive else ["not alive"]), *(["to be empty"] if row.capacity == 0 else [])]
-    return f"{row.broker} ({', '.join(notes)})" if notes else str(row.broker)
-
-
 def _skew_row(skew: Skew, *, has_plan: bool) -> tuple[str, ...]:
     def cell(of: Callable[[Evenness], float]) -> str:
         before, after = (f"{of(each):.3f}" if each is not None else UNKNOWN for each in (skew.before, skew.after))
@@ -289,17 +325,3 @@ def _cut(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: int = 
         return Table(head, tuple(rows), left)
     more = f"… and {number(count - MOST_ROWS)} more; -o json and --out have more of them"
     return Table(head, (*rows[:MOST_ROWS], (more, *[""] * (len(head) - 1))), left)
-
-
-def _count(value: float) -> str:
-    return number(round(value))
-
-
-def _size(value: float) -> str:
-    return size(round(value)) if value >= 0 else f"-{size(round(-value))}"
-
-
-def _days_text(days: float) -> str:
-    if days > _DAYS_SHOWN:
-        return "over 10 years"
-    return f"{days:.0f} days" if days >= _WHOLE_DAYS else duration(days * _SECONDS_PER_DAY)
