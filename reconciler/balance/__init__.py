@@ -1,12 +1,30 @@
-"""The wing of measured load: samples -> loads -> who carries what, on Spark.
+"""The wing of measured load: samples -> loads -> who carries what, on Spark; and a plan's policies, asked in Spark SQL.
 
     cli        the verbs `collect`, `loads` and `balance`: arguments in, exit code out
-    workflow   one file a verb: read, compute, write
+    workflow   one file a verb: read, compute, write; `sides`: clusters as they are and as plans leave them
     render     the balance report as text, Markdown, JSON and a page
-    spark      one session, and one module a transformation: sources -> normalise -> load, or -> buckets -> figures
-    policies   a plan's policies, asked in Spark SQL in a closed room; the verb `plan` hands this to the house
+    policies   a plan's policies: `asking` starts a closed room, `room` answers in it, `closed_query` refuses what a
+               policy may not have; the verb `plan` hands `asking.open_judge` to the house
+    spark      one session, and one module a transformation, below
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 
-The house below never imports it. Spark is loaded when a verb needs it, never by `plan` without policies.
+How samples become figures, in `spark`; both jobs begin alike:
+
+    sources, prometheus   files of every kind -> one table of samples
+    normalise             every rule marks what it finds; what is left out is counted, never dropped unseen
+    growth                rates that were not measured, from the growth of offsets and sizes
+
+`loads_job` goes on to one row for each partition, which `plan --loads` reads:
+
+    load                  a partition's time buckets -> average, 95th percentile, maximum, peak
+
+`balance_job` goes on to brokers, racks, log dirs, topics and clusters, before and after a plan:
+
+    buckets, soundness    each one's sum in each time bucket, then its statistics: percentiles do not add up
+    replica_load          which replica stands where: counts, sizes, what a plan moves
+    figures, skew         all figures of all levels; how evenly the brokers carry them
+    collected             the tables as the report's values
+
+The house below never imports this wing. Spark is loaded when a job needs it, never by `plan` without policies.
 """

@@ -61,7 +61,7 @@ class MoveLine:
 
 def plan(reviewed: Plan) -> str:
     """Return the whole page; whatever names and messages hold is only text on it."""
-    style = text_of("balance.css") + text_of("plan.css")
+    style = text_of("page.css") + text_of("plan.css")
     script = text_of("plan.js")
     staged, shares = stages(reviewed), brokers(reviewed)
     moves = tuple(_moves(reviewed))

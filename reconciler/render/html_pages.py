@@ -5,10 +5,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from reconciler.render.html_charts import Chart
 from reconciler.render.html_tables import Cell, Table
+
+HERE = "reconciler.render"
+"""Where the parts of all pages are; a wing has the templates of its own pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +32,15 @@ class Section:
     note: str = ""
 
 
-def rendered(template: str, **values: object) -> str:
-    """Return the page that a template makes of these values; whatever they hold is only text on it."""
-    return _environment().get_template(template).render(**values)
+def rendered(template: str, package: str = HERE, **values: object) -> str:
+    """Return the page that a template of this package makes of the values; whatever they hold is only text on it."""
+    return _environment(package).get_template(template).render(**values)
 
 
 @cache
 def text_of(name: str) -> str:
     """Return a style or a script as it stands between its tags: a page allows this text and no other, by its hash."""
-    return _environment().get_template(name).render()
+    return _environment(HERE).get_template(name).render()
 
 
 def digest(text: str) -> str:
@@ -46,9 +49,9 @@ def digest(text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     return Environment(
-        loader=PackageLoader("reconciler.render"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(HERE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

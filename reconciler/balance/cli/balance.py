@@ -1,4 +1,4 @@
-"""`reconciler balance`."""
+"""Declares the verb `balance`: its options, and which form of the report goes to stdout."""
 
 from typing import TYPE_CHECKING
 

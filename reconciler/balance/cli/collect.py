@@ -1,4 +1,4 @@
-"""`reconciler collect`."""
+"""Declares the verb `collect`: its options, and the line that it tells for each round."""
 
 import json
 from datetime import timedelta

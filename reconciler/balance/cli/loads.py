@@ -1,4 +1,4 @@
-"""`reconciler loads`."""
+"""Declares the verb `loads`: its options, and what it tells of the samples that it read."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Rows as Arrow tables, which Spark takes as they are, and their files."""
+"""Makes Arrow tables of rows, which Spark takes as they are, and writes and reads their files."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

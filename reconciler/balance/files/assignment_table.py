@@ -1,4 +1,4 @@
-"""Observed clusters as Arrow tables: who holds which partition, on which log dir, on which brokers and disks."""
+"""Makes Arrow tables of observed clusters: who holds which partition, on which log dir, on which brokers and disks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

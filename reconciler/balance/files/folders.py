@@ -1,4 +1,4 @@
-"""A folder that is replaced whole or not at all."""
+"""Replaces a result folder whole or not at all, and refuses one that another program wrote."""
 
 import re
 import shutil

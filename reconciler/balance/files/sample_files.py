@@ -1,4 +1,7 @@
-"""Which files a path of samples holds, and of what kind: looked at, not read, and every problem told at once."""
+"""Finds the files that a path of samples holds, and of what kind each is; tells every problem at once.
+
+Files are looked at here, and read by Spark.
+"""
 
 import csv
 import gzip

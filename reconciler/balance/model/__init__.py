@@ -1,1 +1,1 @@
-"""What the wing tells: the balance of clusters, and what was wrong with samples."""
+"""Values of the wing: the balance of clusters, and what was wrong with samples."""

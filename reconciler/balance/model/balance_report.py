@@ -1,4 +1,4 @@
-"""What `balance` finds: the load of brokers, racks, log dirs, topics and clusters, before and after a plan."""
+"""Holds what `balance` finds: the load of brokers, racks, log dirs, topics and clusters, before and after a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What was wrong with the samples that loads were made of, rule by rule: counted, never hidden."""
+"""Holds what was wrong with the samples that loads were made of: counted rule by rule, never hidden."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Finds what a query has that a policy may not have, in Spark's own parsed and analysed plans: there is no way around.
+"""Refuses what a query has that a policy may not have, in Spark's own parsed and analysed plans.
 
 Both are walked whole, every class is looked up in `closed_words`, and one that is not there is refused. The parsed plan
 is walked before Spark analyses it, because the analyser evaluates some of what it finds. The analysed plan is walked

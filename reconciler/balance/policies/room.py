@@ -1,4 +1,4 @@
-"""The closed room in which policies are asked: a process with an empty environment and a Java of its own.
+"""Answers policies in a closed room: this is the main program of a process with an empty environment and its own Java.
 
 `policies` starts it, and speaks with it over a pipe, a JSON text a message: `tables`, a folder of Arrow files, then one
 `query` after another. It ends with the process that started it, whatever that one ended of.

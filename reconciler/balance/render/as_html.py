@@ -318,9 +318,10 @@ def balance(report: BalanceReport) -> str:
     """Return the whole page; whatever names and messages hold is only text on it."""
     of = statistic(report)
     pages = [ClusterPage(each, of, f"cluster-{index}") for index, each in enumerate(report.clusters, start=1)]
-    style = text_of("balance.css")
+    style = text_of("page.css")
     return rendered(
         "balance.html.j2",
+        __package__,
         title=f"Balance of {', '.join(page.name for page in pages) or 'no cluster'}",
         source=visible(report.source),
         style=style,

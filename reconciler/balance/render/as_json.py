@@ -1,4 +1,4 @@
-"""A balance report as JSON for programs: everything that was found, unknown as null; schema `schemas/balance.json`."""
+"""Writes a balance report as JSON: everything that was found, unknown as null; schema `schemas/balance.json`."""
 
 from collections.abc import Iterable
 

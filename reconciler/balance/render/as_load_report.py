@@ -1,4 +1,4 @@
-"""What was found in samples, as lines for a person and as JSON."""
+"""Writes what was found in samples, as lines for a person and as JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`balance`: who carries what, in one cluster or in all, now and after a plan."""
+"""Runs `balance`: tells who carries what, in one cluster or in all, now and after a plan."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`collect`: samples of a live cluster, round by round, each kept as soon as it is taken."""
+"""Runs `collect`: samples a live cluster round by round, and keeps each round as soon as it is taken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

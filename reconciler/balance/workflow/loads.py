@@ -1,4 +1,4 @@
-"""`loads`: samples from anywhere -> what each partition carries, as Parquet that `plan --loads` reads."""
+"""Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The clusters that `balance` compares: as they are observed, and as plans would leave them."""
+"""Reads the clusters that `balance` compares, as they are and as plans would leave them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
