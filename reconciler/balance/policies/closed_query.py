@@ -7,7 +7,7 @@ before anything runs, because only there a name such as `current_user` is seen t
 
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py4j.java_gateway import JavaObject
 
@@ -56,13 +56,12 @@ def refuse_analysed(spark: "SparkSession", answer: "DataFrame") -> None:
             raise Refused(_reason(_short(name)), _line(java))
 
 
-class _Part:
+class _Part(NamedTuple):
     """One node or expression of a parsed plan."""
 
-    __slots__ = ("java", "name")
-
-    def __init__(self, java: JavaObject, name: str) -> None:
-        self.java, self.name = java, name
+    java: JavaObject
+    name: str
+    """Its Java class."""
 
 
 def _parts(plan: JavaObject, query: str) -> Iterator[_Part]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ def collected(figures: DataFrame, skews: DataFrame, moved: DataFrame | None, tol
     """
     found: defaultdict[str, Found] = defaultdict(Found)
     copied = moved.collect() if moved is not None else []
-    traffic = {(row.cluster, row.level, row.broker): _traffic(row) for row in copied}
+    traffic = {(row.cluster, row.level, row.broker): Traffic(*(row[name] for name in MOVED)) for row in copied}
     loads: dict[tuple[str, Key], dict[str, Row]] = {}
     for row in sorted(figures.transform(_shown).collect(), key=_order):
         loads.setdefault((row.cluster, tuple(row[name] for name in ("level", *PLACE))), {})[row.side] = row
@@ -105,27 +105,14 @@ def _load_row(key: Key, sides: Mapping[str, Row], moved: Traffic | None) -> Load
 
 def _load(row: Row) -> Load:
     return Load(
-        replicas=row.replicas,
-        leaders=row.leaders,
-        preferred_leaders=row.preferred_leaders,
-        size_bytes=row.size_bytes,
         bytes_in=_rate(row, "in"),
         bytes_out=_rate(row, "out"),
-        growth_bytes_per_day=row.growth_bytes_per_day,
-        total_bytes=row.total_bytes,
-        free_bytes=row.free_bytes,
-        days_until_full=row.days_until_full,
-        leader_imbalance=row.leader_imbalance,
-        unknown_sizes=row.unknown_sizes,
+        **{each.name: row[each.name] for each in fields(Load) if each.name not in {"bytes_in", "bytes_out"}},
     )
 
 
 def _rate(row: Row, way: str) -> Rate:
     return Rate(*(row[f"{way}_{what}"] for what in ("average", "p95", "maximum", "peak", "coverage")))
-
-
-def _traffic(row: Row) -> Traffic:
-    return Traffic(*(row[name] for name in MOVED))
 
 
 def _skews(rows: "Iterable[Row]") -> Mapping[str, tuple[Skew, ...]]:

@@ -43,6 +43,7 @@ def make_balance(
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
+    from reconciler.balance.files.assignment_table import brokers_of
     from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
     from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
     from reconciler.files.plan_file import read_plan
@@ -59,7 +60,11 @@ def make_balance(
 
     with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
         found, defects = run_balance(spark, task)
-    clusters = _clusters(observed, sides, found, from_samples=loads is None)
+    brokers = brokers_of(sides)
+    clusters = tuple(
+        _cluster(one, found[one.name], brokers[one.name], from_samples=loads is None)
+        for one in sorted(observed, key=lambda one: one.name)
+    )
     return BalanceReport(
         source=loads if loads is not None else ", ".join(job.samples),
         from_samples=loads is None,
@@ -88,7 +93,12 @@ def _task(
         measured=measured,
         out=Path(out) if out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
-        has_all_sizes=not any(None in _sizes(one) for one in observed),
+        has_all_sizes=all(
+            partition.size_on(broker_id) is not None
+            for one in observed
+            for _, partition in one.cluster.partitions()
+            for broker_id in partition.target_replicas
+        ),
     )
     return task, told
 
@@ -122,34 +132,19 @@ def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Prob
     return tuple(told)
 
 
-def _clusters(
-    observed: Sequence[ObservedCluster], sides: "Sequence[Side]", found: "Mapping[str, Found]", *, from_samples: bool
-) -> tuple[ClusterBalance, ...]:
-    from reconciler.balance.files.assignment_table import brokers_of
-
-    brokers = brokers_of(sides)
-    return tuple(
-        _cluster(one, found[one.name], brokers[one.name], from_samples=from_samples)
-        for one in sorted(observed, key=lambda one: one.name)
-    )
-
-
-def _sizes(one: ObservedCluster) -> set[int | None]:
-    return {
-        partition.size_on(broker_id)
-        for _, partition in one.cluster.partitions()
-        for broker_id in partition.target_replicas
-    }
-
-
 def _cluster(
     one: ObservedCluster, found: "Found", brokers: Mapping[int, Broker], *, from_samples: bool
 ) -> ClusterBalance:
+    def with_broker(row: LoadRow) -> LoadRow:
+        broker = brokers[row.broker or 0]
+        capacity = one.capacities.get(broker.id, 1)
+        return replace(row, rack=broker.rack, capacity=capacity, is_alive=not broker.is_fenced)
+
     total = found.of(Level.CLUSTER)[0]
     return ClusterBalance(
         name=one.name,
         total=total,
-        brokers=tuple(_named(row, brokers[row.broker or 0], one) for row in found.of(Level.BROKER)),
+        brokers=tuple(map(with_broker, found.of(Level.BROKER))),
         racks=found.of(Level.RACK),
         log_dirs=found.of(Level.LOG_DIR),
         topics=found.of(Level.TOPIC),
@@ -162,11 +157,6 @@ def _cluster(
         plan_id=one.plan.id if one.plan is not None else None,
         warnings=tuple(_warnings(one, total, from_samples=from_samples)),
     )
-
-
-def _named(row: LoadRow, broker: Broker, one: ObservedCluster) -> LoadRow:
-    capacity = one.capacities.get(broker.id, 1)
-    return replace(row, rack=broker.rack, capacity=capacity, is_alive=not broker.is_fenced)
 
 
 def _warnings(one: ObservedCluster, total: LoadRow, *, from_samples: bool) -> Iterator[Problem]:
