@@ -13,7 +13,7 @@ from reconciler.command.values import DURATION
 from reconciler.render.escape import visible
 
 if TYPE_CHECKING:
-    from reconciler.balance.workflow.collect import Collected, Schedule
+    from reconciler.balance.workflow.collect import Collected
 
 DEFAULT_EVERY = timedelta(seconds=60)
 EXAMPLES = """\b
@@ -53,22 +53,15 @@ def command(context: click.Context, out: str, every: timedelta | None, length: t
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
     if every is not None and not every:
         raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
-    from reconciler.balance.workflow.collect import collect
+    from reconciler.balance.workflow.collect import ONCE, Schedule, collect
 
+    schedule = ONCE if every is None and length is None else Schedule(every or DEFAULT_EVERY, length)
     told = _Told(out, is_json=asked.is_json)
     try:
-        collect(asked.inputs, out, _schedule(every, length), told.round)
+        collect(asked.inputs, out, schedule, told.round)
     finally:
         told.end()
     return Exit.DONE
-
-
-def _schedule(every: timedelta | None, length: timedelta | None) -> "Schedule":
-    from reconciler.balance.workflow.collect import ONCE, Schedule
-
-    if every is None and length is None:
-        return ONCE
-    return Schedule(every or DEFAULT_EVERY, length)
 
 
 class _Told:
