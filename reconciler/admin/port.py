@@ -29,10 +29,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Some brokers' log dirs, and the bytes that some partitions have in them, by (partition, broker)."""
+    """What some brokers' log dirs hold of some partitions, by (partition, broker).
+
+    For moves; a doctor, who must see strays and copies between dirs too, reads `reconciler.model.vitals.DiskReport`.
+    """
 
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    replica_paths: Mapping[tuple[TopicPartition, int], str] = field(default_factory=dict)
+    """The log dir that holds each replica; a simulated cluster leaves it empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A simulated cluster behind the port: Kafka's answers, a clock of its own, and faults where a test wants them."""
+"""Simulates a cluster behind the port: Kafka's answers, a clock of its own, and faults where a test wants them."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
-from reconciler.simulate.controller import Denied, Outcome
+from reconciler.simulate.controller import Outcome
 from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
 from reconciler.simulate.progress import NETWORK_BYTES_PER_SECOND, advance
 from reconciler.simulate.requests import (
@@ -89,8 +89,9 @@ class SimulatedClock:
 
 
 class SimulatedAdmin:
-    """One simulated cluster. `cluster` is its whole state; `save` is called with it after every change.
+    """One simulated cluster; the methods up to `close` are those of `reconciler.admin.port.Admin`.
 
+    `cluster` is its whole state; `save` is called with it after every change.
     `locks`: where its lock is kept. `load` reads the cluster again once the lock is held: it may have changed before.
     """
 
@@ -118,7 +119,7 @@ class SimulatedAdmin:
         self._network_bytes_per_second = network_bytes_per_second
 
     def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
-        """Return the whole state as a client sees it: of a dead broker neither configs nor sizes."""
+        # As a client sees it: of a dead broker neither configs nor sizes.
         self._before("observe")
         seen = _seen(self.cluster, has_groups=has_groups)
         if progress is not None:
@@ -126,7 +127,6 @@ class SimulatedAdmin:
         return seen
 
     def sample(self) -> ClusterSample:
-        """Return what the log dirs of living brokers hold, and leaders and end offsets."""
         self._before("sample")
         seen = _seen(self.cluster, has_groups=False)
         return ClusterSample(
@@ -142,14 +142,13 @@ class SimulatedAdmin:
         )
 
     def cluster_id(self) -> str:
-        """Return the cluster's id."""
         self._before("cluster_id")
         return self.cluster.cluster_id
 
     def lock(
         self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
     ) -> Lock:
-        """Return the cluster's lock; one whose holder died is free at once, so only a stop keeps anybody waiting."""
+        # The lock of a holder that died is free at once, so only a stop keeps anybody waiting.
         self._before("lock")
         asking = this_process(purpose, self.clock.now(), digest)
         self._lock = SimulatedLock(taken(self._locks, asking, waiting=waiting, stopping=stopping), self._keep)
@@ -159,38 +158,31 @@ class SimulatedAdmin:
         return self._lock
 
     def lock_holder(self) -> Holder | None:
-        """Return who holds the cluster's lock."""
         self._before("lock_holder")
         return self._locks.holder
 
     def kept(self) -> str:
-        """Return the text that the lock's last holder kept."""
         self._before("kept")
         return self._locks.kept
 
     def ask_rate(self, of: str, rate: int, *, waiting: WaitHook | None = None) -> Holder | None:  # noqa: ARG002 - the port's
-        """Ask the lock's holder for that rate; return who holds the lock."""
         self._before("ask_rate")
         self._locks.ask_rate(RateRequest(of, this_process("throttle", self.clock.now()), rate))
         return self._locks.holder
 
     def brokers(self) -> Mapping[int, Broker]:
-        """Return every registered broker, without configs and log dirs."""
         self._before("brokers")
         return {one.id: replace(one, configs={}, log_dirs=()) for one in self.cluster.brokers.values()}
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
-        """Return those of the topics that exist, as metadata shows them: in flight, only the union."""
         self._before("topics")
         return {name: _bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
-        """Return the topics with the ELR of each of their partitions."""
         self._before("with_eligible_leaders")
         return {name: vitals.with_eligible_leaders(topic, self.cluster) for name, topic in topics.items()}
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """Return every reassignment in flight."""
         self._before("reassignments")
         return {
             key: Reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas)
@@ -199,7 +191,6 @@ class SimulatedAdmin:
         }
 
     def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
-        """Return what the log dirs of those brokers that live hold; nothing is told of one that has failed."""
         self._before("disks")
         alive = [broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id)]
         offline = offline_log_dirs(self.cluster)
@@ -215,38 +206,31 @@ class SimulatedAdmin:
         return DiskUse({broker_id: self.cluster.brokers[broker_id].log_dirs for broker_id in alive}, held)
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        """Return the overrides of those topics that exist."""
         self._before("topic_configs")
         return {name: dict(self.cluster.topics[name].configs) for name in sorted(names) if name in self.cluster.topics}
 
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
-        """Return the overrides of those brokers that live."""
         self._before("broker_configs")
         alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))
         return {broker_id: dict(self.cluster.brokers[broker_id].configs) for broker_id in alive}
 
     def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
-        """Return these configs of living brokers as they are in force."""
         self._before("broker_settings")
         return vitals.broker_settings(self.cluster, broker_ids, keys)
 
     def disk_report(self) -> DiskReport:
-        """Return the log dirs of living brokers and what they hold."""
         self._before("disk_report")
         return vitals.disk_report(self.cluster)
 
     def features(self) -> Features:
-        """Return what brokers of this version can do."""
         self._before("features")
         return vitals.features(self.cluster)
 
     def quorum(self) -> Quorum:
-        """Return a quorum of the controller alone, which every living broker follows."""
         self._before("quorum")
         return vitals.quorum(self.cluster)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
-        """Return every right: there is no authorizer."""
         del topics
         self._before("rights")
         return vitals.rights(self.cluster, groups)
@@ -257,27 +241,23 @@ class SimulatedAdmin:
         *,
         is_replication_factor_change_allowed: bool = True,
     ) -> Mapping[TopicPartition, Answer]:
-        """Submit targets; None cancels."""
 
         def effect(cluster: Cluster) -> Outcome[TopicPartition]:
             done = reassign(cluster, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
             return replace(done, cluster=in_chosen_log_dirs(cluster, done.cluster, self._chosen_log_dirs))
 
-        return self._write("reassign", list(targets), effect)
+        return self._send("reassign", list(targets), effect)
 
     def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
-        """Say where a broker makes replicas that are yet to come; a dead one does not answer."""
-        if not self.cluster.is_alive(broker_id):
-            raise ClusterUnavailable(f"Broker {broker_id} does not answer: it is not alive. Start it, then try again.")
-        answers = self._write(
+        self._check_alive(broker_id)
+        answers = self._send(
             "choose_log_dirs", list(choices), lambda cluster: choose_log_dirs(cluster, broker_id, choices)
         )
         self._chosen_log_dirs |= {(key, broker_id): choices[key] for key, one in answers.items() if one.is_ok}
         return answers
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
-        """Elect the first replicas; one that leads already is a success."""
-        answers = self._write(
+        answers = self._send(
             "elect_preferred_leaders",
             topic_partitions,
             lambda cluster: elect_preferred_leaders(cluster, topic_partitions),
@@ -285,50 +265,55 @@ class SimulatedAdmin:
         return {key: Answer() if one.error == "ELECTION_NOT_NEEDED" else one for key, one in answers.items()}
 
     def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
-        """Create topics; one without an assignment is placed in stripes over the racks."""
         names = [change.topic for change in changes]
-        send = self._validate if is_validated_only else self._write
-        return send("create_topics", names, lambda cluster: create_topics(cluster, changes, seed=self.writes))
+        return self._send(
+            "create_topics",
+            names,
+            lambda cluster: create_topics(cluster, changes, seed=self.writes),
+            is_validated_only=is_validated_only,
+        )
 
     def create_partitions(
         self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
     ) -> Mapping[str, Answer]:
-        """Add partitions."""
         names = [change.topic for change in changes]
-        send = self._validate if is_validated_only else self._write
-        return send("create_partitions", names, lambda cluster: create_partitions(cluster, changes))
+        return self._send(
+            "create_partitions",
+            names,
+            lambda cluster: create_partitions(cluster, changes),
+            is_validated_only=is_validated_only,
+        )
 
     def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
-        """Delete topics."""
-        return self._write("delete_topics", names, lambda cluster: delete_topics(cluster, names))
+        return self._send("delete_topics", names, lambda cluster: delete_topics(cluster, names))
 
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
     ) -> Mapping[str, Answer]:
-        """Change topics' overrides incrementally."""
         requests = {name: _requests(changes[name]) for name in changes}
-        send = self._validate if is_validated_only else self._write
-        return send("alter_topic_configs", list(changes), lambda cluster: alter_topic_configs(cluster, requests))
+        return self._send(
+            "alter_topic_configs",
+            list(changes),
+            lambda cluster: alter_topic_configs(cluster, requests),
+            is_validated_only=is_validated_only,
+        )
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
-        """Change a broker's overrides incrementally; a dead one does not answer."""
-        if not self.cluster.is_alive(broker_id):
-            raise ClusterUnavailable(f"Broker {broker_id} does not answer: it is not alive. Start it, then try again.")
+        self._check_alive(broker_id)
         requests = _requests(changes)
-        answers = self._write(
+        answers = self._send(
             "alter_broker_configs", [broker_id], lambda cluster: alter_broker_configs(cluster, broker_id, requests)
         )
         return answers[broker_id]
 
     def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
-        """Return these groups, or all, each with the coordinator that the leaders of `__consumer_offsets` give it."""
         self._before("groups")
         wanted = None if group_ids is None else frozenset(group_ids)
         found = (group for group in self.cluster.groups if wanted is None or group.group_id in wanted)
         return {group.group_id: _coordinated(group, self.cluster) for group in found}
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
-        """Return each partition's offset; what the cluster began with counts as written when it began."""
+        # What the cluster began with counts as written when it began.
         self._before("log_offsets")
         found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
         return {
@@ -338,15 +323,13 @@ class SimulatedAdmin:
         }
 
     def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
-        """Commit offsets for a group without members."""
-        return self._write("commit_offsets", list(offsets), lambda cluster: commit_offsets(cluster, group_id, offsets))
+        return self._send("commit_offsets", list(offsets), lambda cluster: commit_offsets(cluster, group_id, offsets))
 
     def delete_groups(self, group_ids: Collection[str]) -> Mapping[str, Answer]:
-        """Delete groups without members."""
-        return self._write("delete_groups", group_ids, lambda cluster: delete_groups(cluster, group_ids))
+        return self._send("delete_groups", group_ids, lambda cluster: delete_groups(cluster, group_ids))
 
     def close(self) -> None:
-        """Release nothing: there is no connection."""
+        pass
 
     def produce(self, topic_partition: TopicPartition, *, size: int, records: int = 1) -> None:
         """Let a producer write that many bytes."""
@@ -392,27 +375,33 @@ class SimulatedAdmin:
             self._locks.keep(text)
         return instead or self._after("keep") or Answer()
 
-    def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
-        if self._lock is not None:
+    def _send(
+        self,
+        name: str,
+        items: Collection[K],
+        effect: Callable[[Cluster], Outcome[K]],
+        *,
+        is_validated_only: bool = False,
+    ) -> Mapping[K, Answer]:
+        """Return the answers to a request that changes the cluster, or would change it, unless a fault comes first."""
+        if self._lock is not None and not is_validated_only:
             self._lock.check()
-        instead = self._before(name)
+        instead = self._before(f"validate.{name}" if is_validated_only else name)
         if instead is not None:
             return dict.fromkeys(items, instead)
         outcome = effect(self.cluster)
-        self.writes += 1
-        self._become(outcome.cluster)
-        beside = self._after(name)
-        if beside is not None:
-            return dict.fromkeys(items, beside)
-        return {item: _answer(outcome.answers[item]) for item in items}
+        if not is_validated_only:
+            self.writes += 1
+            self._become(outcome.cluster)
+            beside = self._after(name)
+            if beside is not None:
+                return dict.fromkeys(items, beside)
+        denials = {item: outcome.answers[item] for item in items}
+        return {item: Answer(one.error, one.message) if one else Answer() for item, one in denials.items()}
 
-    def _validate(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
-        """Return the answers to a request that has no effect."""
-        instead = self._before(f"validate.{name}")
-        if instead is not None:
-            return dict.fromkeys(items, instead)
-        answers = effect(self.cluster).answers
-        return {item: _answer(answers[item]) for item in items}
+    def _check_alive(self, broker_id: int) -> None:
+        if not self.cluster.is_alive(broker_id):
+            raise ClusterUnavailable(f"Broker {broker_id} does not answer: it is not alive. Start it, then try again.")
 
     def _before(self, name: str) -> Answer | None:
         return self.fault(name, Moment.BEFORE) if self.fault is not None else None
@@ -432,7 +421,7 @@ class SimulatedAdmin:
 
 def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
     """Return the cluster without what only dead brokers know."""
-    dead = frozenset(cluster.brokers) - {one.id for one in cluster.brokers.values() if not one.is_fenced}
+    dead = frozenset(one.id for one in cluster.brokers.values() if one.is_fenced)
     groups = tuple(_coordinated(group, cluster) for group in cluster.groups) if has_groups else ()
     seen = replace(cluster, groups=groups, has_groups=has_groups)
     if not dead:
@@ -482,10 +471,6 @@ def _milliseconds(time: datetime) -> int:
 
 def _requests(changes: Sequence[ConfigChange]) -> tuple[ConfigRequest, ...]:
     return tuple(ConfigRequest(change.key, change.operation, change.value) for change in changes)
-
-
-def _answer(denied: Denied | None) -> Answer:
-    return Answer() if denied is None else Answer(denied.error, denied.message)
 
 
 def _time(observed_at: str | None) -> datetime:

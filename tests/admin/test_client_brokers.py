@@ -20,6 +20,7 @@ from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client import KafkaAdmin, connect, observe, requests
+from reconciler.admin.client.offsets import end_offsets
 from reconciler.admin.client.wire import Build, NoAnswer, NotSent, Wire
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.model.change import CreateTopic
@@ -204,11 +205,12 @@ def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
 
 def test_configs_of_all_brokers_are_told_apart_from_a_brokers_own(three: KafkaCluster, admin: KafkaAdmin) -> None:
     change = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "123456")]
-    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: change}))
-    wait_for(lambda: admin.cluster_default_configs().get(LEADER_THROTTLED_RATE) == "123456", "the rate")
+    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {"": change}))
+    in_force = {id_: {LEADER_THROTTLED_RATE: "123456"} for id_ in three.alive}
+    wait_for(lambda: admin.broker_settings(three.alive, [LEADER_THROTTLED_RATE]) == in_force, "the rate")
     assert admin.broker_configs(three.alive) == {1: {}, 2: {}, 3: {}}
     undo = [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.DELETE)]
-    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {observe.CLUSTER_DEFAULT: undo}))
+    admin.wire.write(partial(requests._alteration, observe.BROKER_RESOURCE, {"": undo}))
 
 
 # Groups
@@ -288,7 +290,7 @@ def test_the_cluster_is_observed_with_few_requests(
     changes = [CreateTopic(name, 2, 2, {"retention.ms": "1000000"}, {0: (1, 2), 1: (2, 3)}) for name in names]
     assert set(admin.create_topics(changes).values()) == {Answer()}
     leaders = {TopicPartition(name, number): leader for name in names for number, leader in ((0, 1), (1, 2))}
-    wait_for(lambda: len(observe.end_offsets(admin.wire, leaders)) == len(leaders), "every leader to answer")
+    wait_for(lambda: len(end_offsets(admin.wire, leaders)) == len(leaders), "every leader to answer")
     wait_for(lambda: len(admin.topics(names)) == len(names), "the topics")
     Observer(three.bootstrap).catch_up(names[-1:])  # one request made them all
     sent: list[object] = []

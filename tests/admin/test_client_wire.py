@@ -25,7 +25,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import OffsetFetchResponse
 
-from reconciler.admin.client import groups, observe, requests, wire
+from reconciler.admin.client import groups, log_dirs, observe, requests, wire
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer
@@ -251,7 +251,7 @@ def test_no_broker_is_taken_for_the_controller_so_its_death_stops_nothing() -> N
 def test_a_broker_that_has_come_back_is_looked_for() -> None:
     dirs = DescribeLogDirsResponse.DescribeLogDirsResult(error_code=0, log_dir="/d", topics=[], total_bytes=9)
     brokers = Brokers(in_turn(DescribeLogDirsResponse(error_code=0, results=[dirs])), unknown={3})
-    assert list(observe.disks(brokers.wire(), [3]).dirs) == [3]
+    assert list(log_dirs.disks(brokers.wire(), [3]).log_dirs) == [3]
 
 
 def test_log_dirs_of_a_broker_that_is_down_are_left_out_and_hide_no_other() -> None:
@@ -259,7 +259,7 @@ def test_log_dirs_of_a_broker_that_is_down_are_left_out_and_hide_no_other() -> N
         error_code=0, log_dir="/d", topics=[], total_bytes=-1, usable_bytes=-1
     )
     brokers = Brokers(in_turn(DescribeLogDirsResponse(error_code=0, results=[dirs])), down={2})
-    found = observe.disks(brokers.wire(), [1, 2, 3]).dirs
+    found = log_dirs.disks(brokers.wire(), [1, 2, 3]).log_dirs
     assert list(found) == [1, 3]
     assert found[1][0].total_bytes is None
 
@@ -272,7 +272,7 @@ def test_log_dirs_of_a_broker_that_is_down_are_left_out_and_hide_no_other() -> N
 )
 def test_log_dirs_without_the_right_are_no_empty_disks(told: DescribeLogDirsResponse) -> None:
     with pytest.raises(MissingRight) as refused:
-        observe.disks(Brokers(in_turn(told)).wire(), [1])
+        log_dirs.disks(Brokers(in_turn(told)).wire(), [1])
     assert str(refused.value) == (
         "Reading log dirs needs the right Describe on the cluster, which this user lacks. "
         "Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation Describe --cluster`."

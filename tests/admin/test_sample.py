@@ -9,7 +9,7 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from reconciler.admin.client.sample import sample
+from reconciler.admin.client.log_dirs import sample
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition

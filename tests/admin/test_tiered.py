@@ -8,7 +8,7 @@ import pytest
 from admin.test_client_wire import Brokers
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.admin.client.tiered import EARLIEST_LOCAL, LATEST_TIERED, with_untiered_bytes
+from reconciler.admin.client.offsets import EARLIEST_LOCAL, LATEST_TIERED, with_untiered_bytes
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.topic_partition import TopicPartition
 

@@ -1,4 +1,4 @@
-"""The port, over real connections."""
+"""Offers the port over real connections; what each method returns and raises is said there, in `admin.port`."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from reconciler.admin.client import group_writes, groups, observe, requests, sample, vitals
-from reconciler.admin.client.eligible import with_eligible_leaders
+from reconciler.admin.client import group_writes, groups, log_dirs, observe, requests, vitals
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
 from reconciler.admin.client.lock_member import now
+from reconciler.admin.client.offsets import end_offsets, leaders_of, log_offsets, with_untiered_bytes
 from reconciler.admin.client.properties import translate
-from reconciler.admin.client.tiered import with_untiered_bytes
 from reconciler.admin.client.wire import Wire, open_wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, DiskUse, ProgressHook, Reassignment, WaitHook
@@ -27,6 +26,7 @@ from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 
 LAG_TRIES = 5
 LAG_SECONDS = 0.5
+"""How often, and how far apart, a broker is asked again: it may not have applied yet what the controller wrote."""
 
 
 class RealClock:
@@ -66,19 +66,18 @@ class KafkaAdmin:
     clock: Clock = field(default_factory=RealClock)
 
     def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
-        """Return the whole observed state."""
         tell = progress or (lambda _what, _done, _all: None)
         observed_at = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         cluster_id, brokers = observe.cluster_id_and_brokers(self.wire)
         alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
         with _step(tell, "topics"):
-            topics = with_eligible_leaders(self.wire, observe.topics_with_reassignments(self.wire))
+            topics = observe.with_eligible_leaders(self.wire, observe.topics_with_reassignments(self.wire))
         with _step(tell, "log dirs"):
-            disks = observe.disks(self.wire, alive)
-            observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replicas))
+            disks = log_dirs.disks(self.wire, alive)
+            observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replica_paths))
         configs = self._configs_of(topics, tell)
         with _step(tell, "end offsets"):
-            offsets = observe.end_offsets(self.wire, _leaders(topics.values()))
+            offsets = end_offsets(self.wire, leaders_of(topics.values()))
         with _step(tell, "broker configs"):
             brokers = observe.with_configs(self.wire, brokers)
         with _step(tell, "groups"):
@@ -89,7 +88,7 @@ class KafkaAdmin:
         }
         return Cluster(
             cluster_id=cluster_id,
-            brokers={id_: replace(broker, log_dirs=disks.dirs.get(id_, ())) for id_, broker in brokers.items()},
+            brokers={id_: replace(broker, log_dirs=disks.log_dirs.get(id_, ())) for id_, broker in brokers.items()},
             topics=with_untiered_bytes(self.wire, completed, brokers),
             groups=found_groups,
             observed_at=observed_at,
@@ -99,82 +98,59 @@ class KafkaAdmin:
         )
 
     def sample(self) -> ClusterSample:
-        """Return what every log dir holds, and leaders and end offsets."""
-        return sample.sample(self.wire)
+        return log_dirs.sample(self.wire)
 
     def cluster_id(self) -> str:
-        """Return the id of the cluster that answers."""
         return observe.cluster_id_and_brokers(self.wire)[0]
 
     def lock(
         self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
     ) -> ClusterLock:
-        """Return the cluster's lock; until it is released, each write of this admin checks it first."""
         return take_lock(self.wire, this_process(purpose, self.clock.now(), digest), waiting, stopping)
 
     def lock_holder(self) -> Holder | None:
-        """Return who holds the cluster's lock; the group is asked again while it is in motion."""
         return lock_holder(self.wire)
 
     def kept(self) -> str:
-        """Return the text that the lock's last holder kept in the cluster."""
         return kept(self.wire)
 
     def ask_rate(self, of: str, rate: int, *, waiting: WaitHook | None = None) -> Holder | None:
-        """Ask the lock's holder for that rate; return who holds the lock and has read it, if any."""
         return ask_rate(self.wire, RateRequest(of, this_process("throttle", self.clock.now()), rate), waiting)
 
     def brokers(self) -> Mapping[int, Broker]:
-        """Return every registered broker; before Kafka 4.0 dead ones are not told."""
         return observe.cluster_id_and_brokers(self.wire)[1]
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
-        """Return those of the topics that exist."""
         return observe.topics(self.wire, names)
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
-        """Return the topics with the ELR of partitions that are out of sync somewhere."""
-        return with_eligible_leaders(self.wire, topics)
+        return observe.with_eligible_leaders(self.wire, topics)
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
-        """Return every reassignment in flight, as the active controller lists them."""
         return observe.reassignments(self.wire)
 
     def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
-        """Return what these brokers' log dirs hold of these partitions; a broker that is silent is left out."""
-        found = observe.disks(self.wire, broker_ids, topic_partitions)
-        return DiskUse(found.dirs, {key: size for key, (size, _) in sorted(found.replicas.items())})
+        return log_dirs.disks(self.wire, broker_ids, topic_partitions)
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        """Return the dynamic overrides of these topics."""
         return observe.topic_configs(self.wire, names)
 
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
-        """Return the dynamic overrides of these brokers, live ones only."""
         return observe.broker_configs(self.wire, broker_ids)
 
-    def cluster_default_configs(self) -> Mapping[str, str]:
-        """Return the dynamic configs that hold for every broker without an override of its own."""
-        return observe.cluster_default_configs(self.wire)
-
     def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
-        """Return these configs of live brokers as they are in force."""
-        return vitals.broker_settings(self.wire, broker_ids, keys)
+        return observe.broker_settings(self.wire, broker_ids, keys)
 
     def disk_report(self) -> DiskReport:
-        """Return every log dir of all live brokers and what it holds."""
-        return vitals.disk_report(self.wire, [one.id for one in self.brokers().values() if not one.is_fenced])
+        return log_dirs.disk_report(self.wire, self._alive())
 
     def features(self) -> Features:
-        """Return what the brokers can do."""
         return vitals.features(self.wire)
 
     def quorum(self) -> Quorum:
-        """Return the metadata quorum, as the active controller tells it."""
         return vitals.quorum(self.wire)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
-        """Return what this user may do."""
         return vitals.rights(self.wire, topics, groups)
 
     def reassign(
@@ -183,73 +159,62 @@ class KafkaAdmin:
         *,
         is_replication_factor_change_allowed: bool = True,
     ) -> Mapping[TopicPartition, Answer]:
-        """Submit targets (None cancels)."""
         return requests.reassign(
             self.wire, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed
         )
 
     def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
-        """Say where a broker makes replicas that are yet to come; ClusterUnavailable where it is down."""
         return requests.choose_log_dirs(self.wire, broker_id, choices)
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
-        """Elect the first replicas of these partitions."""
         return requests.elect_preferred_leaders(self.wire, topic_partitions)
 
     def create_topics(self, changes: Sequence[CreateTopic], *, is_validated_only: bool = False) -> Mapping[str, Answer]:
-        """Create topics."""
         return requests.create_topics(self.wire, changes, is_validated_only=is_validated_only)
 
     def create_partitions(
         self, changes: Sequence[CreatePartitions], *, is_validated_only: bool = False
     ) -> Mapping[str, Answer]:
-        """Add partitions."""
         return requests.create_partitions(self.wire, changes, is_validated_only=is_validated_only)
 
     def delete_topics(self, names: Collection[str]) -> Mapping[str, Answer]:
-        """Delete topics."""
         return requests.delete_topics(self.wire, names)
 
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
     ) -> Mapping[str, Answer]:
-        """Change topic configs incrementally."""
         return requests.alter_topic_configs(self.wire, changes, is_validated_only=is_validated_only)
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
-        """Change a broker's dynamic configs; ClusterUnavailable where it is down."""
         return requests.alter_broker_configs(self.wire, broker_id, changes)
 
     def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
-        """Return these groups, or every one that this user may see."""
-        alive = [broker.id for broker in self.brokers().values() if not broker.is_fenced]
-        return groups.all_groups(self.wire, alive, group_ids)
+        return groups.all_groups(self.wire, self._alive(), group_ids)
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
-        """Return each partition's offset at an end of its log or at a time; asked again where a leader has moved."""
         found: dict[TopicPartition, int | None] = {}
         for turn in range(LAG_TRIES):
             missing = set(topic_partitions) - found.keys()
-            leaders = _leaders(observe.topics(self.wire, {key.topic for key in missing}).values())
+            leaders = leaders_of(observe.topics(self.wire, {key.topic for key in missing}).values())
             asked = {key: leaders[key] for key in missing if leaders.get(key) is not None}
             if not asked:
                 break
             if turn:
                 self.clock.sleep(LAG_SECONDS)
-            found |= observe.log_offsets(self.wire, asked, at)
+            found |= log_offsets(self.wire, asked, at)
         return dict(sorted(found.items()))
 
     def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
-        """Commit offsets for a group without members."""
         return group_writes.commit_offsets(self.wire, group_id, offsets)
 
     def delete_groups(self, group_ids: Collection[str]) -> Mapping[str, Answer]:
-        """Delete groups without members."""
         return group_writes.delete_groups(self.wire, group_ids)
 
     def close(self) -> None:
-        """Release connections."""
         self.wire.close()
+
+    def _alive(self) -> list[int]:
+        return [broker.id for broker in self.brokers().values() if not broker.is_fenced]
 
     def _configs_of(self, names: Collection[str], tell: ProgressHook) -> dict[str, dict[str, str]]:
         """Return the overrides of topics that metadata showed; a broker that lags behind is given some time."""
@@ -272,25 +237,18 @@ def _step(tell: ProgressHook, what: str) -> Iterator[None]:
     tell(what, 1, 1)
 
 
-def _leaders(topics: Collection[Topic]) -> dict[TopicPartition, int | None]:
-    return {
-        TopicPartition(topic.name, partition.partition): partition.leader
-        for topic in topics
-        for partition in topic.partitions
-    }
-
-
 def _completed(
-    topic: Topic, configs: Mapping[str, str], disks: observe.Disks, offsets: Mapping[TopicPartition, int]
+    topic: Topic, configs: Mapping[str, str], disks: DiskUse, offsets: Mapping[TopicPartition, int]
 ) -> Topic:
     def completed(partition: Partition) -> Partition:
         key = TopicPartition(topic.name, partition.partition)
-        found = [disks.replicas.get((key, broker)) for broker in partition.replicas]
-        is_known = any(replica is not None for replica in found)
+        paths = tuple(disks.replica_paths.get((key, broker)) for broker in partition.replicas)
+        sizes = tuple(disks.replica_bytes.get((key, broker)) for broker in partition.replicas)
+        is_known = any(path is not None for path in paths)
         return replace(
             partition,
-            sizes=tuple(replica[0] if replica else None for replica in found) if is_known else (),
-            log_dirs=tuple(replica[1] if replica else None for replica in found) if is_known else (),
+            sizes=sizes if is_known else (),
+            log_dirs=paths if is_known else (),
             end_offset=offsets.get(key),
         )
 

@@ -1,20 +1,24 @@
-"""What the cluster says, as values: few large requests, and never an empty answer taken for an empty cluster."""
+"""Reads the cluster's metadata as values: brokers, topics, configs, what is in flight, eligible leaders (KIP-966).
+
+Few large requests; and an empty answer is never taken for an empty cluster: Kafka answers so, too, where a right is
+missing.
+"""
 
 import base64
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kafka.admin import ConfigResourceType, ConfigSourceType
 from kafka.protocol.admin import (
     DescribeClusterRequest,
     DescribeConfigsRequest,
-    DescribeLogDirsRequest,
     DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest,
     ListPartitionReassignmentsRequest,
 )
-from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from reconciler.admin.client.errors import (
@@ -25,22 +29,22 @@ from reconciler.admin.client.errors import (
     name_of,
 )
 from reconciler.admin.client.wire import Wire, batches
-from reconciler.admin.port import LATEST, Reassignment
-from reconciler.model.cluster import BROKER_SETTINGS, Broker, LogDir, Partition, Topic
+from reconciler.admin.port import Reassignment
+from reconciler.model.cluster import BROKER_SETTINGS, Broker, Partition, Topic
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse, DescribeQuorumResponse
+    from kafka.protocol.admin import DescribeConfigsResponse, DescribeQuorumResponse
+    from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.metadata import MetadataResponse
 
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG = 1, 2, 3
-CLUSTER_DEFAULT = ""
-TOPICS_A_REQUEST = 500
-PARTITIONS_A_REQUEST = 20_000
-METADATA_TOPIC = "__cluster_metadata"
-# The highest metadata.version of each release: what its features are named after.
+TOPIC_RESOURCE, BROKER_RESOURCE = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
+TOPICS_A_REQUEST = 500  # an answer holds some forty configs of each
+TOPICS_OF_METADATA = 2_000  # whose answers are smaller than those with configs
+ELR_TOPICS_A_REQUEST = 200  # the broker pages by 2,000 partitions, and each page repeats the names that are left
+METADATA_TOPIC = "__cluster_metadata"  # what the quorum of controllers replicates (KIP-500)
+# The highest metadata.version of each release, which is all that a cluster tells of its version (KIP-584).
 LAST_METADATA_VERSION = {
     11: "3.5",
     14: "3.6",
@@ -55,14 +59,6 @@ LAST_METADATA_VERSION = {
 
 Tick = Callable[[int, int], None]
 """Called with how much has been read, and how much there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Disks:
-    """What the log dirs hold: `replicas` maps (partition, broker) to bytes and path; `dirs` a broker to its dirs."""
-
-    dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    replicas: Mapping[tuple[TopicPartition, int], tuple[int, str]] = field(default_factory=dict)
 
 
 def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
@@ -125,7 +121,7 @@ def topics(wire: Wire, names: Collection[str] | None) -> dict[str, Topic]:
     """Return these topics, or all, as metadata shows them: no configs, no sizes, and in flight only the union."""
     if names is not None and not names:
         return {}
-    wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_A_REQUEST * 4)
+    wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_OF_METADATA)
     responses = wire.read_many([_metadata(some) for some in wanted])
     found = sorted(_topics_of(*responses), key=lambda topic: topic.name)
     return {topic.name: topic for topic in found}
@@ -155,7 +151,7 @@ def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) 
     for some in batches(groups, 4):
         for response in wire.read_many([config_question(TOPIC_RESOURCE, group) for group in some]):
             hidden += _hidden(response)
-            found |= _overrides(response, DYNAMIC_TOPIC_CONFIG, "topic") if not hidden else {}
+            found |= _configs(response, "topic", ConfigSourceType.DYNAMIC_TOPIC_CONFIG) if not hidden else {}
         if tick is not None:
             tick(min(len(names), len(found)), len(names))
     if hidden:
@@ -165,93 +161,48 @@ def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) 
 
 def broker_configs(wire: Wire, broker_ids: Collection[int]) -> dict[int, dict[str, str]]:
     """Return the dynamic overrides of these brokers; each is asked itself, one that does not answer is left out."""
-    builds = {broker: config_question(BROKER_RESOURCE, [str(broker)]) for broker in sorted(broker_ids)}
-    answers = wire.read_each(builds)
+    answers = _configs_of_brokers(wire, broker_ids)
     return {
-        broker: _overrides(answer, DYNAMIC_BROKER_CONFIG, "cluster")[str(broker)] for broker, answer in answers.items()
+        id_: _configs(answer, "cluster", ConfigSourceType.DYNAMIC_BROKER_CONFIG)[str(id_)]
+        for id_, answer in answers.items()
     }
+
+
+def broker_settings(wire: Wire, broker_ids: Collection[int], keys: Collection[str]) -> dict[int, dict[str, str]]:
+    """Return these configs of each broker as they are in force; one that does not answer is left out."""
+    answers = _configs_of_brokers(wire, broker_ids, sorted(keys))
+    return {id_: _configs(answer, "cluster")[str(id_)] for id_, answer in answers.items()}
 
 
 def with_configs(wire: Wire, brokers: Mapping[int, Broker]) -> dict[int, Broker]:
-    """Return the brokers with their dynamic overrides and the settings in force; of one that is silent, neither."""
-    alive = [broker.id for broker in brokers.values() if not broker.is_fenced]
-    answers = wire.read_each({id_: config_question(BROKER_RESOURCE, [str(id_)]) for id_ in sorted(alive)})
-    told = {id_: _overrides(answer, DYNAMIC_BROKER_CONFIG, "cluster")[str(id_)] for id_, answer in answers.items()}
-    settings = {id_: _settings(answer) for id_, answer in answers.items()}
-    return {
-        id_: replace(broker, configs=told.get(id_, {}), settings=settings.get(id_, {}))
-        for id_, broker in brokers.items()
-    }
+    """Return the brokers with their dynamic overrides and those settings in force that plans depend on.
 
-
-def _settings(answer: "DescribeConfigsResponse") -> dict[str, str]:
-    """Return the settings that plans depend on, as they are in force: dynamic, static or Kafka's own."""
-    return {
-        config.name: config.value
-        for result in answer.results
-        for config in sorted(result.configs, key=lambda config: config.name)
-        if config.name in BROKER_SETTINGS and config.value is not None
-    }
-
-
-def cluster_default_configs(wire: Wire) -> dict[str, str]:
-    """Return the dynamic configs that hold for every broker without an override of its own."""
-    response = wire.read(config_question(BROKER_RESOURCE, [CLUSTER_DEFAULT]))
-    return _overrides(response, DYNAMIC_DEFAULT_BROKER_CONFIG, "cluster")[CLUSTER_DEFAULT]
-
-
-def disks(wire: Wire, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] | None = None) -> Disks:
-    """Return what the log dirs of these brokers hold, of these partitions or of all; a silent broker is left out.
-
-    Of some partitions it is asked again and again: then one that was silent a moment ago is not waited for.
+    One that is silent, or not alive, has neither.
     """
-    if topic_partitions is None:
-        asked = None
-    else:
-        form = DescribeLogDirsRequest.DescribableLogDirTopic
-        asked = [form(topic=topic, partitions=numbers) for topic, numbers in _by_topic(topic_partitions).items()]
-    builds = {broker: lambda: DescribeLogDirsRequest(topics=asked) for broker in sorted(broker_ids)}
-    answers = wire.read_each(builds, is_waiting_for_all=topic_partitions is None)
-    dirs = {broker: _log_dirs(answer) for broker, answer in answers.items()}
-    replicas = {
-        (TopicPartition(topic.name, replica.partition_index), broker): (replica.partition_size, result.log_dir)
-        for broker, answer in answers.items()
-        for result in answer.results
-        for topic in result.topics
-        for replica in topic.partitions
-        if not replica.is_future_key
-    }
-    return Disks(dirs, replicas)
-
-
-def end_offsets(wire: Wire, leaders: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
-    """Return the end offset of each partition, asked of its leader; what no leader told is left out."""
-    found = log_offsets(wire, leaders, LATEST)
-    return {key: offset for key, offset in found.items() if offset is not None}
-
-
-def log_offsets(wire: Wire, leaders: Mapping[TopicPartition, int | None], at: int) -> dict[TopicPartition, int | None]:
-    """Return each partition's offset at EARLIEST, LATEST or a time in ms (None: no record is that late).
-
-    Each is asked of its leader; what no leader told is left out.
-    """
-    by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-    for topic_partition, leader in sorted(leaders.items()):
-        if leader is not None:
-            by_leader[leader].append(topic_partition)
-    found: dict[TopicPartition, int | None] = {}
-    for turn in range(max((len(batches(some, PARTITIONS_A_REQUEST)) for some in by_leader.values()), default=0)):
-        some_of_each = {
-            leader: batches(some, PARTITIONS_A_REQUEST)[turn : turn + 1] for leader, some in by_leader.items()
-        }
-        builds = {leader: _offsets(some[0], at) for leader, some in sorted(some_of_each.items()) if some}
-        for answer in wire.read_each(builds).values():
-            for topic in answer.topics:
-                for partition in topic.partitions:
-                    if partition.error_code == NONE:
-                        offset = partition.offset if partition.offset >= 0 else None
-                        found[TopicPartition(topic.name, partition.partition_index)] = offset
+    answers = _configs_of_brokers(wire, [broker.id for broker in brokers.values() if not broker.is_fenced])
+    found = dict(brokers)
+    for id_, answer in answers.items():
+        in_force = _configs(answer, "cluster")[str(id_)]
+        found[id_] = replace(
+            brokers[id_],
+            configs=_configs(answer, "cluster", ConfigSourceType.DYNAMIC_BROKER_CONFIG)[str(id_)],
+            settings={key: value for key, value in in_force.items() if key in BROKER_SETTINGS},
+        )
     return found
+
+
+def with_eligible_leaders(wire: Wire, topics: Mapping[str, Topic]) -> dict[str, Topic]:
+    """Return the topics with `elr` and `lastKnownElr` of each partition that is out of sync somewhere.
+
+    Only these can have any, so a healthy cluster is asked nothing. Brokers before Kafka 4.0 do not tell.
+    """
+    doubtful = {name: topic for name, topic in sorted(topics.items()) if any(map(_is_out_of_sync, topic.partitions))}
+    if not doubtful or not wire.is_supported(DescribeTopicPartitionsRequest, 0):
+        return dict(topics)
+    told = dict(
+        pair for some in batches(list(doubtful), ELR_TOPICS_A_REQUEST) for pair in _eligible_leaders(wire, some)
+    )
+    return {name: _with_elr(topic, told) if name in doubtful else topic for name, topic in topics.items()}
 
 
 def check_for_hidden_topics(wire: Wire, known: Collection[str], on_disk: Iterable[TopicPartition]) -> None:
@@ -321,6 +272,42 @@ def _with_reassignments(
     return replace(topic, partitions=tuple(map(updated, topic.partitions)))
 
 
+def _is_out_of_sync(partition: Partition) -> bool:
+    return len(partition.isr) < len(partition.replicas)
+
+
+def _eligible_leaders(wire: Wire, names: list[str]) -> "Iterator[tuple[TopicPartition, ApiMessage]]":
+    """Yield what one broker tells of these topics' partitions, page after page."""
+    form, cursor = DescribeTopicPartitionsRequest.TopicRequest, None
+    while True:
+        request = partial(DescribeTopicPartitionsRequest, topics=[form(name=name) for name in names], cursor=cursor)
+        answer = wire.read(request)
+        for topic in answer.topics:
+            for one in topic.partitions if topic.error_code == NONE else ():
+                yield TopicPartition(topic.name, one.partition_index), one
+        after = answer.next_cursor
+        if after is None:
+            return
+        names = [name for name in names if name >= after.topic_name]
+        cursor = DescribeTopicPartitionsRequest.Cursor(
+            topic_name=after.topic_name, partition_index=after.partition_index
+        )
+
+
+def _with_elr(topic: Topic, told: "Mapping[TopicPartition, ApiMessage]") -> Topic:
+    def updated(partition: Partition) -> Partition:
+        one = told.get(TopicPartition(topic.name, partition.partition))
+        if one is None:
+            return replace(partition, elr=None, last_known_elr=None)
+        elr, last_known = (
+            None if ids is None else tuple(sorted(set(ids).intersection(partition.replicas)))
+            for ids in (one.eligible_leader_replicas, one.last_known_elr)
+        )
+        return replace(partition, elr=elr, last_known_elr=last_known)
+
+    return replace(topic, partitions=tuple(map(updated, topic.partitions)))
+
+
 def config_question(
     kind: int, names: Collection[str], keys: Collection[str] | None = None
 ) -> Callable[[], DescribeConfigsRequest]:
@@ -334,8 +321,21 @@ def config_question(
     )
 
 
-def _overrides(response: "DescribeConfigsResponse", source: int, resource: str) -> dict[str, dict[str, str]]:
-    """Return each resource's configs of that source; a sensitive value comes as null and is left out."""
+def _configs_of_brokers(
+    wire: Wire, broker_ids: Collection[int], keys: Collection[str] | None = None
+) -> "Mapping[int, DescribeConfigsResponse]":
+    # Each broker knows only its own configs: another answers error 42, "Unexpected broker id".
+    return wire.read_each({id_: config_question(BROKER_RESOURCE, [str(id_)], keys) for id_ in sorted(broker_ids)})
+
+
+def _configs(
+    response: "DescribeConfigsResponse", resource: str, source: int | None = None
+) -> dict[str, dict[str, str]]:
+    """Return each resource's configs of that source, or all as they are in force.
+
+    An override that equals Kafka's default is one all the same: only its source tells. A sensitive value comes as null
+    and is left out.
+    """
     results = response.results
     hidden = _hidden(response)
     if hidden:
@@ -347,7 +347,7 @@ def _overrides(response: "DescribeConfigsResponse", source: int, resource: str) 
         result.resource_name: {
             config.name: config.value
             for config in sorted(result.configs, key=lambda config: config.name)
-            if config.config_source == source and config.value is not None
+            if config.value is not None and source in {None, config.config_source}
         }
         for result in results
         if result.error_code == NONE
@@ -360,43 +360,6 @@ def _hidden(response: "DescribeConfigsResponse") -> list[str]:
 
 def _unreadable(resource: str, hidden: Collection[str]) -> MissingRight:
     return missing_right("DescribeConfigs", resource, hidden, "Reading configs")
-
-
-def _log_dirs(response: "DescribeLogDirsResponse") -> tuple[LogDir, ...]:
-    # A broker has at least one log dir, so none means that the right is missing: before version 3 nothing else tells.
-    if getattr(response, "error_code", NONE) in AUTHORIZATION_FAILED or not response.results:
-        raise missing_right("Describe", "cluster", (), "Reading log dirs")
-    return tuple(
-        LogDir(
-            result.log_dir,
-            _known(result.total_bytes),
-            _known(result.usable_bytes),
-            is_offline=result.error_code != NONE,
-            is_cordoned=bool(getattr(result, "is_cordoned", False)),
-        )
-        for result in sorted(response.results, key=lambda result: result.log_dir)
-    )
-
-
-def _known(size: int | None) -> int | None:
-    return size if size is not None and size >= 0 else None
-
-
-def _offsets(topic_partitions: Collection[TopicPartition], at: int) -> Callable[[], ListOffsetsRequest]:
-    topic_form = ListOffsetsRequest.ListOffsetsTopic
-    form = topic_form.ListOffsetsPartition
-    asked = [
-        topic_form(name=topic, partitions=[form(partition_index=n, timestamp=at) for n in numbers])
-        for topic, numbers in _by_topic(topic_partitions).items()
-    ]
-    return lambda: ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=asked)
-
-
-def _by_topic(topic_partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for topic, partition in sorted(set(topic_partitions)):
-        found[topic].append(partition)
-    return found
 
 
 def _check_cluster_right(code: int, message: str | None, need: str) -> None:

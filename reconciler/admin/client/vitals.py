@@ -1,43 +1,31 @@
-"""What a doctor asks: versions, rights, each log dir, and settings as they are in force."""
+"""Asks what the doctor shows: the features of brokers, the metadata quorum, and what this user may do."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafka.admin import ACLOperation
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     DescribeClusterRequest,
-    DescribeConfigsRequest,
-    DescribeLogDirsRequest,
 )
 from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from reconciler.admin.client import observe
-from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
+from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE
 from reconciler.admin.client.requests import KIP_860
-from reconciler.admin.client.sample import replicas_told
 from reconciler.admin.client.wire import Wire, batches
-from reconciler.model.vitals import DiskReport, Features, LogDirState, Quorum, QuorumMember, Rights
+from reconciler.model.vitals import Features, Quorum, QuorumMember, Rights
 
 if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse, DescribeQuorumResponse
+    from kafka.protocol.admin import DescribeQuorumResponse
 
-OPERATIONS = {
-    3: "Read",
-    4: "Write",
-    5: "Create",
-    6: "Delete",
-    7: "Alter",
-    8: "Describe",
-    9: "ClusterAction",
-    10: "DescribeConfigs",
-    11: "AlterConfigs",
-    12: "IdempotentWrite",
-}
-"""Kafka's AclOperation by its code, which is the bit that stands for it in answers."""
-GROUP_VERSION = "group.version"
-NOBODY = "reconciler-doctor"
+OPERATIONS = {one.value: one.name.title().replace("_", "") for one in ACLOperation if one > ACLOperation.ALL}
+"""Kafka's operations (`DescribeConfigs`) by code; an answer sets the bit of that number for each (KIP-430)."""
+TOPICS_A_REQUEST = 500  # as many as one request for metadata should name
+GROUP_VERSION = "group.version"  # the feature that switches the groups of KIP-848 on
+NOBODY = "reconciler-doctor"  # a member id that no group has
 
 
 def features(wire: Wire) -> Features:
@@ -47,7 +35,10 @@ def features(wire: Wire) -> Features:
     return Features(
         release=observe.kafka_version(wire),
         finalized=dict(sorted(finalized.items())),
-        supported={one.name: one.max_version for one in sorted(response.supported_features or (), key=_name)},
+        supported={
+            one.name: one.max_version
+            for one in sorted(response.supported_features or (), key=lambda feature: feature.name)
+        },
         has_factor_guard=wire.is_supported(AlterPartitionReassignmentsRequest, KIP_860),
         has_consumer_groups=finalized.get(GROUP_VERSION, 0) > 0,
     )
@@ -77,53 +68,26 @@ def _member(
 def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Rights:
     """Return what this user may do to the cluster, to every topic that it sees or that is named, to these groups."""
     cluster = wire.read(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True))
-    seen = _topics(wire, None)
-    named = [name for some in batches(sorted(set(topics) - seen.keys()), 500) for name in _hidden(wire, some)]
+    seen = _topics(wire)
+    named = batches(sorted(set(topics) - seen.keys()), TOPICS_A_REQUEST)
     return Rights(
         cluster=_operations(cluster.authorized_operations),
         topics=seen,
         groups={group: _on_group(wire, group) for group in sorted(groups)},
-        hidden=frozenset(named),
+        hidden=frozenset(name for some in named for name in _hidden(wire, some)),
     )
 
 
-def disk_report(wire: Wire, broker_ids: Collection[int]) -> DiskReport:
-    """Return every log dir of these brokers and what it holds; a broker that does not answer is `silent`.
-
-    Raises MissingRight without Describe on the cluster: Kafka then answers as if there were no log dirs.
-    """
-    answers = wire.read_each({broker: lambda: DescribeLogDirsRequest(topics=None) for broker in sorted(broker_ids)})
-    for answer in answers.values():
-        # A broker has at least one log dir, so none means that the right is missing: before version 3 nothing tells.
-        if getattr(answer, "error_code", NONE) in AUTHORIZATION_FAILED or not answer.results:
-            raise missing_right("Describe", "cluster", (), "Reading log dirs")
-    return DiskReport(
-        dirs=tuple(state for broker, answer in sorted(answers.items()) for state in _dirs(broker, answer)),
-        replicas=tuple(sorted(one for broker, answer in answers.items() for one in replicas_told(broker, answer))),
-        silent=tuple(sorted(set(broker_ids) - answers.keys())),
-    )
-
-
-def broker_settings(wire: Wire, broker_ids: Collection[int], keys: Collection[str]) -> dict[int, dict[str, str]]:
-    """Return these configs of each broker as they are in force; one that does not answer is left out."""
-    builds = {broker: partial(_settings_request, broker, sorted(keys)) for broker in sorted(broker_ids)}
-    return {broker: _settings(answer) for broker, answer in sorted(wire.read_each(builds).items())}
-
-
-def _name(feature: object) -> str:
-    return str(getattr(feature, "name", ""))
-
-
-def _topics(wire: Wire, names: Collection[str] | None) -> dict[str, frozenset[str]]:
-    response = wire.read(lambda: _topics_request(names))
+def _topics(wire: Wire) -> dict[str, frozenset[str]]:
+    response = wire.read(partial(_topics_request, None))
     found = {one.name: _operations(one.authorized_operations) for one in response.topics if one.error_code == NONE}
     return dict(sorted(found.items()))
 
 
-def _hidden(wire: Wire, names: Collection[str]) -> Iterator[str]:
-    """Yield those of the topics that this user may not describe; one that does not exist is told as such only then."""
-    response = wire.read(lambda: _topics_request(names))
-    yield from sorted(one.name for one in response.topics if one.error_code in AUTHORIZATION_FAILED)
+def _hidden(wire: Wire, names: Collection[str]) -> list[str]:
+    """Return those of the topics that this user may not describe; Kafka says so only of topics that are named."""
+    response = wire.read(partial(_topics_request, names))
+    return [one.name for one in response.topics if one.error_code in AUTHORIZATION_FAILED]
 
 
 def _topics_request(names: Collection[str] | None) -> MetadataRequest:
@@ -146,27 +110,3 @@ def _on_group(wire: Wire, group: str) -> frozenset[str]:
 
 def _operations(codes: Collection[int] | None) -> frozenset[str]:
     return frozenset(OPERATIONS[code] for code in codes or () if code in OPERATIONS)
-
-
-def _dirs(broker: int, answer: "DescribeLogDirsResponse") -> Iterator[LogDirState]:
-    for result in sorted(answer.results, key=lambda result: result.log_dir):
-        error = name_of(result.error_code) if result.error_code != NONE else None
-        yield LogDirState(broker, result.log_dir, error, bool(getattr(result, "is_cordoned", False)))
-
-
-def _settings_request(broker: int, keys: Collection[str]) -> DescribeConfigsRequest:
-    form = DescribeConfigsRequest.DescribeConfigsResource
-    resource = form(resource_type=observe.BROKER_RESOURCE, resource_name=str(broker), configuration_keys=list(keys))
-    return DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
-
-
-def _settings(answer: "DescribeConfigsResponse") -> dict[str, str]:
-    hidden = [result.resource_name for result in answer.results if result.error_code in AUTHORIZATION_FAILED]
-    if hidden:
-        raise missing_right("DescribeConfigs", "cluster", hidden, "Reading configs")
-    return {
-        config.name: config.value
-        for result in answer.results
-        for config in sorted(result.configs, key=_name)
-        if config.value is not None
-    }

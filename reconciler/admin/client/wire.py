@@ -3,7 +3,8 @@
 import ipaddress
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from reconciler.admin.client.tls import Context
 from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
 from reconciler.model.problem import CheckFailed, ClusterUnavailable, OutcomeUnknown
+from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.net.manager import KafkaConnectionManager
@@ -497,3 +499,11 @@ def batches(items: Collection[Item], most: int) -> list[list[Item]]:
     """Return the items in lists of at most so many, in their order."""
     listed = list(items)
     return [listed[start : start + most] for start in range(0, len(listed), most)]
+
+
+def by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the numbers of the partitions of each topic, as requests list them; sorted, each once."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(set(topic_partitions)):
+        found[topic].append(partition)
+    return found

@@ -1,0 +1,108 @@
+"""Asks the leaders of partitions for offsets: the ends of logs, and what of tiered topics is on the leader's disk."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from kafka.protocol.consumer import ListOffsetsRequest
+
+from reconciler.admin.client.errors import NONE
+from reconciler.admin.client.wire import Build, Wire, batches, by_topic
+from reconciler.admin.port import LATEST
+from reconciler.model.cluster import REMOTE_STORAGE, TIERED_FETCH, Broker, Partition, Topic
+from reconciler.model.topic_partition import TopicPartition
+
+PARTITIONS_A_REQUEST = 20_000
+"""An answer is then about half a megabyte: 27 bytes a partition."""
+
+EARLIEST_LOCAL, LATEST_TIERED = -4, -5
+"""What ListOffsets calls the first offset on the leader's disk (KIP-405) and the last in the remote tier (KIP-1005)."""
+
+Offsets = Mapping[TopicPartition, int | None]
+Leaders = Mapping[TopicPartition, int | None]
+
+
+def leaders_of(topics: Iterable[Topic]) -> dict[TopicPartition, int | None]:
+    """Return the leader of each partition, None where it has none."""
+    return {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in topics
+        for partition in topic.partitions
+    }
+
+
+def end_offsets(wire: Wire, leaders: Leaders) -> dict[TopicPartition, int]:
+    """Return the end offset of each partition, asked of its leader; what no leader told is left out."""
+    found = log_offsets(wire, leaders, LATEST)
+    return {key: offset for key, offset in found.items() if offset is not None}
+
+
+def log_offsets(wire: Wire, leaders: Leaders, at: int) -> dict[TopicPartition, int | None]:
+    """Return each partition's offset at EARLIEST, LATEST or a time in ms (None: no record is that late).
+
+    Each is asked of its leader; what no leader told is left out.
+    """
+    by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+    for topic_partition, leader in sorted(leaders.items()):
+        if leader is not None:
+            by_leader[leader].append(topic_partition)
+    batches_of = {leader: batches(some, PARTITIONS_A_REQUEST) for leader, some in sorted(by_leader.items())}
+    found: dict[TopicPartition, int | None] = {}
+    while any(batches_of.values()):
+        builds = {leader: _question(left.pop(0), at) for leader, left in batches_of.items() if left}
+        for answer in wire.read_each(builds).values():
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    if partition.error_code == NONE:
+                        offset = partition.offset if partition.offset >= 0 else None
+                        found[TopicPartition(topic.name, partition.partition_index)] = offset
+    return found
+
+
+def with_untiered_bytes(wire: Wire, topics: Mapping[str, Topic], brokers: Mapping[int, Broker]) -> dict[str, Topic]:
+    """Return the topics, with `untiered_bytes` of those that are tiered where every living broker has KIP-1023 on.
+
+    That is what a new replica copies there: what is in the remote tier already it does not fetch.
+    """
+    alive = [broker for broker in brokers.values() if not broker.is_fenced]
+    tiered = [topic for topic in topics.values() if topic.configs.get(REMOTE_STORAGE) == "true"]
+    if not tiered or any(broker.settings.get(TIERED_FETCH) != "true" for broker in alive):
+        return dict(topics)
+    leaders = leaders_of(tiered)
+    first, last = log_offsets(wire, leaders, EARLIEST_LOCAL), log_offsets(wire, leaders, LATEST_TIERED)
+    return {**topics, **{topic.name: _with_untiered_bytes(topic, first, last) for topic in tiered}}
+
+
+def _with_untiered_bytes(topic: Topic, first: Offsets, last: Offsets) -> Topic:
+    def updated(partition: Partition) -> Partition:
+        key = TopicPartition(topic.name, partition.partition)
+        if key not in first or key not in last:
+            return partition
+        return replace(partition, untiered_bytes=_untiered_bytes(partition, first[key] or 0, last[key]))
+
+    return replace(topic, partitions=tuple(map(updated, topic.partitions)))
+
+
+def _untiered_bytes(partition: Partition, first_local: int, last_tiered: int | None) -> int | None:
+    """Return the leader's bytes behind the last tiered offset, records taken to be of one size.
+
+    A follower that starts at offset 0 and finds it on the leader's disk copies everything: only where the leader sends
+    it to the remote tier does it begin behind what is there (seen on 4.3.0).
+    """
+    local = partition.size_on(partition.leader) if partition.leader is not None else None
+    if local is None or partition.end_offset is None:
+        return None
+    begin = first_local if first_local == 0 or last_tiered is None else max(first_local, last_tiered + 1)
+    held = partition.end_offset - first_local
+    return local if held <= 0 else local * max(0, partition.end_offset - begin) // held
+
+
+def _question(topic_partitions: Collection[TopicPartition], at: int) -> Build:
+    topic_form = ListOffsetsRequest.ListOffsetsTopic
+    form = topic_form.ListOffsetsPartition
+    asked = [
+        topic_form(name=topic, partitions=[form(partition_index=number, timestamp=at) for number in numbers])
+        for topic, numbers in by_topic(topic_partitions).items()
+    ]
+    # Isolation level 0 tells the high watermark; 1 (read committed) would tell the last stable offset.
+    return lambda: ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=asked)
