@@ -1,7 +1,47 @@
-"""Changes -> moves: the least movement that keeps every rule and reaches the balance asked for.
+"""Decides who holds and who leads each partition: the least movement that keeps every rule and reaches the balance.
 
-Every choice here is a minimum-cost flow: partition -> rack within the partition -> broker -> sink, the bounds of the
-rack arcs being the rack rule and the bounds of the broker arcs the balance. Integral, so exact. Objectives are solved
-one after another; each confines the next to its own optimal solutions (complementary slackness), so that no weights
-have to be found that would not overflow. Read `place` first, then `replicas`, `leaders`, `levels`, `network`.
+Read `place` first, then `placement_task`, `replicas`, `leaders`, `objectives`, `sparse_flow`, `cheapest_sets`, `flow`.
+This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`.
+
+The flow
+--------
+Variables: x[p, b], 1 where partition p has a replica on broker b. Replicas flow from partitions to one sink::
+
+    partition --need[p]--> rack --low..high--> broker --0..1--> cell --> broker's total --low..high--> sink
+        +-- leading racks, at least 1 --+                    (topic t on broker b; only where topics are balanced)
+
+Constraints: need[p] replicas leave p; each rack takes from low to high of them; a broker takes one at the most; the
+arc to the sink carries what the broker gets in all. A rack's arc is the rack rule, an arc that is not there is a
+broker that is not allowed, a bound of a sink's arc is the balance. Such a matrix is totally unimodular: the best flow
+is whole, so the exact optimum over the integers comes out of a linear program, and nothing is rounded.
+
+Objectives, one after another
+-----------------------------
+Balance, then bytes, then copies, then what decides between equals. Each is a cost on the same arcs: bytes of p on
+brokers that p is not on; or, for `even`, (n + 1)^2 - n^2 = 2n + 1 on the broker's (n+1)th unit, which rises, so cheap
+units fill first and the sum is the square. With weights in the proportion of 1 / capacity, large brokers get more.
+
+An optimum has prices (its dual): price[b] is what one more replica on b costs. The reduced cost of an arc is its cost
+less what prices pay for it. Complementary slackness says which flows are optimal, all of them: arcs with a positive
+reduced cost are empty in each, arcs with a negative one are full in each, and only the rest is free. So each objective
+leaves the next exactly the free choices (`Choices`), and no weights between objectives are needed: they would have to
+be so large that 64 bits could not hold them.
+
+Sparse flows: a few arcs, then a price check
+--------------------------------------------
+200,000 partitions by 104 brokers are 21 million arcs, and nearly all partitions stay. So::
+
+    cheapest set of each row -> which brokers have too much? -> flow over those rows and few brokers
+              ^                                                          | prices
+              +---- let it in <---- a cheaper set for any row? <---------+
+                                          | none
+                                          v
+                                proven least over all arcs
+
+At given prices the rows no longer depend on one another, and a row's cheapest legal set is greedy: its sets (so many
+in all, from low to high in each rack, one in the leading racks) are the bases of a laminar matroid. The sum of the
+cheapest sets, less what the sinks pay back, is a lower bound at any prices (see `reconciler.proof`). When no row
+has a cheaper set than it was given, bound and value meet. This is column generation (Dantzig-Wolfe).
+
+Leaders are a second flow of the same kind: one unit for each partition, over its replicas alone.
 """

@@ -1,4 +1,4 @@
-"""Each row's cheapest legal replica set at given prices, and the duals that prove it cheapest.
+"""Finds each row's cheapest legal replica set at given prices, and the duals that prove it cheapest.
 
 A row's legal sets are the bases of a laminar matroid: so many in all, so few and so many in each rack, at least one in
 the leading racks. A greedy choice by weight is exact there, and it needs of each rack its cheapest brokers alone, so

@@ -1,4 +1,7 @@
-"""Why a partition cannot be placed: the smallest set of rules that cannot hold together, each with its line."""
+"""Explains why a partition cannot be placed: the smallest set of rules that cannot hold together, with their lines.
+
+Subsets of its rules are tried, the smallest first: five are about brokers and five about placement at the most.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A flow network in arrays, its minimum-cost flow (OR-tools), and the dual prices of its nodes.
+"""Solves minimum-cost flows (OR-tools) over networks in arrays, and finds the dual prices of their nodes.
 
 Arcs stand in layers, from the rows to the sink; the prices are found by sweeping the layers.
 """
@@ -92,6 +92,8 @@ def _prices(network: Network, flow: Ints, cost: Ints) -> Ints:
     """Return shortest distances in the residual network: Bellman-Ford, one sweep over the layers a round."""
     sweeps = list(_residual_layers(network, flow, cost))
     price = np.zeros(len(network.supply), dtype=np.int64)
+    # OR-tools gives no prices. An optimal flow leaves no negative cycle in the residual network, so distances exist;
+    # at them no arc with room has a reduced cost below 0, which is what dual prices are.
     while True:
         before = price.copy()
         for tail, head, length in sweeps:

@@ -1,4 +1,4 @@
-"""Changes -> moves: the planner's way in, from values to arrays and back."""
+"""Plans a placement: the planner's way in, from values to arrays, and from arrays back to moves and a proof."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -48,7 +48,7 @@ MOST = 3
 EACH_KIND = 6
 """So many changes of a kind stand in pairs, those of the first brokers and racks: others differ in the name alone."""
 PAIRS = 600
-"""So many pairs are checked against the rules: a second or two, where nothing else helps."""
+"""So many pairs are checked against the rules, where no single change helps."""
 FULL = 100  # percent of a disk
 UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))  # bytes, as limits are written
 
@@ -64,9 +64,9 @@ class Effort:
 
 
 ORDINARY = Effort(plans=10, partitions=10_000)
-"""What a plan may spend unasked: a second or two of CPU time, and nothing on a cluster of more partitions."""
+"""What may be spent unasked: nothing on a cluster of more partitions than that."""
 THOROUGH = Effort(plans=40, partitions=200_000)
-"""What is spent where somebody asks for remedies: up to a plan of a very large cluster, about a quarter of a minute."""
+"""What may be spent where somebody asks for remedies: one plan of a very large cluster, or more of smaller ones."""
 
 
 def remedies_of_conflict(

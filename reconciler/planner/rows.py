@@ -1,4 +1,4 @@
-"""What is to be placed, in arrays: one row a partition, or a class of partitions that obey the same rules."""
+"""Holds what is to be placed as arrays: one row a partition, or a class of partitions that obey the same rules."""
 
 from dataclasses import dataclass, replace
 

@@ -159,21 +159,25 @@ def members_of(held: Bools) -> tuple[int, ...]:
 
 
 ROUNDS = 200
+"""Rounds of pricing at the most: counts bound the work, never time, so that every machine makes the same plan."""
 COLUMNS_A_ROUND = 2500
+"""The most paying columns join, which are those of large partitions; all of them would only slow each solve."""
 MOST_COLUMNS = 80_000
-FULL = 16_000
-KEPT_COLUMNS = 9_000
-ENOUGH = 0.0005
-ENOUGH_OF_MANY = 0.004
-MANY_COLUMNS = 15_000
-"""At such a gap between the optimum over the columns and the bound, as a part of it, no more columns are looked for."""
-STEEPER = 4.0
-STEEPEST = 1e6
+"""So many columns are added in all; what they prove until then stands as the bound."""
+FULL, KEPT_COLUMNS = 16_000, 9_000
+"""Beyond the first number of columns the best are kept, so many: a smaller program is solved faster."""
+ENOUGH, ENOUGH_OF_MANY, MANY_COLUMNS = 0.0005, 0.004, 15_000
+"""At such a gap between the optimum over the columns and the bound, as a part of it, no more columns are looked for;
+the second is that of a program that has become large."""
+STEEPER, STEEPEST = 4.0, 1e6
+"""The penalty of what stays outside starts near what copying costs, so that early prices are sensible; it rises by such
+a factor, to such a multiple of a mean copy, where a band is still not kept."""
 HARDLY = 1e-7
+"""Less than the simplex tells apart, in units of a mean copy or parts of a fair share."""
 PART = 1e-6
-DIVES = 60
-DIVES_OF_MANY = 24
-ROUNDS_A_DIVE = 3
+"""A part of a column that is no more than rounding."""
+DIVES, DIVES_OF_MANY, ROUNDS_A_DIVE = 60, 24, 3
+"""Each dive settles a quarter of what is parted, so 24 leave less than a thousandth; few rounds replace its columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whole placements, the single exchanges that could follow, and what each would change."""
+"""Holds a whole placement, lists the single exchanges that could follow, and weighs what each would change."""
 
 from dataclasses import dataclass
 

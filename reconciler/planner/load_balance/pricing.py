@@ -1,4 +1,4 @@
-"""At given prices, the cheapest legal ordered placement of each partition: one pass over arrays of whole numbers."""
+"""Finds the cheapest legal ordered placement of each partition at given prices: one pass over whole numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETW
 from reconciler.planner.rows import Bools, Ints
 
 CHUNK = 4096
+"""Rows priced at a time: a few arrays of rows by brokers, some megabytes for 100 brokers."""
 FAR = 1 << 58
 """More than any placement costs; a set that holds a replica it must not, or lacks one that it must, costs as much."""
 

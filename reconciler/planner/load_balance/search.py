@@ -1,4 +1,4 @@
-"""Whole placements: rounding what the relaxation took in parts, then single exchanges until the bands are kept."""
+"""Makes placements whole: rounds what the relaxation took in parts, then exchanges until the bands are kept."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -25,8 +25,11 @@ from reconciler.planner.load_balance.task import OF_LEADERS, LoadTask
 from reconciler.planner.rows import Bools, Floats, Ints
 
 STEPS = 4000
+"""Exchanges at the most, so that the work is finite whatever the bands are."""
 HARDLY = 1e-9
+"""A part of a fair share that is no more than the rounding of a few sums."""
 PART = 1e-6
+"""A part of a column that the simplex may leave by rounding: below it nothing, within it of 1 the whole, is taken."""
 
 
 def rounded(task: LoadTask, bands: Bands, relaxed: Relaxed, fallback: tuple[Bools, Ints]) -> Placement:
@@ -132,7 +135,9 @@ def _candidates(
 
 
 MOST_TRADED = 300
+"""Partitions of a broker that are tried in trades, the largest: pairs are 300 times 300, a megabyte an array."""
 SWEEPS = 20
+"""Rounds over the brokers: only brokers that saved something stay for the next."""
 WORTH_IT = 20_000
 """What one saving must come to, as a part of all that is copied: one such part."""
 
