@@ -11,10 +11,9 @@ from reconciler.planner.costs import Cost, HeldCost, leader_turns
 from reconciler.planner.objectives import (
     Shares,
     asked_of_leaders,
-    broken_ties,
     evened,
-    least_cost,
     price_level,
+    solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Ints, Rows, free_choices
@@ -44,11 +43,9 @@ def place_leaders(task: PlacementTask, held: Bools, balance: Balance) -> Leaders
         solved = evened(rows, choices, shares, near=changed)
         choices = solved.choices
         levels.append(price_level(objective, shares.imbalance(rows, solved.placed), task, solved))
-    least = least_cost(rows, choices, changed)
-    levels.append(price_level("leaders changed", least.value, task, least))
-    least, _ = broken_ties(task, rows, least, _tie_breaks(task, balance))
-    seat = least.placed.argmax(axis=1)
-    return Leaders(rows.broker(np.arange(len(seat)), seat), tuple(levels))
+    last, _, more = solved_in_order(task, rows, choices, ("leaders changed", changed), _tie_breaks(task, balance))
+    seat = last.placed.argmax(axis=1)
+    return Leaders(rows.broker(np.arange(len(seat)), seat), (*levels, *more))
 
 
 def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:

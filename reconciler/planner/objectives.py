@@ -5,7 +5,7 @@ slackness, see `sparse_flow`). So objectives never need weights against each oth
 that 64 bits could not hold them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -109,19 +109,33 @@ def weights(capacity: Ints, most: int) -> Ints:
     return weighed
 
 
-def broken_ties(
-    task: PlacementTask, rows: Rows, least: Solved, ties: Iterator[tuple[str, Cost | Shares]]
-) -> tuple[Solved, list[PriceLevel]]:
-    """Return the solution after these objectives, until nothing is left to choose, and prices of those with a name."""
-    levels = []
+def solved_in_order(
+    task: PlacementTask,
+    rows: Rows,
+    choices: Choices,
+    first: tuple[str, Cost],
+    ties: Iterable[tuple[str, Cost | Shares]],
+    *,
+    classes: Classes | None = None,
+) -> tuple[Solved, int, list[PriceLevel]]:
+    """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
+
+    Return the last solution, what the prices of the first objective prove, and the prices of all that have a name.
+    `classes` are those of the rows for the first: later objectives find rows of a class decided differently.
+    """
+    name, cost = first
+    solved = least_cost(rows, choices, cost, classes)
+    bound, levels = solved.bound, [price_level(name, solved.value, task, solved)]
+    # No solution but the last is kept: its placed replicas alone take 83 MB for 200,000 partitions on 104 brokers.
     for name, tie in ties:
-        if not least.choices.free(rows).any():
+        choices = solved.choices
+        if not choices.free(rows).any():
             break
-        least = evened(rows, least.choices, tie) if isinstance(tie, Shares) else least_cost(rows, least.choices, tie)
+        solved = evened(rows, choices, tie) if isinstance(tie, Shares) else least_cost(rows, choices, tie)
         if name:
-            value = tie.imbalance(rows, least.placed) if isinstance(tie, Shares) else least.value
-            levels.append(price_level(name, value, task, least))
-    return least, levels
+            value = tie.imbalance(rows, solved.placed) if isinstance(tie, Shares) else solved.value
+            levels.append(price_level(name, value, task, solved))
+    return solved, bound, levels
 
 
 def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:

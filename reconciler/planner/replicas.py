@@ -15,10 +15,9 @@ from reconciler.planner.costs import Cost, HeldCost, turns
 from reconciler.planner.objectives import (
     Shares,
     asked_of_replicas,
-    broken_ties,
     evened,
-    least_cost,
     price_level,
+    solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Bools, Rows, classes, free_choices, kinds_of
@@ -42,12 +41,11 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     rows, kinds, levels = _balanced(task, balance)
     choices = kinds.choices.take(kinds.of_row)
     is_known = task.is_size_known
-    least = least_cost(rows, choices, _bytes(task) if is_known else _copies(task), kinds)
-    objective = "bytes" if is_known else "replicas"
-    levels.append(price_level(objective, least.value, task, least))
-    proof = Proof(objective, least.value, least.bound, _joint_prices(task, levels))
-    least, more = broken_ties(task, rows, least, _tie_breaks(task, balance))
-    return ReplicaSets(least.placed > 0, replace(proof, levels=(*levels, *more)))
+    first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
+    last, bound, (least, *more) = solved_in_order(task, rows, choices, first, _tie_breaks(task, balance), classes=kinds)
+    levels.append(least)
+    proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
+    return ReplicaSets(last.placed > 0, proof)
 
 
 def _balanced(task: PlacementTask, balance: Balance) -> tuple[Rows, Classes, list[PriceLevel]]:
