@@ -6,38 +6,24 @@ from typing import Any, TypeVar
 from reconciler.files.json_place import place_of_pointer
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid
+from reconciler.model.codec import MAX_INTEGER, Malformed, canonical_integer, pointer
 from reconciler.model.problem import InvalidInput
 
 T = TypeVar("T")
-MAX_INTEGER = (1 << 63) - 1
 _SHOWN = 60
 _MISSING = object()
-
-
-class Malformed(Exception):
-    """A value is not what the format says; `pointer` is where it stands."""
-
-    def __init__(self, pointer: str, message: str) -> None:
-        super().__init__(message)
-        self.pointer = pointer
-        self.message = message
 
 
 def malformed(code: str, name: str, content: bytes, wrong: Malformed) -> InvalidInput:
     """Return the error that tells it: `name:line:column: /pointer message`."""
     place = place_of_pointer(content, wrong.pointer)
-    return invalid(code, f"{name}{place}: {wrong.pointer or '/'} {wrong.message}")
+    return invalid(code, f"{name}{place}: {wrong.pointer or '/'} {wrong.told(shown)}")
 
 
 def shown(value: object) -> str:
     """Return the value as JSON, cut where it is long."""
     text = canonical_json(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def pointer(parent: str, key: object) -> str:
-    """Return the JSON pointer of a member."""
-    return f"{parent}/{str(key).replace('~', '~0').replace('/', '~1')}"
 
 
 class Fields:
@@ -137,10 +123,3 @@ class Fields:
 def are_integers(items: Sequence[object]) -> bool:
     """Whether each is a whole number from 0 to 2^63 - 1, true and false not being numbers."""
     return all(type(item) is int and 0 <= item <= MAX_INTEGER for item in items)
-
-
-def canonical_integer(text: str) -> int:
-    """Return the number of a text in its one usual form; a ValueError holds any other text."""
-    if len(text) > len(str(MAX_INTEGER)) or not text.isascii() or not text.isdigit() or str(int(text)) != text:
-        raise ValueError(text)
-    return int(text)

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Malformed, malformed, pointer
+from reconciler.files.checked import malformed
 from reconciler.files.json_text import canonical_json, collector_paused, parse_json, readable_json
-from reconciler.files.plan_reader import plan_from_json
-from reconciler.files.plan_writer import plan_to_json
 from reconciler.files.raw import display_name, invalid, plain_bytes, raw_bytes, write_atomically
 from reconciler.files.signature import check_signature
 from reconciler.files.snapshot import check_version, refuse_other_kind
+from reconciler.model.codec import Malformed, from_json, pointer, to_json
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Refused
+from reconciler.model.problem import Refused, Severity
+from reconciler.model.stage import TopicsStage
 
 UNREADABLE = "KR211"
 WRONG_VERSION = "KR212"
@@ -28,14 +28,14 @@ _OVER_ALL_ELSE = frozenset({"id", "digest"})
 
 def with_id(plan: Plan) -> Plan:
     """Return the plan with its digest, the SHA-256 over everything else in its file, and its id, the digest's start."""
-    digest = _content_digest(plan_to_json(plan))
+    digest = _content_digest(to_json(plan))
     return replace(plan, id=_id_of(digest), digest=digest)
 
 
 def plan_text(plan: Plan) -> str:
     """Return the plan's file: sorted keys, one move a line. Digest and id are computed, whatever the plan carries."""
     with collector_paused():
-        document = plan_to_json(plan)
+        document = to_json(plan)
         digest = _content_digest(document)
         return readable_json(document | {"id": _id_of(digest), "digest": digest})
 
@@ -84,12 +84,30 @@ def read_plan(source: str | Path, seal: Seal = NO_SEAL) -> Plan:
             raise _other_digest(name, digest, str(seal.digest))
         with collector_paused():
             plan = replace(plan_from_json(document), digest=digest)
-            _refuse_not_understood(document, plan_to_json(plan))
+            _refuse_not_understood(document, to_json(plan))
     except Malformed as wrong:
         raise malformed(WRONG_CONTENT, name, content, wrong) from None
     except RecursionError:
         raise invalid(UNREADABLE, f"{name}: the plan is nested too deeply") from None
     return plan
+
+
+def plan_from_json(document: object) -> Plan:
+    """Return the plan that this JSON object describes; raise Malformed at the first wrong place."""
+    plan = from_json(Plan, document)
+    for stage in plan.stages:
+        if isinstance(stage, TopicsStage) and any(position >= len(plan.topic_changes) for position in stage.changes):
+            message = f"must hold positions in topicChanges, which has {len(plan.topic_changes)}"
+            raise Malformed(f"/stages/{stage.number - 1}/topicChanges", message)
+    for index, topic in enumerate(plan.grounds.topics.values()):
+        if topic.placement >= len(plan.grounds.placements):
+            message = f"must be a position in placements, which has {len(plan.grounds.placements)}"
+            raise Malformed(f"/grounds/topics/{index}", message)
+    return replace(
+        plan,
+        warnings=tuple(replace(each, severity=Severity.WARNING) for each in plan.warnings),
+        violations=tuple(replace(each, severity=Severity.VIOLATION) for each in plan.violations),
+    )
 
 
 def _content_digest(document: dict[str, Any]) -> str:

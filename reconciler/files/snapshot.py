@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Malformed, malformed
+from reconciler.files.checked import malformed
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes, write_atomically
 from reconciler.files.snapshot_reader import cluster_from_json
 from reconciler.model.cluster import CLASSIC, CONSUMER, Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
+from reconciler.model.codec import Malformed
 
 FORMAT_VERSION = "1.1"
 UNREADABLE = "KR201"

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from reconciler.files.checked import MAX_INTEGER, Fields, Malformed, are_integers, pointer, shown
+from reconciler.files.checked import Fields, are_integers, shown
 from reconciler.model.cluster import CLASSIC, CONSUMER, Broker, Cluster, Group, GroupMember, LogDir, Partition, Topic
+from reconciler.model.codec import MAX_INTEGER, Malformed, pointer
 
 K = TypeVar("K", int, str)
 _Ids = tuple[int, ...]

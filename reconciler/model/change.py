@@ -2,62 +2,85 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
+from reconciler.model.codec import ALWAYS, FILLED, REQUIRED, AtLeast, Ids
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import DRIFT, Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 
+_Topic = Annotated[str, "The topic."]
+_At = Annotated[Location | None, "File and line that ask for it."]
+_Effects = Annotated[tuple[Effect, ...], "What it destroys, or may cost; not there: it is harmless."]
+_Assignment = Annotated[
+    Mapping[int, Annotated[Ids, FILLED]],
+    REQUIRED,
+    "Partition to its ordered replicas; the first is the preferred leader. Empty until the planner placed it.",
+]
+_KIND = "What this change does."
+
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """A topic to create; `assignment` maps a partition to its ordered replicas, empty until the planner placed it."""
+    """A topic to create."""
 
-    topic: str
-    partitions: int
-    replication_factor: int
-    configs: Mapping[str, str] = field(default_factory=dict)
-    assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    at: Location | None = None
-    effects: tuple[Effect, ...] = ()
+    kind: ClassVar[Annotated[Literal["createTopic"], _KIND]] = "createTopic"
+    topic: _Topic
+    partitions: Annotated[int, AtLeast(1), "How many."]
+    replication_factor: Annotated[int, AtLeast(1), "Replicas of each partition."]
+    configs: Annotated[Mapping[str, str], REQUIRED, "The overrides it starts with."] = field(default_factory=dict)
+    assignment: _Assignment = field(default_factory=dict)
+    at: _At = None
+    effects: _Effects = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePartitions:
-    """Partitions to add: from `from_count` to `to_count`; `assignment` covers the new ones only."""
+    """Partitions to add to a topic."""
 
-    topic: str
-    from_count: int
-    to_count: int
-    assignment: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    at: Location | None = None
-    effects: tuple[Effect, ...] = ()
+    kind: ClassVar[Annotated[Literal["createPartitions"], _KIND]] = "createPartitions"
+    topic: _Topic
+    from_count: Annotated[int, "How many there are."]
+    to_count: Annotated[int, "How many there will be."]
+    assignment: Annotated[_Assignment, "The new partitions alone: each to its ordered replicas."] = field(
+        default_factory=dict
+    )
+    at: _At = None
+    effects: _Effects = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AlterConfigs:
-    """Dynamic topic configs to set and to delete; `before` holds the present override of each key, None for none."""
+    """Dynamic configs of a topic to set and to delete."""
 
-    topic: str
-    set: Mapping[str, str] = field(default_factory=dict)
-    delete: tuple[str, ...] = ()
-    before: Mapping[str, str | None] = field(default_factory=dict)
-    at: Location | None = None
-    effects: tuple[Effect, ...] = ()
+    kind: ClassVar[Annotated[Literal["alterConfigs"], _KIND]] = "alterConfigs"
+    topic: _Topic
+    set: Annotated[Mapping[str, str], REQUIRED, "Overrides to set."] = field(default_factory=dict)
+    delete: Annotated[tuple[str, ...], REQUIRED, "Overrides to delete."] = ()
+    before: Annotated[Mapping[str, str | None], REQUIRED, "What each key was overridden with; null: it was not."] = (
+        field(default_factory=dict)
+    )
+    at: _At = None
+    effects: _Effects = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """A topic to delete; `topic_id` guards against one made again under the same name.
+    """A topic to delete."""
 
-    `is_declared`: its own document says `state: absent`. Another one is never deleted while a live group reads it.
-    """
-
-    topic: str
-    topic_id: str | None = None
-    at: Location | None = None
-    effects: tuple[Effect, ...] = ()
-    is_declared: bool = False
+    kind: ClassVar[Annotated[Literal["deleteTopic"], _KIND]] = "deleteTopic"
+    topic: _Topic
+    topic_id: Annotated[
+        str | None, REQUIRED, "The id that it must have: one made again under the same name is not deleted."
+    ] = None
+    at: _At = None
+    effects: _Effects = ()
+    is_declared: Annotated[
+        bool,
+        ALWAYS,
+        "Its own document says state: absent. Another topic is not deleted while a live group reads it.",
+    ] = False
 
 
 TopicChange = CreateTopic | CreatePartitions | AlterConfigs | DeleteTopic

@@ -27,16 +27,20 @@ Schema = dict[str, Any]
 
 
 class Malformed(Exception):
-    """A document does not fit its type. `pointer` (RFC 6901) is the place, `message` may hold `{}` for what was found.
+    """A document does not fit its type. `pointer` (RFC 6901) is the place.
 
-    `found` alone comes from the document; whoever prints the message puts it there as JSON, cut to a length.
+    `found` comes from the document and stands in the message at `{}`: as JSON, which whoever prints it makes.
     """
 
-    def __init__(self, pointer: str, message: str, found: object = None) -> None:
+    def __init__(self, pointer: str, message: str, found: object = MISSING) -> None:
         super().__init__(message)
         self.pointer = pointer
         self.message = message
         self.found = found
+
+    def told(self, shown: Callable[[object], str]) -> str:
+        """Return the message with what was found, as `shown` makes a text of it."""
+        return self.message if self.found is MISSING else self.message.replace("{}", shown(self.found), 1)
 
     def inside(self, key: object) -> "Malformed":
         """Return the error with its place as seen from one level further out."""
@@ -82,6 +86,14 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
+class Value:
+    """A mapping from a named tuple is a list of objects: the key's members, and the value under this name."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class When:
     """The member is written only where this holds of the value that has the field."""
 
@@ -111,7 +123,7 @@ HIDDEN = _Note.HIDDEN
 DISTINCT = _Note.DISTINCT
 """No item stands in the list twice."""
 FILLED = _Note.FILLED
-"""The list is of brokers, and names at least one."""
+"""The list has an item: of numbers, it names a broker."""
 
 Ids = Annotated[tuple[int, ...], DISTINCT]
 """Ids of brokers, or other numbers of which each stands there once."""
@@ -185,7 +197,7 @@ def _of_hint(hint: Any, notes: tuple[Any, ...]) -> _Codec:
     elif origin in {tuple, frozenset}:
         codec = _list(arguments[0], notes, origin)
     elif isinstance(origin, type) and issubclass(origin, Mapping):
-        codec = _mapping(arguments[0], arguments[1], _note(notes, By))
+        codec = _mapping(arguments[0], arguments[1], notes)
     elif origin is Literal:
         codec = _Codec(None, lambda found: found, lambda _: {"const": arguments[0]})
     elif hint is int:
@@ -312,15 +324,20 @@ def _list(item: Any, notes: tuple[Any, ...], kind: type) -> _Codec:
     else:
         codec = _texts(kind) if item is str else _items(_noted(item), kind)
     if FILLED in notes:
-        codec = replace(codec, read=_checked(codec.read, _refuse_empty))
+        codec = replace(codec, read=_checked(codec.read, _refuse_no_broker if item is int else _refuse_empty))
     more = ({"uniqueItems": True} if DISTINCT in notes else {}) | ({"minItems": 1} if FILLED in notes else {})
     schema = codec.schema
     return replace(codec, schema=lambda strict: {**schema(strict), **more})
 
 
-def _refuse_empty(value: tuple[Any, ...]) -> None:
+def _refuse_no_broker(value: tuple[int, ...]) -> None:
     if not value:
         raise Malformed("", "must name at least one broker")
+
+
+def _refuse_empty(value: tuple[Any, ...]) -> None:
+    if not value:
+        raise Malformed("", "must hold at least one item")
 
 
 def _integers(*, is_distinct: bool) -> _Codec:
@@ -408,10 +425,12 @@ def _sorted_list(codec: _Codec, by: str) -> _Codec:
     return _Codec(lambda values: write(sorted(values, key=order)), read, items.schema)
 
 
-def _mapping(key: type, item: Any, by: By | None) -> _Codec:
-    codec = _noted(item)
+def _mapping(key: Any, item: Any, notes: tuple[Any, ...]) -> _Codec:
+    codec, by, value = _noted(item), _note(notes, By), _note(notes, Value)
     if by is not None:
         return _mapping_as_list(_sorted_list(codec, by.field), attrgetter(by.field))
+    if value is not None:
+        return _pairs(_object(key), codec, value)
     write, read_one, is_numbered = codec.write, codec.read, key is int
 
     def read(found: Any) -> dict[Any, Any]:
@@ -438,6 +457,25 @@ def _mapping_as_list(listed: _Codec, order: Callable[[Any], Any]) -> _Codec:
         lambda values: write(values.values()),
         lambda found: {order(each): each for each in read(found)},
         listed.schema,
+    )
+
+
+def _pairs(key: _Codec, item: _Codec, named: Value) -> _Codec:
+    write_key, write_item = key.write or dict, item.write or (lambda value: value)
+
+    def read(found: Any) -> dict[Any, Any]:
+        read_item = _reader([_Member(named.name, (named.name,), item)], {})
+        return dict(_each(count(), _listed(found), lambda one: (key.read(one), read_item(one)[named.name])))
+
+    def schema(is_strict: bool) -> Schema:  # noqa: FBT001
+        own = key.schema(is_strict)
+        properties = {**own["properties"], named.name: {**item.schema(is_strict), "description": named.about}}
+        del own["description"]
+        required = [*own["required"], named.name]
+        return {"type": "array", "items": {**own, "properties": properties, "required": required}}
+
+    return _Codec(
+        lambda values: [write_key(one) | {named.name: write_item(value)} for one, value in values.items()], read, schema
     )
 
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from reconciler.model.codec import ALWAYS, HIDDEN, AtLeast, Key, When
 
 
 class EffectClass(StrEnum):
@@ -23,34 +26,34 @@ class EffectClass(StrEnum):
         return list(EffectClass).index(self)
 
 
+# What only an effect that destroys has; written whatever it is, as null says that it is unknown.
+_OF_DESTRUCTION = When(lambda effect: effect.kind is EffectClass.DESTROYS)
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect of one change. `what`: it in words. `key`: the config that has it, None for the change as a whole.
+    """One effect of one change."""
 
-    Of what destroys, `bytes` are those of all replicas that may go, None where they are unknown; `groups` are the
-    consumer groups that read the topic, None where groups were not looked at; `live_groups` those with members now.
-    `is_total`: not only some records go but all that there are.
-    """
-
-    kind: EffectClass
-    what: str
-    key: str | None = None
-    bytes: int | None = None
-    groups: tuple[str, ...] | None = None
-    live_groups: tuple[str, ...] = ()
-    is_total: bool = False
+    kind: Annotated[EffectClass, Key("class"), "The class, destroys being the gravest."]
+    what: Annotated[str, "The effect in words."]
+    key: Annotated[str | None, "The config that has it; not there: the change as a whole."] = None
+    bytes: Annotated[int | None, ALWAYS, _OF_DESTRUCTION, "Bytes of all replicas that may go; null: unknown."] = None
+    groups: Annotated[
+        tuple[str, ...] | None, ALWAYS, _OF_DESTRUCTION, "Consumer groups that read the topic; null: not looked at."
+    ] = None
+    live_groups: Annotated[tuple[str, ...], ALWAYS, _OF_DESTRUCTION, "Those of them that have members."] = ()
+    is_total: Annotated[bool, ALWAYS, _OF_DESTRUCTION, "Whether all records go, not only some."] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Destruction:
-    """What several changes destroy together. `bytes`: of all replicas, at least where `is_size_known` is false.
+    """What several changes destroy together."""
 
-    `is_most`: some of it is an upper bound. `groups`: how many consumer groups read what is destroyed, None where
-    groups were not looked at.
-    """
-
-    topics: int
-    bytes: int
-    is_size_known: bool
-    groups: int | None
-    is_most: bool = False
+    topics: Annotated[int, AtLeast(1), "Topics that lose records."]
+    bytes: Annotated[int, "Bytes of all their replicas that may go, as far as they are known."]
+    is_size_known: Annotated[
+        bool, When(lambda found: not found.is_size_known), "False: it is more, by an unknown amount."
+    ]
+    groups: Annotated[int | None, "Consumer groups that read them; null: not looked at."]
+    is_most: Annotated[bool, HIDDEN] = False
+    """Some of the bytes are an upper bound: they may go."""

@@ -1,45 +1,47 @@
-"""What a plan keeps so that each of its moves can be explained without the cluster: brokers, rules, other choices."""
+"""Defines what a plan keeps so that its moves can be explained without the cluster: brokers, rules, other choices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from reconciler.model.codec import ALWAYS, DISTINCT, AtLeast, By, Ids
 from reconciler.model.desired import BrokerState, Spread
 from reconciler.model.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerGround:
-    """What the planner knew of a broker: where it stands, what is declared of it, whether it was alive.
+    """What the planner knew of a broker."""
 
-    `is_cordoned`: Kafka cordons it, and nothing declares it active.
-    """
-
-    rack: str = ""
-    state: BrokerState = BrokerState.ACTIVE
-    capacity: int = 1
-    is_alive: bool = True
-    is_cordoned: bool = False
+    rack: Annotated[str, "Its rack; not there: none."] = ""
+    state: Annotated[BrokerState, "Its declared state; not there: active."] = BrokerState.ACTIVE
+    capacity: Annotated[int, AtLeast(1), "Its weight; not there: 1."] = 1
+    is_alive: Annotated[bool, "Whether it was alive; not there: true."] = True
+    is_cordoned: Annotated[bool, "Whether Kafka cordons it, and nothing declares it active; not there: false."] = False
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementGround:
-    """A placement as it was declared, its names sorted; None: not written. `is_assigned`: replicas one by one."""
+    """A placement as it was declared, its names sorted; what is not there was not written."""
 
-    spread: Spread | None = None
-    racks_only: tuple[str, ...] | None = None
-    racks_leader: tuple[str, ...] | None = None
-    brokers_only: tuple[int, ...] | None = None
-    brokers_except: tuple[int, ...] = ()
-    is_assigned: bool = False
+    spread: Annotated[Spread | None, "How replicas spread over racks."] = None
+    racks_only: Annotated[tuple[str, ...] | None, DISTINCT, "Racks that may hold replicas."] = None
+    racks_leader: Annotated[tuple[str, ...] | None, DISTINCT, "Racks that preferred leaders stand in."] = None
+    brokers_only: Annotated[Ids | None, "Brokers that may hold replicas."] = None
+    brokers_except: Annotated[Ids, "Brokers that may not."] = ()
+    is_assigned: Annotated[bool, "Replicas are written one by one."] = False
 
 
-@dataclass(frozen=True, slots=True)
-class TopicGround:
-    """A topic once the plan has run: its partitions, and which of the placements holds for it (None: undeclared)."""
+UNDECLARED = -1
+"""In place of a placement's position: the topic is not declared, or not touched."""
 
+
+class TopicGround(NamedTuple):
+    """A topic once the plan has run; `placement` is a position in the placements, or UNDECLARED."""
+
+    name: str
     partitions: int
-    placement: int | None = None
+    placement: Annotated[int, AtLeast(UNDECLARED)] = UNDECLARED
 
 
 class Swap(NamedTuple):
@@ -49,23 +51,47 @@ class Swap(NamedTuple):
     taker: int
 
 
-@dataclass(frozen=True, slots=True)
-class OtherMove:
-    """The smallest partition that stays where it is, though the same swap would have been allowed for it."""
+class OtherMove(NamedTuple):
+    """The smallest partition that stays where it is, though it could have moved from `giver` to `taker`."""
 
-    topic_partition: TopicPartition
+    giver: int
+    taker: int
+    topic: str
+    partition: int
     bytes: int
+
+    @property
+    def swap(self) -> Swap:
+        """From which broker to which."""
+        return Swap(self.giver, self.taker)
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Everything that decided, beside prices and shares: each thing once, however many moves it explains.
+    """Everything that decided, beside prices and shares: each thing once, however many moves it explains."""
 
-    `topics` holds every topic of the cluster once the plan has run. `instead` maps the swaps that balance asked for to
-    the smallest other partition that could have moved so.
-    """
-
-    brokers: Mapping[int, BrokerGround] = field(default_factory=dict)
-    placements: tuple[PlacementGround, ...] = ()
-    topics: Mapping[str, TopicGround] = field(default_factory=dict)
-    instead: Mapping[Swap, OtherMove] = field(default_factory=dict)
+    brokers: Annotated[Mapping[int, BrokerGround], ALWAYS, "Broker to where it stood and what was declared of it."] = (
+        field(default_factory=dict)
+    )
+    placements: Annotated[
+        tuple[PlacementGround, ...], ALWAYS, "The different placements that topics are declared with."
+    ] = ()
+    topics: Annotated[
+        Mapping[str, TopicGround],
+        By("name"),
+        ALWAYS,
+        "Every topic once the plan has run: its name, its partitions, the position of its placement (-1: undeclared, "
+        "or untouched).",
+    ] = field(default_factory=dict)
+    instead: Annotated[
+        Mapping[Swap, OtherMove],
+        By("swap"),
+        ALWAYS,
+        "Two brokers, and the smallest partition that stays though it could have moved from the one to the other: "
+        "topic, partition, bytes.",
+    ] = field(default_factory=dict)

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from reconciler.model.codec import FILLED, INLINE, Ids, Key
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
 
@@ -23,19 +25,17 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition from one whole ordered replica list to another.
+    """One partition from one whole ordered list of replicas to another."""
 
-    `bytes` is what this move copies: the partition's size times the replicas that are new; 0 for a reorder or a
-    shrink. It is a lower bound where `is_size_known` is false.
-    """
-
-    topic_partition: TopicPartition
-    from_replicas: tuple[int, ...]
-    to_replicas: tuple[int, ...]
-    bytes: int
-    reason: Reason
-    at: Location | None = None
-    is_size_known: bool = True
+    topic_partition: Annotated[TopicPartition, INLINE]
+    from_replicas: Annotated[Ids, Key("from"), FILLED, "The replicas before."]
+    to_replicas: Annotated[Ids, Key("to"), FILLED, "The replicas after; the first is the preferred leader."]
+    bytes: Annotated[
+        int, "What is copied: the partition's size times the replicas that are new; 0 for a reorder or a shrink."
+    ]
+    reason: Annotated[Reason, "The rule or balance that asks for it."]
+    at: Annotated[Location | None, "File and line that ask for it."] = None
+    is_size_known: Annotated[bool, "False: a size is not known, and bytes is a lower bound; not there: true."] = True
 
     @property
     def added(self) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """A preferred-leader election: `leader` is the first replica by then."""
+    """A preferred-leader election."""
 
-    topic_partition: TopicPartition
-    leader: int
+    topic_partition: Annotated[TopicPartition, INLINE]
+    leader: Annotated[int, "The first replica by then."]

@@ -1,10 +1,27 @@
-"""The reviewed thing: what will be done, in order, and everything needed to check, explain and undo it."""
+"""Defines the plan: what will be done, in order, and everything needed to check, explain and undo it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from reconciler.model.change import TopicChange, destruction
+from reconciler.model.codec import (
+    ALWAYS,
+    FILLED,
+    HIDDEN,
+    INLINE,
+    REQUIRED,
+    AtLeast,
+    Check,
+    Ids,
+    Integer,
+    Key,
+    Malformed,
+    Pattern,
+    Value,
+    When,
+)
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy
@@ -12,38 +29,54 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
+Prices = Mapping[int, Integer]
+"""Broker to a dual price; a price may be larger than 64 bits, where it counts in small parts of its unit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a plan was made from; `only`: the shell patterns of the topics that it was confined to, none for all.
+    """What a plan was made from."""
 
-    `rolls_back`: the id of the plan that it undoes, None for a plan that reaches a desired state.
-    """
-
-    desired_digest: str
-    observed_at: str | None = None
-    commit: str | None = None
-    only: tuple[str, ...] = ()
-    rolls_back: str | None = None
+    desired_digest: Annotated[str, "Over all files of the desired state."]
+    observed_at: Annotated[str | None, REQUIRED, "When the cluster was observed, ISO 8601 in UTC."] = None
+    commit: Annotated[str | None, REQUIRED, "The commit of the desired state, where there is one."] = None
+    only: Annotated[
+        tuple[str, ...],
+        "Shell patterns of topic names: the plan was confined to these topics. Not there: all topics.",
+    ] = ()
+    rolls_back: Annotated[
+        str | None,
+        Pattern("^[0-9a-f]{8}$"),
+        "The id of the plan that this one undoes. Not there: it reaches a desired state.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class PriceLevel:
-    """One objective among those that earlier ones leave open: the plan's value, and the prices that prove it least.
+    """One objective with the prices that prove it; decision 0007 says how the bound follows from them."""
 
-    `prices` maps a broker to what one more replica there costs, `topic_prices` the same for one topic's replicas, both
-    in the objective's unit and for this objective alone: decision 0007 says how a lower bound follows from them.
-    `load_prices` maps a measured load (`disk`, `networkIn`, `networkOut`) and a broker to the same for one unit of that
-    load. Where there are any, all prices are in 2^-`shift` of the unit, and the bound may be below the value.
-    """
-
-    objective: str
-    value: int
-    lower_bound: int
-    prices: Mapping[int, int] = field(default_factory=dict)
-    topic_prices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    load_prices: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    shift: int = 0
+    objective: Annotated[
+        str,
+        "What is least: replicas balance, topics balance, bytes, replicas, evenness, leaders balance, topic leaders "
+        "balance, leaders changed.",
+    ]
+    value: Annotated[Integer, "What this plan reaches."]
+    lower_bound: Annotated[Integer, "What the prices prove that no plan goes below."]
+    prices: Annotated[
+        Prices, REQUIRED, "Broker to what one more replica there costs, in this objective's unit and for it alone."
+    ] = field(default_factory=dict)
+    topic_prices: Annotated[
+        Mapping[str, Annotated[Prices, "Broker to price."]],
+        "Topic to broker to what one more replica of that topic there costs.",
+    ] = field(default_factory=dict)
+    load_prices: Annotated[
+        Mapping[str, Annotated[Prices, "Broker to price."]],
+        "Load (disk, networkIn, networkOut) to broker to what one more unit of that load there costs. With these the "
+        "bound may be below the value.",
+    ] = field(default_factory=dict)
+    shift: Annotated[
+        int, AtLeast(1), "With loadPrices: all prices of this level are in 2^-shift of the objective's unit."
+    ] = 0
 
 
 class TieredBytes(StrEnum):
@@ -55,111 +88,216 @@ class TieredBytes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why no plan copies less. `prices`: broker id -> dual price, in the objective's unit, of one replica there.
+    """Why no plan copies less."""
 
-    `levels` are the objectives one by one, the most important first; each holds among the optima of those before it.
-    `tiered`: which bytes of tiered topics it counts, None where none of them is copied.
-    """
-
-    objective: str = "bytes"
-    value: int = 0
-    lower_bound: int = 0
-    prices: Mapping[int, int] = field(default_factory=dict)
-    levels: tuple[PriceLevel, ...] = ()
-    tiered: TieredBytes | None = None
+    objective: Annotated[str, REQUIRED, "What is least."] = "bytes"
+    value: Annotated[int, REQUIRED, "What this plan copies."] = 0
+    lower_bound: Annotated[int, REQUIRED, "What any plan must copy."] = 0
+    prices: Annotated[Prices, REQUIRED, "Broker to the dual price of one replica there."] = field(default_factory=dict)
+    levels: Annotated[
+        tuple[PriceLevel, ...],
+        "The objectives one by one, the most important first: each is least among the optima of those before it.",
+    ] = ()
+    tiered: Annotated[
+        TieredBytes | None,
+        Key("tieredBytes"),
+        "Which bytes of tiered topics count: local, all on the leader's disk; untiered, what is not in the remote tier "
+        "yet (KIP-1023). Left out: none of them is copied.",
+    ] = None
 
     @property
-    def gap_percent(self) -> float:
+    def gap_percent(self) -> Annotated[float, "How far the value is above the bound; 0 is proven least."]:
         """How far the plan is above the bound; 0.0 is proven least."""
         return 0.0 if self.value == self.lower_bound else round(100 * (self.value - self.lower_bound) / self.value, 4)
 
 
+def _refuse_impossible_bound(proof: Proof) -> None:
+    if proof.lower_bound > proof.value:
+        message = f"must not be above the value, {proof.value}: no plan beats its bound"
+        raise Malformed("/lowerBound", message)
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerShare:
-    """What one broker holds: replicas, preferred leaders and, where every size is known, bytes.
+    """What one broker holds."""
 
-    With measured loads also the bytes a second that it takes in and sends out, followers' traffic counted.
-    """
-
-    replicas: int
-    leaders: int
-    bytes: int | None = None
-    bytes_in_per_second: int | None = None
-    bytes_out_per_second: int | None = None
+    replicas: Annotated[int, "Replicas."]
+    leaders: Annotated[int, "Preferred leaders."]
+    bytes: Annotated[int | None, REQUIRED, "Bytes; null where a size is not known."] = None
+    bytes_in_per_second: Annotated[
+        int | None, "Bytes a second that it takes in, followers' included; only with measured loads."
+    ] = None
+    bytes_out_per_second: Annotated[
+        int | None, "Bytes a second that it sends to consumers and followers; only with measured loads."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogDirUse:
-    """One log dir of a broker that has several: the bytes in it at the worst moment of the run, and its size."""
+    """One log dir of a broker that has several."""
 
-    path: str
-    peak_bytes: int
-    total_bytes: int
+    path: Annotated[str, "The log dir."]
+    peak_bytes: Annotated[int, "The bytes in it at the worst moment of the run."]
+    total_bytes: Annotated[int, "The bytes that it has room for in all."]
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """The state of one touched partition before the plan."""
+    """A partition as it was."""
 
-    topic_partition: TopicPartition
-    replicas: tuple[int, ...]
-    leader: int | None
+    topic_partition: Annotated[TopicPartition, INLINE]
+    replicas: Annotated[Ids, FILLED, "Its ordered replicas."]
+    leader: Annotated[int | None, "Its leader; null: none."]
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Everything needed to restore what was there before.
+    """Everything needed to restore what was there before."""
 
-    `topic_throttles` and `broker_throttles` hold the throttle keys that were set when the cluster was observed.
-    """
+    assignments: Annotated[tuple[Restore, ...], REQUIRED, "Each touched partition as it was."] = ()
+    topic_throttles: Annotated[
+        Mapping[str, Mapping[str, str]],
+        Key("throttles/topics", "The throttle keys that were set when the cluster was observed."),
+        REQUIRED,
+        "Topic to its keys.",
+    ] = field(default_factory=dict)
+    broker_throttles: Annotated[
+        Mapping[int, Mapping[str, str]], Key("throttles/brokers"), REQUIRED, "Broker to its keys."
+    ] = field(default_factory=dict)
 
-    assignments: tuple[Restore, ...] = ()
-    topic_throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    broker_throttles: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A plan in numbers."""
+
+    replica_moves: Annotated[int, "Replicas copied."]
+    bytes: Annotated[int, "Bytes copied between brokers."]
+    leader_changes: Annotated[int, "Preferred leaders that differ at the end."]
+    elections: Annotated[int, "Elections."]
+    topic_changes: Annotated[int, "Changes of topics."]
+    partitions: Annotated[int, "Partitions that are moved."]
+    stages: Annotated[int, "Stages."]
+    estimated_seconds: Annotated[int, "How long all stages will take at the throttle."]
+    least_seconds: Annotated[int | None, HIDDEN] = None
+    """The plan's own."""
+    destroys: Annotated[
+        Destruction | None,
+        When(lambda summary: summary.has_effects and summary.destroys is not None),
+        "What is destroyed in all; not there: no records are.",
+    ] = None
+    drift: Annotated[
+        int,
+        AtLeast(1),
+        "Differences that stay whatever the plan does, among the warnings and violations; not there: none.",
+    ] = 0
+    has_effects: Annotated[bool, HIDDEN] = True
+    """Whether the plan says what its changes destroy: plan files of the first versions do not."""
+
+
+def _refuse_no_folder(name: str) -> None:
+    """Refuse a name that is not one folder: the files of a run lie under it, and it must lead nowhere else."""
+    if name in {"", ".", ".."} or not name.isprintable() or any(each in name for each in "/\\:"):
+        raise Malformed("", "must be the name of a cluster, which is that of one folder")
+
+
+def _refuse_disorder(stages: tuple[Stage, ...]) -> None:
+    for index, stage in enumerate(stages):
+        if stage.number != index + 1:
+            raise Malformed(f"/{index}/number", f"must be {index + 1}: stages are numbered in order")
+
+
+_HexId = Annotated[str, Pattern("^[0-9a-f]{8}$")]
+_Problems = tuple[Problem, ...]
+_Shares = Mapping[int, BrokerShare]
+_Bytes = Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan. `digest` is the SHA-256 over all the rest, `id` its start; `brokers_alive` must live for it to start.
+    """A plan: what was reviewed, and exactly what runs."""
 
-    `topic_ids`: Kafka's ids of the topics that it changes, as far as they were known: one that was deleted and made
-    again under the same name is another topic, and never touched.
-
-    `disk_peak` maps a broker to the bytes on its disks at the worst moment of the run, `disk_capacity` to the bytes
-    that they hold in all; where these are known. `least_seconds`: what its busiest broker's bytes, in or out, take at
-    the rate that the estimates assume, however the stages are packed. `log_dirs`: how full each log dir becomes, on
-    brokers that have several and tell what lies in them; `predicted_log_dirs`: where each new replica on them is taken
-    to go, by partition and broker: Kafka's own rule, of which nothing is asked. `remedies`: what would make a plan with
-    violations fit. `what_if`: what it supposes; such a plan is never applied. `grounds`: what explains its moves.
-    `cordoned`: the brokers that it empties, and whose log dirs its run cordons as long (KIP-1066).
-    """
-
-    cluster_name: str
-    cluster_id: str
-    source: Source
-    id: str = ""
-    digest: str = ""
-    brokers_alive: tuple[int, ...] = ()
-    topic_changes: tuple[TopicChange, ...] = ()
-    stages: tuple[Stage, ...] = ()
-    rollback: Rollback = Rollback()
-    proof: Proof = Proof()
-    balance_before: Mapping[int, BrokerShare] = field(default_factory=dict)
-    balance_after: Mapping[int, BrokerShare] = field(default_factory=dict)
-    warnings: tuple[Problem, ...] = ()
-    violations: tuple[Problem, ...] = ()
-    disk_peak: Mapping[int, int] = field(default_factory=dict)
-    disk_capacity: Mapping[int, int] = field(default_factory=dict)
-    election_batch: int = 100
-    timeout_seconds: int = 7200
-    least_seconds: int | None = None
-    log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
-    predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
-    remedies: tuple[Remedy, ...] = ()
-    what_if: WhatIf | None = None
-    grounds: Grounds = field(default_factory=Grounds)
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-    cordoned: tuple[int, ...] = ()
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^1(\.[0-9]+)?$"), "The version of this format; a reader of 1.0 reads every 1.x."]
+    ] = "1.0"
+    cluster_name: Annotated[
+        str,
+        Key("cluster/name", "The cluster that it is for."),
+        Check(_refuse_no_folder),
+        "Its name in the desired state.",
+    ]
+    cluster_id: Annotated[str, Key("cluster/clusterId"), "Its id; on any other cluster the plan is refused."]
+    source: Annotated[Source, "What it was made from."]
+    id: Annotated[_HexId, REQUIRED, "The start of the digest."] = ""
+    digest: Annotated[
+        str,
+        ALWAYS,
+        Pattern("^sha256:[0-9a-f]{64}$"),
+        "The SHA-256 over everything but id and digest, as UTF-8 JSON with sorted keys, no spaces, and no escapes that "
+        "JSON does not need; a file that was changed does not match it. Files of earlier versions have none.",
+    ] = ""
+    brokers_alive: Annotated[
+        Ids, Key("requires/brokersAlive", "What must hold before it starts."), REQUIRED, "Brokers that must be alive."
+    ] = ()
+    topic_changes: Annotated[
+        tuple[TopicChange, ...], REQUIRED, "What topics need; stages name these by their position."
+    ] = ()
+    stages: Annotated[
+        tuple[Stage, ...], REQUIRED, Check(_refuse_disorder), "The steps in order, each safe to stop after."
+    ] = ()
+    rollback: Annotated[Rollback, REQUIRED, "Everything needed to restore what was there before."] = Rollback()
+    proof: Annotated[Proof, REQUIRED, Check(_refuse_impossible_bound), "Why no plan copies less."] = Proof()
+    balance_before: Annotated[_Shares, Key("balance/before", "What each broker holds."), REQUIRED, "As observed."] = (
+        field(default_factory=dict)
+    )
+    balance_after: Annotated[_Shares, Key("balance/after"), REQUIRED, "When the plan has run."] = field(
+        default_factory=dict
+    )
+    warnings: Annotated[_Problems, REQUIRED, "What to know before it runs."] = ()
+    violations: Annotated[_Problems, REQUIRED, "Limits that it breaks; apply refuses while there are any."] = ()
+    disk_peak: Annotated[
+        _Bytes, REQUIRED, "Broker to the bytes on its disks at the worst moment of the run, where they are known."
+    ] = field(default_factory=dict)
+    disk_capacity: Annotated[
+        _Bytes, REQUIRED, "Broker to the bytes that its disks hold in all, where they are known."
+    ] = field(default_factory=dict)
+    election_batch: Annotated[
+        int, Key("run/electionBatch", "How it runs."), AtLeast(1), REQUIRED, "Partitions in one election request."
+    ] = 100
+    timeout_seconds: Annotated[
+        int, Key("run/timeoutSeconds"), AtLeast(1), REQUIRED, "A stage without progress for so long stops the run."
+    ] = 7200
+    least_seconds: Annotated[
+        int | None,
+        Key("summary/leastSeconds"),
+        "How long the busiest broker's bytes, in or out, take at the throttle, however stages are packed.",
+    ] = None
+    log_dirs: Annotated[
+        Mapping[int, tuple[LogDirUse, ...]],
+        "Broker to its log dirs, where it has several and tells what lies in each.",
+    ] = field(default_factory=dict)
+    predicted_log_dirs: Annotated[
+        Mapping[TopicPartition, Mapping[int, str]],
+        Key("foretoldLogDirs"),
+        Value("logDirs", "Broker to the log dir."),
+        "Where new replicas are taken to go on brokers with several log dirs; Kafka decides, and nothing is asked of "
+        "it.",
+    ] = field(default_factory=dict)
+    remedies: Annotated[tuple[Remedy, ...], "What would make a plan with violations fit; each remedy alone does."] = ()
+    what_if: Annotated[WhatIf | None, "What the plan supposes. A plan with this member is never applied."] = None
+    grounds: Annotated[Grounds, "What explains the moves, each thing once: `show --explain` reads nothing else."] = (
+        field(default_factory=Grounds)
+    )
+    topic_ids: Annotated[
+        Mapping[str, str],
+        Key("requires/topicIds"),
+        "Kafka's ids of the topics that it changes, where they are known: another topic under the same name is not "
+        "touched.",
+    ] = field(default_factory=dict)
+    cordoned: Annotated[
+        Ids,
+        Key("run/cordon"),
+        "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
+    ] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -172,7 +310,7 @@ class Plan:
         return tuple(problem for problem in (*self.violations, *self.warnings) if problem.code in DRIFT)
 
     @property
-    def summary(self) -> "Summary":
+    def summary(self) -> Annotated[Summary, Key("summary/", "The plan in numbers.")]:
         """The plan in numbers."""
         moves = [move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves]
         first: dict[TopicPartition, tuple[int, ...]] = {}
@@ -191,23 +329,6 @@ class Plan:
             estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
             least_seconds=self.least_seconds,
             destroys=destruction(self.topic_changes),
+            drift=len(self.drift),
+            has_effects=any(change.effects for change in self.topic_changes),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A plan in numbers; `replica_moves` counts copies, `leader_changes` preferred leaders that differ at the end.
-
-    `destroys`: None where no records are destroyed.
-    """
-
-    replica_moves: int
-    bytes: int
-    leader_changes: int
-    elections: int
-    topic_changes: int
-    partitions: int
-    stages: int
-    estimated_seconds: int
-    least_seconds: int | None = None
-    destroys: Destruction | None = None

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, ClassVar, Self
+
+from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, Key
 
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
@@ -23,8 +26,22 @@ class Location:
     line: int
     column: int = 1
 
+    PATTERN: ClassVar = "^.*:[0-9]+$"
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the place of a text such as `topics/orders.yaml:18`; a ValueError says that it is none."""
+        file, colon, line = text.rpartition(":")
+        if not colon or not (line.isascii() and line.isdigit()) or len(line) > _LONGEST_LINE_NUMBER:
+            raise ValueError("must be a file and a line, such as topics/orders.yaml:18")
+        return cls(file, int(line))
+
+
+_LONGEST_LINE_NUMBER = len(str(1 << 31))
+"""Digits of more lines than a file has: what is longer is no line, and slow to read as a number."""
 
 
 class Severity(StrEnum):
@@ -37,16 +54,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding with its stable code (`KR101`), a sentence that says what and what next, and where.
+    """One finding."""
 
-    `beside`: other places that the sentence names, as `file:line`.
-    """
-
-    code: str
-    message: str
-    at: Location | None = None
-    severity: Severity = Severity.ERROR
-    beside: tuple[Location, ...] = ()
+    code: Annotated[str, "Its stable code."]
+    message: Annotated[str, "What, and what next."]
+    at: Annotated[Location | None, "File and line that ask for it."] = None
+    severity: Annotated[Severity, HIDDEN] = Severity.ERROR
+    """In a plan's file the list that a problem stands in says it."""
+    beside: Annotated[tuple[Location, ...], HIDDEN] = ()
+    """Other places that the message names."""
 
     def __str__(self) -> str:
         place = f"{self.at.file}:{self.at.line}:{self.at.column}: " if self.at else ""
@@ -55,21 +71,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of the desired state, in words, and the place that is to change; None where it is written nowhere."""
+    """One change of the desired state."""
 
-    words: str
-    at: Location | None = None
+    words: Annotated[str, Key("change"), "What to change, in words."]
+    at: Annotated[Location | None, "File and line to change; not there: it is written nowhere."] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Edits that, together, would make a refused plan fit.
+    """Edits that, together, would make a refused plan fit."""
 
-    `is_planned`: a whole plan was made with them; otherwise it is known of the rules alone.
-    """
-
-    edits: tuple[Edit, ...]
-    is_planned: bool = True
+    edits: Annotated[tuple[Edit, ...], FILLED, "The changes of the desired state that belong together."]
+    is_planned: Annotated[
+        bool, REQUIRED, "Whether a whole plan was made with these changes; else it is known of the rules alone."
+    ] = True
 
 
 class ReconcilerError(Exception):

@@ -1,26 +1,35 @@
-"""A plan's steps, each safe to stop after."""
+"""Defines a plan's stages: steps in order, each safe to stop after."""
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
+from reconciler.model.codec import REQUIRED, AtLeast, Ids, Key
 from reconciler.model.move import Election, Move
+
+_Number = Annotated[int, AtLeast(1), "Its place in the order, from 1."]
+_KIND = "What this stage does."
 
 
 @dataclass(frozen=True, slots=True)
 class TopicsStage:
-    """Creates, grows, reconfigures or deletes topics; `changes` are positions in the plan's `topic_changes`."""
+    """Topics are created, grown, reconfigured or deleted."""
 
-    number: int
-    changes: tuple[int, ...]
+    kind: ClassVar[Annotated[Literal["topics"], _KIND]] = "topics"
+    number: _Number
+    changes: Annotated[Ids, Key("topicChanges"), "Positions in the plan's topicChanges, from 0."]
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignStage:
-    """Moves partitions, all at once; ends when each is at its `to_replicas` with all of them in sync."""
+    """Partitions move, all at once; it ends when each is at its last replicas with all of them in sync."""
 
-    number: int
-    moves: tuple[Move, ...]
-    throttle_bytes_per_second: int | None = None
-    estimated_seconds: int = 0
+    kind: ClassVar[Annotated[Literal["reassign"], _KIND]] = "reassign"
+    number: _Number
+    moves: Annotated[tuple[Move, ...], "What moves."]
+    throttle_bytes_per_second: Annotated[
+        int | None, AtLeast(1), REQUIRED, "The throttle per broker and direction; null: none."
+    ] = None
+    estimated_seconds: Annotated[int, REQUIRED, "How long it will take at the throttle."] = 0
 
     @property
     def bytes(self) -> int:
@@ -30,10 +39,11 @@ class ReassignStage:
 
 @dataclass(frozen=True, slots=True)
 class ElectStage:
-    """Elects preferred leaders, one request's worth."""
+    """Preferred leaders are elected, in one request."""
 
-    number: int
-    elections: tuple[Election, ...]
+    kind: ClassVar[Annotated[Literal["elect"], _KIND]] = "elect"
+    number: _Number
+    elections: Annotated[tuple[Election, ...], "What is elected."]
 
 
-Stage = TopicsStage | ReassignStage | ElectStage
+Stage = ReassignStage | ElectStage | TopicsStage

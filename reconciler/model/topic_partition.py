@@ -1,13 +1,13 @@
 """The key of everything that moves."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; sorts by topic, then partition."""
 
-    topic: str
-    partition: int
+    topic: Annotated[str, "The topic."]
+    partition: Annotated[int, "The partition's number."]
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"

@@ -1,6 +1,9 @@
 """A plan for a state that is not: what is supposed to have changed, and what that does to partitions at once."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from reconciler.model.codec import FILLED, REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +64,29 @@ Supposition = DrainBroker | AddBroker | FailRack | SetReplicationFactor | SetPar
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """How many partitions, and the names of the first few."""
+    """Some partitions."""
 
-    count: int = 0
-    some: tuple[str, ...] = ()
+    count: Annotated[int, REQUIRED, "How many partitions."] = 0
+    some: Annotated[tuple[str, ...], REQUIRED, "The first few of them."] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Which partitions are not well.
+    """Which partitions are not well."""
 
-    `under_replicated`: a replica is not in sync. `under_min_isr`: they have a leader, and too few replicas in sync for
-    a producer with acks=all. `offline`: no leader, neither read nor written.
-    """
-
-    under_replicated: Affected = Affected()
-    under_min_isr: Affected = Affected()
-    offline: Affected = Affected()
+    under_replicated: Annotated[Affected, REQUIRED, "A replica is not in sync."] = Affected()
+    under_min_isr: Annotated[Affected, REQUIRED, "Led, with too few replicas in sync for a producer with acks=all."] = (
+        Affected()
+    )
+    offline: Annotated[Affected, REQUIRED, "Without a leader: neither read nor written."] = Affected()
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What a plan supposes, as it was written, what it takes for granted beside that, and how partitions fare.
+    """What a plan supposes. Such a plan is never applied."""
 
-    `before`: as observed. `at_once`: with all suppositions true and nothing moved yet. `after`: once the plan has run;
-    None where there is no plan.
-    """
-
-    suppositions: tuple[str, ...]
-    assumptions: tuple[str, ...] = ()
-    before: Health = Health()
-    at_once: Health = Health()
-    after: Health | None = None
+    suppositions: Annotated[tuple[str, ...], FILLED, "As they were written."]
+    assumptions: Annotated[tuple[str, ...], REQUIRED, "What was taken for granted beside them."] = ()
+    before: Annotated[Health, REQUIRED, "Partitions as observed."] = Health()
+    at_once: Annotated[Health, REQUIRED, "Partitions with all suppositions true and nothing moved yet."] = Health()
+    after: Annotated[Health | None, "Partitions once the plan has run; not there: there is no plan."] = None

@@ -24,7 +24,7 @@ from reconciler.model.explanation import (
     StepOfPartition,
     Verdict,
 )
-from reconciler.model.grounds import BrokerGround, PlacementGround, Swap
+from reconciler.model.grounds import UNDECLARED, BrokerGround, PlacementGround, Swap
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem
@@ -143,7 +143,7 @@ def _view(plan: Plan, key: TopicPartition, moves: tuple[Move, ...], created: tup
     """Return the partition's view, its topic's rules resolved again from what the plan keeps."""
     grounds, name = plan.grounds, key.topic
     number = grounds.topics[name].placement
-    kept = PlacementGround() if number is None else grounds.placements[number]
+    kept = PlacementGround() if number == UNDECLARED else grounds.placements[number]
     placement = Placement(
         racks_spread=kept.spread,
         racks_only=None if kept.racks_only is None else frozenset(kept.racks_only),
@@ -152,7 +152,7 @@ def _view(plan: Plan, key: TopicPartition, moves: tuple[Move, ...], created: tup
         brokers_except=frozenset(kept.brokers_except),
     )
     declared = {id_: DesiredBroker(id_, ground.state, ground.capacity) for id_, ground in grounds.brokers.items()}
-    topics = {} if number is None else {name: DesiredTopic(name, placement=placement)}
+    topics = {} if number == UNDECLARED else {name: DesiredTopic(name, placement=placement)}
     brokers = {id_: _broker(id_, ground) for id_, ground in grounds.brokers.items()}
     observed = Cluster(plan.cluster_id, brokers, {name: Topic(name)})
     rules = topic_rules(Desired(DesiredCluster(plan.cluster_name, brokers=declared), topics), observed)[name]

@@ -11,7 +11,7 @@ from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Placement
-from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
+from reconciler.model.grounds import UNDECLARED, BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
@@ -36,8 +36,8 @@ def grounds_of(
     topics = {}
     for name, partitions in sorted(_partitions_after(observed, topic_changes).items()):
         declared = rules[name].declared if name in touched else None
-        number = placements.setdefault(_placement(declared.placement), len(placements)) if declared else None
-        topics[name] = TopicGround(partitions, number)
+        number = placements.setdefault(_placement(declared.placement), len(placements)) if declared else UNDECLARED
+        topics[name] = TopicGround(name, partitions, number)
     return Grounds(_brokers(desired, observed), tuple(placements), topics, dict(_instead(task, moves)))
 
 
@@ -93,7 +93,7 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
         number = _first(candidates[_may_swap(task, held, candidates, source, destination)])
         if number is not None:
             partition = task.partitions[number]
-            yield swap, OtherMove(partition.topic_partition, int(task.size[number]))
+            yield swap, OtherMove(*swap, *partition.topic_partition, int(task.size[number]))
 
 
 def _swaps(move: Move, eligible: EligibleBrokers) -> Iterator[Swap]:

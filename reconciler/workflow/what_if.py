@@ -9,6 +9,7 @@ from reconciler.diff.health import health
 from reconciler.diff.what_if import NotASupposition, Supposed, suppose, suppositions
 from reconciler.files.policies import read_policies
 from reconciler.model.cluster import Cluster
+from reconciler.model.codec import to_json
 from reconciler.model.desired import Desired, Off
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
@@ -92,9 +93,8 @@ def _refuse_meaningless(desired: Desired, supposed: Desired) -> None:
 def what_if_json(what_if: WhatIf) -> str:
     """Return what is supposed, as a plan's file has it, where there is no plan."""
     from reconciler.files.json_text import readable_json
-    from reconciler.files.plan_extras import what_if_to_json
 
-    return readable_json({"whatIf": what_if_to_json(what_if)})
+    return readable_json({"whatIf": to_json(what_if)})
 
 
 def _health_after(plan: Plan, supposed: Cluster) -> Health:

@@ -15,10 +15,10 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import run_status
-from reconciler.files.plan_reader import plan_from_json
-from reconciler.files.plan_writer import plan_to_json
+from reconciler.files.plan_file import plan_from_json
 from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import Cluster
+from reconciler.model.codec import to_json
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
@@ -49,7 +49,7 @@ def draining(observed: Cluster, rate: int | None = RATE, *, is_on: bool = True) 
     brokers = {1: DesiredBroker(1, BrokerState.DRAINING)}
     moves = MovePolicy(throttle_bytes_per_second=rate, per_stage=1, is_draining_cordoned=is_on)
     plan = plan_of(Desired(DesiredCluster("c", brokers=brokers, moves=moves)), observed)
-    return plan_from_json(plan_to_json(plan))
+    return plan_from_json(to_json(plan))
 
 
 class Watch:

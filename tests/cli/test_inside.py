@@ -11,11 +11,10 @@ from cli.escapes import ALL, CANARY, ESCAPES, OUT, SIMULATED, Escape, cluster_do
 from helpers.plans.sample_plan import sample_plan
 from helpers.program.call import Ended, Program
 
-from reconciler.files.checked import Malformed
 from reconciler.files.inside import inside
 from reconciler.files.journal import journal_path
-from reconciler.files.plan_reader import plan_from_json
-from reconciler.files.plan_writer import plan_to_json
+from reconciler.files.plan_file import plan_from_json
+from reconciler.model.codec import Malformed, to_json
 
 VERBS = {
     "validate": ("validate", "--cluster", "prod"),
@@ -263,7 +262,7 @@ def test_the_journal_of_any_plan_that_can_be_read_is_in_a_folder_of_runs(tmp_pat
     read = []
     for name in (*ups, "...", "~", "-x", " ", "x" * 5000):
         try:
-            plan = plan_from_json(plan_to_json(replace(sample_plan(), cluster_name=name)))
+            plan = plan_from_json(to_json(replace(sample_plan(), cluster_name=name)))
         except Malformed:
             continue
         journal = journal_path(tmp_path, plan.cluster_name, plan.id)

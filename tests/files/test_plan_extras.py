@@ -15,7 +15,6 @@ from reconciler.model.desired import BrokerState, Spread
 from reconciler.model.grounds import BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.plan import Plan, Rollback, Source
 from reconciler.model.problem import Edit, InvalidInput, Location, Remedy
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import Affected, Health, WhatIf
 
 SUPPOSED = WhatIf(
@@ -38,8 +37,8 @@ GROUNDS = Grounds(
         PlacementGround(Spread.STRICT, ("a", "b"), ("a",), (1, 2), (10,), is_assigned=True),
         PlacementGround(Spread.PREFER, brokers_only=()),
     ),
-    topics={"a": TopicGround(3, 0), "b": TopicGround(0), "c": TopicGround(1, 2)},
-    instead={Swap(1, 2): OtherMove(TopicPartition("a", 2), 7), Swap(1, 10): OtherMove(TopicPartition("c", 0), 0)},
+    topics={"a": TopicGround("a", 3, 0), "b": TopicGround("b", 0), "c": TopicGround("c", 1, 2)},
+    instead={Swap(1, 2): OtherMove(1, 2, "a", 2, 7), Swap(1, 10): OtherMove(1, 10, "c", 0, 0)},
 )
 
 

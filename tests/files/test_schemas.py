@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.sample_plan import sample_plan
+from helpers.schemas import FORMATS, schema_text
 from jsonschema import Draft7Validator
 
 from reconciler.files.plan_file import plan_text
@@ -48,6 +49,12 @@ def test_a_schema_is_valid_versioned_and_explained(name: str) -> None:
     assert found["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert found["version"] == "1.0"
     assert list(unexplained(found, "")) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_schema_that_follows_from_a_type_is_as_written(name: str) -> None:
+    text = (schema_folder() / f"{name}.json").read_text("utf-8")
+    assert text == schema_text(FORMATS[name]), "run .venv/bin/python tests/helpers/schemas.py"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 from helpers.depth import parts
 
-from reconciler.files.plan_reader import plan_from_json
-from reconciler.files.plan_writer import plan_to_json
+from reconciler.files.plan_file import plan_from_json
 from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.codec import to_json
 from reconciler.model.desired import (
     Balance,
     BrokerState,
@@ -91,7 +91,7 @@ def test_a_new_broker_takes_the_smallest_and_the_next_one_is_named() -> None:
     for found in (smaller, larger):
         (added,) = found.added
         assert added.in_place_of == 1
-        assert added.instead == OtherMove(_key("t-2"), 30)
+        assert added.instead == OtherMove(1, 2, "t", 2, 30)
         assert added.counts == Counts(0, 2, 2.0)
         assert [(one.broker_id, one.cause) for one in found.removed] == [(1, Cause.BALANCE)]
         assert found.removed[0].counts == Counts(4, 2, 2.0)
@@ -151,7 +151,7 @@ def test_a_broker_that_may_not_take_it_is_named_with_the_rule(
     observed = small_cluster("t-0: 2,3 size 100", fenced=[one for one in fenced if one > 0])
     observed = with_cordons(observed, [-one for one in fenced if one < 0])
     topic = DesiredTopic("t", replication_factor=3, placement=replace(placement, racks_spread=Spread.IGNORE))
-    (added,) = explain(plan_from_json(plan_to_json(_plan(observed, topic, brokers=brokers))), _key("t-0")).added
+    (added,) = explain(plan_from_json(to_json(_plan(observed, topic, brokers=brokers))), _key("t-0")).added
     assert Barred(4, why) in added.barred
     assert 4 not in [one.broker_id for one in added.alternatives]
 

@@ -39,7 +39,7 @@ ADDED = Added(
     ),
     others=1200,
     barred=(Barred(10, "cordoned"), Barred(11, "not alive")),
-    instead=OtherMove(TopicPartition("u", 7), 3 * GIB),
+    instead=OtherMove(3, 4, "u", 7, 3 * GIB),
 )
 FOUND = Explanation(
     KEY,
@@ -84,7 +84,7 @@ def test_a_broker_that_holds_it_now_could_keep_it() -> None:
 
 
 def test_another_partition_is_not_told_where_more_than_its_size_decided() -> None:
-    smaller = replace(ADDED, instead=OtherMove(TopicPartition("u", 7), GIB))
+    smaller = replace(ADDED, instead=OtherMove(3, 4, "u", 7, GIB))
     assert "why this partition" not in explained.explanation(replace(FOUND, added=(smaller,)))
 
 

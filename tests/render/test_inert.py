@@ -27,11 +27,10 @@ from render.test_as_doctor import FOUND
 from render.test_as_html import named
 
 from reconciler.balance.render import as_html, as_tables
-from reconciler.files.checked import Malformed
 from reconciler.files.codes import code_pages
-from reconciler.files.plan_reader import plan_from_json
-from reconciler.files.plan_writer import plan_to_json
+from reconciler.files.plan_file import plan_from_json
 from reconciler.groups.files.offsets_csv import offsets_text, read_offsets
+from reconciler.model.codec import Malformed, to_json
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import (
@@ -137,7 +136,7 @@ def wrong_outputs(name: str) -> list[str]:
         "HTML": Shape(page).found == Shape(as_plan_html.plan(tame)).found,
         "HTML's comments": len(Shape(page).comments) == len(Shape(as_plan_html.plan(tame)).comments),
         "text": is_plain(text) and text.count("\n") == tame_text.count("\n"),
-        "JSON": json.loads(as_json.document(plan_to_json(plan))) is not None,
+        "JSON": json.loads(as_json.document(to_json(plan))) is not None,
         "file names": all(re.fullmatch(r"[a-z0-9.-]+", each) for each in as_kafka_json.plan_files(plan)),
         "a log's line": is_plain(visible(name)),
     }
@@ -226,7 +225,7 @@ def test_no_name_is_a_formula_in_a_csv_and_all_are_read_back(tmp_path: Path) -> 
 
 def test_no_cluster_of_a_plan_is_a_way_out_of_its_folder() -> None:
     for name in ("../x", "/etc/x", "..", ".", "", "a/b", "a\\b", "c:x", "x\0", "x\n", "\x1b[2J"):
-        document = plan_to_json(replace(sample_plan(), cluster_name=name))
+        document = to_json(replace(sample_plan(), cluster_name=name))
         with pytest.raises(Malformed):
             plan_from_json(document)
 

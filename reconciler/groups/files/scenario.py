@@ -7,13 +7,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import Fields, Malformed, malformed, pointer, shown
+from reconciler.files.checked import Fields, malformed, shown
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, read_bytes
 from reconciler.files.snapshot import refuse_other_kind
 from reconciler.groups.model.scenario import Member, Scenario, Step
 from reconciler.groups.model.simulation import Outcome, Stats
 from reconciler.model.assignment import Assignment, SubscribedTopic
+from reconciler.model.codec import Malformed, pointer
 from reconciler.model.problem import InvalidInput
 
 UNREADABLE = "KR171"

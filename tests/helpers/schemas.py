@@ -1,0 +1,43 @@
+"""Writes the schemas that follow from types: `.venv/bin/python tests/helpers/schemas.py` after a change of a format."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from reconciler.model.codec import schema_of
+from reconciler.model.plan import Plan
+
+FOLDER = Path(__file__).resolve().parents[2] / "schemas"
+
+
+class Format(NamedTuple):
+    """A document kind: its type, its name and title in the schema; strict where only we write it."""
+
+    kind: type
+    name: str
+    title: str
+    is_strict: bool = True
+
+
+FORMATS = {
+    "plan": Format(Plan, "Plan", "A plan: what was reviewed, and exactly what runs"),
+}
+"""By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""
+
+
+def schema_text(form: Format) -> str:
+    """Return a schema's file."""
+    schema = schema_of(form.kind, is_strict=form.is_strict)
+    del schema["description"]
+    head = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": f"https://reconciler.invalid/schemas/v1/{form.name}",
+        "title": form.title,
+        "version": "1.0",
+    }
+    return json.dumps(head | schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for file, form in FORMATS.items():
+        (FOLDER / f"{file}.json").write_text(schema_text(form), "utf-8")
