@@ -1,47 +1,52 @@
-"""`reconciler apply`."""
+"""Declares `reconciler apply`: asks, runs a saved plan, and says how it ended and what is left."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.run_metrics import METRICS_HELP, measured
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
-from reconciler.command.stopping import stopping
-from reconciler.command.terminal import Teller, is_interactive, tell, write
+from reconciler.command.exits import Exit, exit_of
+from reconciler.command.options import JSON, TEXT, Asked
+from reconciler.command.stopping import Ended, Terminated, ending_in_order
+from reconciler.command.terminal import Teller, is_confirmed, require_answers, tell
 from reconciler.command.values import DURATION, NO_LOG_DIR, seal_of, seal_options
+from reconciler.command.verbs import option, verb
 from reconciler.model.plan import Plan
-from reconciler.model.run import RunEnded, RunResult
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.run import RunEnded, RunProgress
 
 if TYPE_CHECKING:
-    from reconciler.workflow.apply import Applied
+    from reconciler.workflow.run_metrics import MetricsFile
 
-EXAMPLES = """\b
-Examples:
-  reconciler apply plan.json
-  reconciler apply plan.json --dry-run
-  reconciler apply plan.json --yes --max-duration 4h
-  reconciler apply plan.json --yes --verify plans.pub
-  reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
-
-"""
 LOG_DIRS_HELP = "Have new replicas made in the log dirs that the plan predicts, not where Kafka likes."
+METRICS_HELP = "Keep the run's figures in that Prometheus text file (*.prom, one a cluster); a dry run writes none."
 
 
-@click.command("apply", epilog=EXAMPLES + EPILOG)
+@verb(
+    "apply",
+    outputs=(TEXT, JSON),
+    is_live=True,
+    examples="""
+        reconciler apply plan.json
+        reconciler apply plan.json --dry-run
+        reconciler apply plan.json --yes --max-duration 4h
+        reconciler apply plan.json --yes --verify plans.pub
+        reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
+    """,
+)
 @click.argument("plan_path", metavar="PLAN")
-@click.option("--yes", is_flag=True, show_envvar=True, help="Do not ask; needed where nobody can be asked.")
-@click.option("--dry-run", is_flag=True, show_envvar=True, help="Check everything and list the steps; change nothing.")
-@click.option("--max-duration", type=DURATION, metavar="TIME", show_envvar=True, help="Begin no stage after that long.")
-@click.option("--log-dirs", is_flag=True, show_envvar=True, help=LOG_DIRS_HELP)
+@option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@option("--dry-run", is_flag=True, help="Check everything and list the steps; change nothing.")
+@option("--max-duration", type=DURATION, metavar="TIME", help="Begin no stage after that long.")
+@option("--log-dirs", is_flag=True, help=LOG_DIRS_HELP)
 @seal_options("apply")
-@click.option("--metrics", metavar="FILE", show_envvar=True, help=METRICS_HELP)
-@verb_options(TEXT, JSON)
-@click.pass_context
+@option("--metrics", metavar="FILE", help=METRICS_HELP)
 def command(
-    context: click.Context,
+    asked: Asked,
     plan_path: str,
     max_duration: timedelta | None,
     metrics: str | None,
@@ -54,107 +59,107 @@ def command(
     log_dirs: bool,
 ) -> int:
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
-    asked = asked_for(context)
-    refuse_state(asked, "apply")
     from reconciler.admin.waits import waiting_for
     from reconciler.command.progress import heartbeat, running
-    from reconciler.workflow.apply import apply_plan, plan_to_apply
+    from reconciler.render import as_json, as_text
+    from reconciler.render.escape import visible
+    from reconciler.workflow.apply import apply_plan, plan_again, plan_to_apply
 
     with heartbeat(), waiting_for("the plan to be read and checked"):
         plan = plan_to_apply(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
-    if not (yes or dry_run) and not _is_confirmed(plan, asked):
+    if not (yes or dry_run or _is_wanted(plan, asked)):
         tell("Nothing has been changed.")
         return Exit.STOPPED
     if log_dirs and not plan.predicted_log_dirs:
         tell(NO_LOG_DIR)
     if yes and not dry_run:
-        _tell_effects(plan, asked)
+        asked.tell(as_text.effects(plan.topic_changes))
     started = time.monotonic()
     told = Teller()
-    path = None if dry_run else metrics
-    with measured(path, plan, tell) as run, stopping() as stop, running(plan.cluster_name) as progress, heartbeat():
-        try:
-            applied = apply_plan(
-                asked.inputs,
-                plan,
-                is_dry_run=dry_run,
-                has_log_dirs=log_dirs,
-                max_duration=max_duration,
-                should_stop=stop.reason,
-                progress=run.also(progress),
-                notify=told,
-            )
-            run.end(Exit.DONE, applied.result)
-        except (RunEnded, KeyboardInterrupt) as error:
-            if stop.exit is None:
-                raise
-            run.end(stop.exit, error.result if isinstance(error, RunEnded) else None)
-            told.once(str(error) or "Ended without waiting: run apply again, or cancel, to put things in order.")
-            return stop.exit
+    again = "apply again, or cancel,"
+    with (
+        _measured(None if dry_run else metrics, plan) as figures,
+        ending_in_order(told, again) as stop,
+        running(plan.cluster_name) as shown,
+        heartbeat(),
+    ):
+
+        def progress(seen: RunProgress) -> None:
+            shown(seen)
+            figures.progress(seen)
+
+        applied = apply_plan(
+            asked.inputs,
+            plan,
+            is_dry_run=dry_run,
+            has_log_dirs=log_dirs,
+            max_duration=max_duration,
+            should_stop=stop.reason,
+            progress=progress,
+            notify=told,
+        )
+        figures.end(Exit.DONE, applied.result)
+    seconds = time.monotonic() - started
     if dry_run:
-        _tell_effects(plan, asked)
-        _tell_steps(applied.result, asked)
+        asked.tell(as_text.effects(plan.topic_changes))
+        asked.write(
+            text=lambda: "\n".join(map(visible, applied.result.messages)) or "Nothing is left to do.",
+            json=lambda: as_json.result(applied.result),
+        )
+        tell("Dry run: nothing has been changed.")
         return Exit.DONE
-    _tell_result(applied, asked, time.monotonic() - started)
-    _tell_what_is_left(plan, asked)
+    asked.write(
+        text=lambda: as_text.result(applied.result, simulated_in=seconds if applied.is_simulated else None),
+        json=lambda: as_json.result(applied.result),
+    )
+    with heartbeat(), waiting_for("a new plan, to see what is left"):
+        left = plan_again(asked.inputs, plan)
+    if left is not None:
+        tell(f"Planning again: {_in_a_line(left)}")
     return Exit.DONE
 
 
-def _is_confirmed(plan: Plan, asked: Asked) -> bool:
+def _is_wanted(plan: Plan, asked: Asked) -> bool:
+    """Return whether somebody who was shown the plan says yes to it; an empty one needs no answer."""
     from reconciler.render import as_text
 
     if plan.is_empty:
         return True
-    if not is_interactive():
-        raise click.UsageError("nobody can be asked here: review the plan with show, then give --yes.")
+    require_answers("review the plan with show")
     tell(as_text.plan(plan, root=asked.inputs.root), asked.color)
-    return click.confirm(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?", err=True)
+    return is_confirmed(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?")
 
 
-def _tell_effects(plan: Plan, asked: Asked) -> None:
-    """Say what the plan destroys, and what else its changes may cost."""
-    from reconciler.render import as_text
-
-    told = as_text.effects(plan.topic_changes)
-    if told:
-        tell("\n".join(told), asked.color)
-
-
-def _tell_steps(ended: RunResult, asked: Asked) -> None:
-    from reconciler.render import as_json
-    from reconciler.render.escape import visible
-
-    told = "\n".join(map(visible, ended.messages)) or "Nothing is left to do."
-    write(as_json.result(ended) if asked.is_json else told)
-    tell("Dry run: nothing has been changed.")
-
-
-def _tell_result(applied: "Applied", asked: Asked, seconds: float) -> None:
-    from reconciler.render import as_json, as_text
-
-    if asked.is_json:
-        write(as_json.result(applied.result))
-    else:
-        simulated_in = seconds if applied.is_simulated else None
-        write(as_text.result(applied.result, simulated_in=simulated_in), asked.color)
-
-
-def _tell_what_is_left(plan: Plan, asked: Asked) -> None:
-    from reconciler.admin.waits import waiting_for
-    from reconciler.command.progress import heartbeat
-    from reconciler.workflow.apply import plan_again
-
-    with heartbeat(), waiting_for("a new plan, to see what is left"):
-        again = plan_again(asked.inputs, plan)
-    if again is not None:
-        tell(f"Planning again: {_told(again)}")
-
-
-def _told(plan: Plan) -> str:
-    """Return a plan in one line."""
+def _in_a_line(plan: Plan) -> str:
     from reconciler.render import as_text
 
     if not plan.is_empty:
         return as_text.totals(plan)
     stays = as_text.nothing_planned(plan)
     return f"{stays[0].lower()}{stays[1:]}." if plan.drift else "no changes."
+
+
+@contextmanager
+def _measured(path: str | None, plan: Plan) -> Iterator["MetricsFile"]:
+    """Yield what keeps the file of metrics, if there is a path; whatever ends the run has its exit code written."""
+    from reconciler.workflow.run_metrics import MetricsFile
+
+    figures = MetricsFile(Path(path) if path is not None else None, plan, tell)
+    figures.begin()
+    try:
+        yield figures
+    except Ended as ended:
+        figures.end(ended.code, ended.result)
+        raise
+    except ReconcilerError as error:
+        figures.end(exit_of(error), error.result if isinstance(error, RunEnded) else None)
+        raise
+    except KeyboardInterrupt:
+        figures.end(Exit.INTERRUPTED)
+        raise
+    except Terminated:
+        figures.end(Exit.TERMINATED)
+        raise
+    except BaseException:
+        figures.end(Exit.ERROR)
+        raise

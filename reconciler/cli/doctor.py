@@ -1,51 +1,50 @@
-"""`reconciler doctor`."""
+"""Declares `reconciler doctor`: shows what is wrong, and takes off throttles that runs left."""
 
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, Asked, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.stopping import stopping
-from reconciler.command.terminal import is_interactive, tell, write
+from reconciler.command.terminal import is_confirmed, require_answers, tell
+from reconciler.command.verbs import option, verb
 
 if TYPE_CHECKING:
     from reconciler.model.diagnosis import Diagnosis
     from reconciler.workflow.doctor import Visit
 
 THROTTLES = "throttles"
-EXAMPLES = """\b
-Examples:
-  reconciler doctor --cluster prod-eu
-  reconciler doctor --bootstrap-server kafka-1:9092 -o json
-  reconciler doctor --fix throttles
-
-\b
-It ends with 1 where a finding is an error: something offline, under min ISR,
-dead, full, without an end, or hidden for want of a right. Warnings and notes
-end with 0.
-
-"""
 
 
-@click.command("doctor", epilog=EXAMPLES + EPILOG)
+@verb(
+    "doctor",
+    outputs=(TEXT, JSON),
+    examples="""
+        reconciler doctor --cluster prod-eu
+        reconciler doctor --bootstrap-server kafka-1:9092 -o json
+        reconciler doctor --fix throttles
+    """,
+    notes="""
+        \b
+        It ends with 1 where a finding is an error: something offline, under min ISR,
+        dead, full, without an end, or hidden for want of a right. Warnings and notes
+        end with 0.
+    """,
+)
 @click.argument("plan_path", metavar="[PLAN]", required=False)
-@click.option(
+@option(
     "--fix",
     type=click.Choice([THROTTLES]),
-    show_envvar=True,
     help="Take off the throttles that crashed or ended runs left; nobody else's.",
 )
-@click.option("--yes", is_flag=True, show_envvar=True, help="Do not ask; needed where nobody can be asked.")
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, plan_path: str | None, fix: str | None, *, yes: bool) -> int:
+@option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) -> int:
     """Show what is wrong with a cluster: versions, rights, sick partitions, what is left over, and what to do next.
 
     PLAN is needed only where its run was started on another machine. Changes nothing without --fix.
     """
-    asked = asked_for(context)
     if asked.inputs.state:
         if fix:
             raise click.UsageError("--fix works on a cluster, not on a snapshot: leave --state (RECONCILER_STATE) out.")
@@ -61,18 +60,20 @@ def command(context: click.Context, plan_path: str | None, fix: str | None, *, y
             found = beside.look(progress)
         if fix is None:
             return _told(found, beside.name, asked)
-        return _fixed(beside, found, asked, is_confirmed=yes)
+        return _fixed(beside, found, asked, is_sure=yes)
 
 
 def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[str, ...] = ()) -> int:
     from reconciler.render import as_doctor, as_doctor_json
 
-    text = as_doctor_json.doctor(found, name, restored) if asked.is_json else as_doctor.doctor(found, name)
-    write(text, asked.color)
+    asked.write(
+        text=lambda: as_doctor.doctor(found, name),
+        json=lambda: as_doctor_json.doctor(found, name, restored),
+    )
     return Exit.DONE if found.is_healthy else Exit.ERROR
 
 
-def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: bool) -> int:
+def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) -> int:
     from reconciler.workflow.doctor import to_take_off
 
     if found.holder is not None:
@@ -82,9 +83,11 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: b
         tell("No throttles of runs known here are left on the cluster.")
         return _told(beside.look() if beside.settle() else found, beside.name, asked)
     tell("\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines)]))
-    if not (is_confirmed or _is_confirmed(len(lines))):
-        tell("Nothing has been changed.")
-        return Exit.STOPPED
+    if not is_sure:
+        require_answers("look at what doctor shows")
+        if not is_confirmed(f"Put back {len(lines)}?"):
+            tell("Nothing has been changed.")
+            return Exit.STOPPED
     with stopping() as stop:  # it is the way back already: a first signal only tells so
         ended = beside.take_off()
         stopped = stop.exit
@@ -92,9 +95,3 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_confirmed: b
     tell("\n".join([f"owed: {debt}" for debt in owed] or [f"Put back: {len(lines)}."]))
     code = _told(beside.look(), beside.name, asked, lines)
     return stopped or (Exit.ERROR if owed else code)
-
-
-def _is_confirmed(count: int) -> bool:
-    if not is_interactive():
-        raise click.UsageError("nobody can be asked here: look at what doctor shows, then give --yes.")
-    return click.confirm(f"Put back {count}?", err=True)

@@ -1,27 +1,25 @@
-"""`reconciler init`."""
+"""Declares `reconciler init`: writes a layout to fill in, or the demo."""
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
-
-EXAMPLES = """\b
-Examples:
-  reconciler init --demo
-  reconciler init --cluster prod-eu
-
-"""
+from reconciler.command.verbs import option, verb
 
 
-@click.command("init", epilog=EXAMPLES + EPILOG)
+@verb(
+    "init",
+    outputs=(TEXT, JSON),
+    examples="""
+        reconciler init --demo
+        reconciler init --cluster prod-eu
+    """,
+)
 @click.argument("folder", metavar="[DIR]", required=False)
-@click.option("--demo", is_flag=True, show_envvar=True, help="Write a simulated cluster with its desired state.")
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, folder: str | None, *, demo: bool) -> int:
+@option("--demo", is_flag=True, help="Write a simulated cluster with its desired state.")
+def command(asked: Asked, folder: str | None, *, demo: bool) -> int:
     """Write a commented layout into DIR, by default the root (-C); nothing is ever overwritten."""
-    asked = asked_for(context)
     from reconciler.render import as_json
     from reconciler.workflow.init import write_demo, write_layout
 

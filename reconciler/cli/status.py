@@ -7,29 +7,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.verbs import option, verb
 from reconciler.model.problem import ClusterUnavailable
 
 if TYPE_CHECKING:
     from reconciler.workflow.status import Seen, Watched
 
 EVERY_SECONDS = 3
-EXAMPLES = """\b
-Examples:
-  reconciler status --cluster prod-eu --watch
-  reconciler status plan.json -o json
-
-"""
 
 
-@click.command("status", epilog=EXAMPLES + EPILOG)
+@verb(
+    "status",
+    outputs=(TEXT, JSON),
+    is_live=True,
+    examples="""
+        reconciler status --cluster prod-eu --watch
+        reconciler status plan.json -o json
+    """,
+)
 @click.argument("plan_path", metavar="[PLAN]", required=False)
-@click.option("--watch", is_flag=True, show_envvar=True, help=f"Look every {EVERY_SECONDS} s until the run has ended.")
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, plan_path: str | None, *, watch: bool) -> int:
+@option("--watch", is_flag=True, help=f"Look every {EVERY_SECONDS} s until the run has ended.")
+def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop.
 
     Changes nothing but what an ended run owes: a throttle that it could not take off because its broker was down.
@@ -37,8 +38,6 @@ def command(context: click.Context, plan_path: str | None, *, watch: bool) -> in
     With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
     line of its own.
     """
-    asked = asked_for(context)
-    refuse_state(asked, "status")
     from reconciler.workflow.status import watched
 
     with watched(asked.inputs, plan_path) as run:

@@ -2,32 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, SARIF, TEXT, Asked, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, SARIF, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.verbs import verb
 
 if TYPE_CHECKING:
     from reconciler.workflow.validate import Validated
 
-EXAMPLES = """\b
-Examples:
-  reconciler validate
-  reconciler validate --cluster prod-eu -o json
-  reconciler validate -o sarif > reconciler.sarif
 
-In a step of GitHub Actions, stderr also has the annotations that mark the lines in a pull request.
-
-"""
-
-
-@click.command("validate", epilog=EXAMPLES + EPILOG)
-@verb_options(TEXT, JSON, SARIF)
-@click.pass_context
-def command(context: click.Context) -> int:
+@verb(
+    "validate",
+    outputs=(TEXT, JSON, SARIF),
+    examples="""
+        reconciler validate
+        reconciler validate --cluster prod-eu -o json
+        reconciler validate -o sarif > reconciler.sarif
+    """,
+    notes="""
+        In a step of GitHub Actions, stderr also has the annotations that mark the lines in a pull request.
+    """,
+)
+def command(asked: Asked) -> int:
     """Check the desired state's files: syntax, schema and meaning, every problem at once. No cluster is asked."""
-    asked = asked_for(context)
     from reconciler.model.words import counted
     from reconciler.workflow.placed import is_on_github
     from reconciler.workflow.validate import validate_files

@@ -3,13 +3,14 @@
 A shell completes the names of clusters, files and folders from here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from reconciler.command.terminal import tell, write
 from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -44,6 +45,16 @@ class Asked:
     def color(self) -> str:
         """When to colour: auto, always or never."""
         return self.values.get("color", "auto")
+
+    def write(self, **forms: Callable[[], str]) -> None:
+        """Write what was asked for in the form that was asked for: `text=`, `json=`, `kafka_json=`; text in colour."""
+        write(forms[self.output.replace("-", "_")](), self.color if self.output == TEXT else "never")
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Tell these lines, such as warnings, if there are any; in colour."""
+        told = "\n".join(lines)
+        if told:
+            tell(told, self.color)
 
     @property
     def inputs(self) -> Inputs:

@@ -20,6 +20,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from reconciler.command.exits import Exit
+from reconciler.command.terminal import Teller
+from reconciler.model.run import RunEnded, RunResult
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -168,6 +170,30 @@ def stopping() -> Iterator[Stopping]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+class Ended(Exception):
+    """A run ended early because of a signal or a closed output; the verb ends with that exit code."""
+
+    def __init__(self, code: Exit, result: RunResult | None) -> None:
+        super().__init__()
+        self.code, self.result = code, result
+
+
+@contextmanager
+def ending_in_order(notify: Teller, again: str) -> Iterator[Stopping]:
+    """Yield the same as `stopping`; a run that ends within because it was asked to is told of, and raises Ended.
+
+    `again`: what to run to put things in order where the second signal ended the waiting.
+    """
+    with stopping() as stop:
+        try:
+            yield stop
+        except (RunEnded, KeyboardInterrupt) as error:
+            if stop.exit is None:
+                raise
+            notify.once(str(error) or f"Ended without waiting: run {again} to put things in order.")
+            raise Ended(stop.exit, error.result if isinstance(error, RunEnded) else None) from error
 
 
 def _end_soon(code: Exit) -> None:

@@ -101,6 +101,17 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def require_answers(look: str) -> None:
+    """Raise UsageError where nobody can be asked a question; `look`: what to look at before saying yes."""
+    if not is_interactive():
+        raise click.UsageError(f"nobody can be asked here: {look}, then give --yes.")
+
+
+def is_confirmed(question: str) -> bool:
+    """Return whether somebody says yes; the question goes to stderr."""
+    return click.confirm(question, err=True)
+
+
 def _echo(text: str, choice: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
     is_painted = is_colored(choice, is_terminal=stream.isatty())

@@ -1,13 +1,56 @@
-"""Lists verbs, and loads the module of one only to run it or to show its help."""
+"""Declares verbs, each in one place, and lists them so that a verb's module is loaded only when the verb runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
-from reconciler.command.options import complete_paths
+from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.options import asked_for, complete_paths, refuse_state, verb_options
+from reconciler.command.stopping import Ended
+
+option = partial(click.option, show_envvar=True)
+"""An option of a verb's own; its help names its variable."""
+
+
+def verb(
+    name: str, *, outputs: Sequence[str], examples: str, notes: str = "", is_live: bool = False
+) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a verb of a function: it is called with what was asked for and the verb's own options.
+
+    `outputs`: the forms that the verb has; any other is refused. `examples`, `notes`: for the end of its help.
+    `is_live`: it works on a cluster alone, so a snapshot (--state) is refused. The function returns the exit code, None
+    for 0; an error, or Ended, has its own.
+    """
+
+    def declared(run: Callable[..., int | None]) -> click.Command:
+        @verb_options(*outputs)
+        def called(*arguments: object, **values: object) -> int:
+            context = click.get_current_context()
+            asked = asked_for(context)
+            if is_live:
+                refuse_state(asked, context.command_path.partition(" ")[2])
+            try:
+                return run(asked, *arguments, **values) or Exit.DONE
+            except Ended as ended:
+                return ended.code
+
+        called.__doc__ = run.__doc__
+        called.__click_params__ += getattr(run, "__click_params__", [])  # type: ignore[attr-defined] # click's own notes
+        return click.command(name, epilog=epilog(examples, notes))(called)
+
+    return declared
+
+
+def epilog(examples: str, notes: str = "") -> str:
+    """Return the end of a verb's help: examples, notes and the exit codes."""
+    written = cleandoc(examples).replace("\n", "\n  ")
+    more = f"\n{cleandoc(notes)}\n" if notes else ""
+    return f"\b\nExamples:\n  {written}\n{more}\n{EPILOG}"
 
 
 class Verb(NamedTuple):

@@ -14,9 +14,9 @@ from reconciler.model.run import RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.known_runs import restore_leftovers
 from reconciler.workflow.plan import make_plan
-from reconciler.workflow.runs import keep_plan, plan_named, run_journal
+from reconciler.workflow.runs import keep_plan, run_journal
+from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared, declared_cluster, simulated
-from reconciler.workflow.supposed import refuse_supposed
 
 
 def plan_to_apply(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:

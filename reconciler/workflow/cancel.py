@@ -12,7 +12,8 @@ from reconciler.model.run import RunResult
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.rollback import plan_to_cancel
-from reconciler.workflow.runs import kept_plan, plan_named, run_journal
+from reconciler.workflow.runs import kept_plan, run_journal
+from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 

@@ -15,7 +15,7 @@ from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
 from reconciler.workflow.known_runs import Kept, as_known, known_runs, restored_line, take_off
-from reconciler.workflow.runs import plan_named
+from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
 
 NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"

@@ -60,6 +60,12 @@ class LoadsAt:
     folder: str
     statistic: Statistic = Statistic.PEAK
 
+    def read(self, inputs: Inputs) -> Loads:
+        """Return the loads of the cluster that is meant."""
+        from reconciler.files.loads import read_loads
+
+        return read_loads(self.folder, cluster_name(inputs), self.statistic)
+
 
 @dataclass(frozen=True, slots=True)
 class Planner:
@@ -81,11 +87,7 @@ class Planner:
 
 def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None) -> Planner:
     """Return how the caller wants plans to be made."""
-    read = None
-    if loads is not None:
-        from reconciler.files.loads import read_loads
-
-        read = read_loads(loads.folder, cluster_name(inputs), loads.statistic)
+    read = loads.read(inputs) if loads is not None else None
     return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read)
 
 
@@ -176,20 +178,6 @@ def plan_of(
     )
     refuse_unsafe(plan, observed, rules)
     return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
-
-
-def save_plan(plan: Plan, path: str) -> None:
-    """Write the plan's file."""
-    from reconciler.files.plan_file import write_plan
-
-    write_plan(plan, path)
-
-
-def plan_json(plan: Plan) -> str:
-    """Return the plan's file as text."""
-    from reconciler.files.plan_file import plan_text
-
-    return plan_text(plan)
 
 
 def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> frozenset[str]:

@@ -29,9 +29,9 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, plan_named, run_journal
+from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, run_journal
+from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared_as_far, simulated
-from reconciler.workflow.supposed import refuse_supposed
 
 logger = logging.getLogger(__name__)
 AGAIN = "run cancel --rollback again"

@@ -1,4 +1,4 @@
-"""`apply --metrics`: a run's figures, in a file that is whole at every moment."""
+"""Keeps the figures of a run in a file for Prometheus (`apply --metrics`), which is whole at every moment."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -26,15 +26,19 @@ class _Counts(NamedTuple):
 
 @dataclass(slots=True)
 class MetricsFile:
-    """Keeps the file; `warn` is told once where it cannot be written any more, and the run goes on."""
+    """Keeps the file; `warn` is told once where it cannot be written any more, and the run goes on.
 
-    path: Path
+    Where `path` is None nothing is kept. Only the first end counts.
+    """
+
+    path: Path | None
     plan: Plan
     warn: Callable[[str], None]
     now: Callable[[], float] = time.time
     seen: RunMetrics = field(init=False)
     told: dict[int, RunProgress] = field(default_factory=dict)
-    is_broken: bool = False
+    is_over: bool = False
+    """Whether nothing more is written: the run's end was, or the file cannot be."""
 
     def __post_init__(self) -> None:
         summary, now = self.plan.summary, self.now()
@@ -48,7 +52,7 @@ class MetricsFile:
             total_bytes=summary.bytes,
             estimated_seconds=summary.estimated_seconds,
             warnings=len(self.plan.warnings),
-            last_success_at=_last_success(self.path),
+            last_success_at=_last_success(self.path) if self.path is not None else None,
         )
 
     def begin(self) -> None:
@@ -57,6 +61,8 @@ class MetricsFile:
 
     def progress(self, seen: RunProgress) -> None:
         """Write where the run stands."""
+        if self.path is None or self.is_over:
+            return
         self.told[seen.stage] = seen
         stage = _copying(self.plan)[seen.stage]
         counts = self._counts(seen.stage)
@@ -76,6 +82,8 @@ class MetricsFile:
 
     def end(self, exit_code: int, result: RunResult | None = None) -> None:
         """Write how the run ended; without a result it had not begun."""
+        if self.path is None or self.is_over:
+            return
         now = self.now()
         is_done = exit_code == 0
         counts = self._counts(self.seen.stages + 1 if is_done else self.seen.stage)
@@ -96,6 +104,7 @@ class MetricsFile:
             done_moves=counts.done_moves,
         )
         self._write_if_possible()
+        self.is_over = True
 
     def _counts(self, current: int) -> _Counts:
         """Return bytes and moves, done and in all; stages before the current one are done."""
@@ -113,16 +122,15 @@ class MetricsFile:
         return _Counts(copied, total, moves)
 
     def _write_if_possible(self) -> None:
-        if self.is_broken:
-            return
         try:
             self._write()
         except ReconcilerError as error:
-            self.is_broken = True
+            self.is_over = True
             self.warn(f"warning: {error} ({error.code}); the run goes on without it")
 
     def _write(self) -> None:
-        write_atomically(self.path, metrics(self.seen).encode(), "file of metrics", UNWRITTEN)
+        if self.path is not None:
+            write_atomically(self.path, metrics(self.seen).encode(), "file of metrics", UNWRITTEN)
 
 
 def _copying(plan: Plan) -> Mapping[int, ReassignStage]:

@@ -11,29 +11,15 @@ from typing import NamedTuple, TypeVar
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
-from reconciler.files.plan_file import NO_SEAL, Seal, read_plan, write_plan
+from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput
-from reconciler.workflow.inputs import Inputs, NotNamed
+from reconciler.workflow.inputs import Inputs
 
 T = TypeVar("T")
 
 _PLAN_SUFFIX = ".plan.json"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-
-
-def plan_named(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
-    """Return the plan in that file, which says itself for which cluster it is.
-
-    Raises NotNamed where another cluster is named too: nobody can tell which of the two is meant.
-    """
-    plan = read_plan(path, seal)
-    if inputs.cluster and inputs.cluster != plan.cluster_name:
-        raise NotNamed(
-            f"the plan is for {plan.cluster_name}, and --cluster (RECONCILER_CLUSTER) names {inputs.cluster}: "
-            "name the right plan, or leave --cluster out, as a plan says itself what it is for"
-        )
-    return plan
 
 
 def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:

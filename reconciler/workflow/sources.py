@@ -94,6 +94,13 @@ def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHo
         return admin.observe(progress=progress)
 
 
+def observed_with_groups(inputs: Inputs, *, progress: ProgressHook | None = None) -> Cluster:
+    """Return what the cluster shows now, consumer groups included; no cluster.yaml is needed with a client given."""
+    with cluster_admin(inputs, cluster_meant(inputs)) as admin:
+        warn_of_run(admin)
+        return admin.observe(has_groups=True, progress=progress)
+
+
 def warn_of_run(admin: Admin) -> None:
     """Log a warning where a run is changing the cluster; whoever may not see the lock's group is not told.
 

@@ -13,7 +13,8 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.known_runs import restore_leftovers
-from reconciler.workflow.runs import kept_plan, latest_plan, plan_named, run_journal
+from reconciler.workflow.runs import kept_plan, latest_plan, run_journal
+from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import cluster_admin, declared_cluster, simulated
 
 

@@ -12,7 +12,7 @@ from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.runs import plan_named
+from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import cluster_admin, declared_cluster
 
 TAKEN_UP = timedelta(seconds=30)

@@ -23,12 +23,13 @@ from reconciler.balance.model.balance_report import (
 from reconciler.balance.render import as_html, as_json, as_tables
 from reconciler.balance.workflow.balance import make_balance
 from reconciler.balance.workflow.loads import SparkJob, make_loads
+from reconciler.files.plan_file import write_plan
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import LogDir
 from reconciler.workflow.init import write_demo
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.plan import make_plan, save_plan
+from reconciler.workflow.plan import make_plan
 
 pytestmark = pytest.mark.usefixtures("spark")
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for bucket in range(BUCKETS)
     ]  # fmt: skip
     write_parquet(home / "samples" / "part-0.parquet", rows)
-    save_plan(make_plan(Inputs(str(home / "root"), "demo")).plan, str(home / "plan.json"))
+    write_plan(make_plan(Inputs(str(home / "root"), "demo")).plan, str(home / "plan.json"))
     return home
 
 
@@ -176,7 +177,7 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
     root = str(tmp_path / "root")
     write_demo(root)
     made = make_plan(Inputs(root, "demo")).plan
-    save_plan(replace(made, stages=(), topic_changes=(), predicted_log_dirs={}), str(tmp_path / "empty.json"))
+    write_plan(replace(made, stages=(), topic_changes=(), predicted_log_dirs={}), str(tmp_path / "empty.json"))
     strangers = [Row(START, "elsewhere", "orders.events", 0, 1.0, 1.0, None, 5, None)]
     write_parquet(tmp_path / "samples" / "part-0.parquet", strangers)
     job, plans = SparkJob(NOW, (str(tmp_path / "samples"),)), (str(tmp_path / "empty.json"),)

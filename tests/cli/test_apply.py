@@ -32,7 +32,7 @@ def test_on_a_terminal_the_plan_is_shown_and_asked_for(
         asked.append(text)
         return answer
 
-    monkeypatch.setattr("reconciler.cli.apply.is_interactive", lambda: True)
+    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
     monkeypatch.setattr(click, "confirm", confirm)
     snapshot = planned / "desired-state" / "demo" / "snapshot.json"
     before = snapshot.read_bytes()

@@ -163,7 +163,7 @@ def test_on_a_terminal_the_rollback_is_shown_and_asked_for(
         asked.append(text)
         return answer
 
-    monkeypatch.setattr("reconciler.cli.cancel.is_interactive", lambda: True)
+    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
     monkeypatch.setattr(click, "confirm", confirm)
     ended = reconciler("cancel", "--rollback")
     assert ended.code == code

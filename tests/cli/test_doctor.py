@@ -200,7 +200,7 @@ def test_on_a_terminal_it_asks_first(
     crashed: Program, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
 ) -> None:
     changed(later)
-    monkeypatch.setattr("reconciler.cli.doctor.is_interactive", lambda: True)
+    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
     monkeypatch.setattr(click, "confirm", lambda _text, **_: answer)
     assert crashed("doctor", "--fix", "throttles").code == code
     assert (throttles() == OPERATORS) is answer

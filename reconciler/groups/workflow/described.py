@@ -17,7 +17,7 @@ from reconciler.model.problem import InvalidInput, MissingRight, Problem, Severi
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.runs import plan_named
+from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, cluster_meant
 
 NO_SUCH_GROUP = "KR910"

@@ -1,28 +1,75 @@
-"""`show --prove`: a saved plan, checked against the desired and the observed state by code apart from the planner."""
+"""Reads a saved plan, writes it as files for Kafka's own tools, and proves it for the state that it was made from."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
+from reconciler.files.plan_file import NO_SEAL, Seal, read_plan
+from reconciler.files.raw import write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ReconcilerError, StalePlan
+from reconciler.model.problem import ReconcilerError, Refused, StalePlan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.verdict import Verdict
-from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.plan import LoadsAt, planner_of
+from reconciler.render import as_kafka_json
+from reconciler.workflow.inputs import Inputs, NotNamed
 from reconciler.workflow.sources import desired_state, observed_state
 
+if TYPE_CHECKING:
+    from reconciler.workflow.plan import LoadsAt
+
+NOT_WRITTEN = "KR216"
 OTHER_FILES = "KR505"
 OTHER_CLUSTER = "KR506"
 MOVED_ON = "KR507"
 A_ROLLBACK = "KR509"
 
 
+def plan_named(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
+    """Return the plan in that file, which says itself for which cluster it is.
+
+    Raises InvalidInput where it was changed or cut short, Refused as `seal` says, NotNamed where another cluster is
+    named too: nobody can tell which of the two is meant.
+    """
+    plan = read_plan(path, seal)
+    if inputs.cluster and inputs.cluster != plan.cluster_name:
+        raise NotNamed(
+            f"the plan is for {plan.cluster_name}, and --cluster (RECONCILER_CLUSTER) names {inputs.cluster}: "
+            "name the right plan, or leave --cluster out, as a plan says itself what it is for"
+        )
+    return plan
+
+
+def refuse_supposed(plan: Plan, what: str) -> None:
+    """Raise Refused where the plan supposes something: nobody can run what is not so."""
+    if plan.what_if is not None:
+        supposed = ", ".join(plan.what_if.suppositions)
+        message = (
+            f"this plan supposes {supposed}: it shows what would be, and {what}. "
+            "Make it so in the desired state or in the cluster, then plan again without --what-if"
+        )
+        raise Refused(message, code="KR424")
+
+
+def write_kafka_files(plan: Plan, folder: str, *, has_log_dirs: bool = False) -> tuple[str, ...]:
+    """Write the files for Kafka's own tools, one set a stage, and return their names in the order of use.
+
+    With `has_log_dirs`, they name the log dir predicted for each new replica. Raises Refused where the plan is of a
+    supposed state.
+    """
+    refuse_supposed(plan, "has no files for Kafka's tools")
+    files = as_kafka_json.plan_files(plan, has_log_dirs=has_log_dirs)
+    for name, text in files.items():
+        write_atomically(Path(folder) / name, text.encode(), "file for Kafka's tools", NOT_WRITTEN)
+    return tuple(files)
+
+
 def prove_plan(
-    inputs: Inputs, plan: Plan, *, loads: LoadsAt | None = None, progress: ProgressHook | None = None
+    inputs: Inputs, plan: Plan, *, loads: "LoadsAt | None" = None, progress: ProgressHook | None = None
 ) -> Verdict:
     """Return whether no plan is better than this one, for the files and the cluster, or snapshot, that are named.
 
@@ -39,8 +86,7 @@ def prove_plan(
         message = f"{inputs.root}/{inputs.cluster} is not what the plan was made from ({made})"
         raise StalePlan(f"{message}: check that out, or plan again", code=OTHER_FILES)
     observed = observed_state(inputs, desired, progress)
-    measured = planner_of(inputs, loads=loads).loads if loads is not None else None
-    return verdict_on(plan, desired, observed, measured)
+    return verdict_on(plan, desired, observed, loads.read(inputs) if loads is not None else None)
 
 
 def verdict_on(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
