@@ -86,7 +86,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
     from reconciler.command.progress import reading
     from reconciler.files.plan_file import plan_text, write_plan
     from reconciler.render import as_markdown, as_text
-    from reconciler.workflow.rollback import plan_to_undo, rollback_plan
+    from reconciler.workflow.cancel import plan_to_undo, rollback_plan
 
     undone = plan_to_undo(asked.inputs, plan_path)
     with reading() as progress:
@@ -115,7 +115,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
 def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     from reconciler.command.progress import heartbeat
     from reconciler.render import as_json, as_text
-    from reconciler.workflow.rollback import Hooks, plan_to_undo, roll_back
+    from reconciler.workflow.cancel import Hooks, plan_to_undo, roll_back
 
     undone = plan_to_undo(asked.inputs, plan_path)
     started = time.monotonic()

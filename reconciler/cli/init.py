@@ -21,7 +21,8 @@ from reconciler.command.verbs import option, verb
 def command(asked: Asked, folder: str | None, *, demo: bool) -> int:
     """Write a commented layout into DIR, by default the root (-C); nothing is ever overwritten."""
     from reconciler.render import as_json
-    from reconciler.workflow.init import write_demo, write_layout
+    from reconciler.workflow.demo import write_demo
+    from reconciler.workflow.init import write_layout
 
     root = folder or asked.inputs.root
     written = (write_demo if demo else write_layout)(root, asked.inputs.cluster)

@@ -1,4 +1,4 @@
-"""`reconciler status`."""
+"""Declares `reconciler status`: shows where a run stands, once or until it has ended."""
 
 import sys
 import time

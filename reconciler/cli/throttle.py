@@ -25,7 +25,7 @@ def command(asked: Asked, plan_path: str, rate: int) -> int:
     """
     from reconciler.command.progress import heartbeat
     from reconciler.render import as_json, as_text
-    from reconciler.workflow.throttle import throttle
+    from reconciler.workflow.apply import throttle
 
     with heartbeat():
         done = throttle(asked.inputs, plan_path, rate, notify=Teller())

@@ -1,4 +1,4 @@
-"""`reconciler validate`."""
+"""Declares `reconciler validate`: checks files, with annotations under GitHub Actions."""
 
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 def command(asked: Asked) -> int:
     """Check the desired state's files: syntax, schema and meaning, every problem at once. No cluster is asked."""
     from reconciler.model.words import counted
-    from reconciler.workflow.placed import is_on_github
-    from reconciler.workflow.validate import validate_files
+    from reconciler.workflow.validate import is_on_github, validate_files
 
     found = validate_files(asked.inputs)
     _write(asked, found)
@@ -56,7 +55,7 @@ def _write_sarif(asked: Asked, found: "Validated") -> None:
 
     from reconciler.files.codes import code_pages
     from reconciler.render import as_sarif
-    from reconciler.workflow.placed import placed
+    from reconciler.workflow.validate import placed
 
     shown = placed(found.found, asked.inputs.root, asked.inputs.environ)
     write(as_sarif.problems(shown, code_pages(), version("kafka-reconciler")))
@@ -68,6 +67,6 @@ def _annotate(asked: Asked, found: "Validated") -> None:
     """Tell annotations on stderr, which the runner reads as it reads stdout: stdout holds what was asked for alone."""
     from reconciler.files.codes import code_pages
     from reconciler.render.as_annotations import annotations
-    from reconciler.workflow.placed import placed
+    from reconciler.workflow.validate import placed
 
     tell(annotations(placed(found.found, asked.inputs.root, asked.inputs.environ), code_pages()))

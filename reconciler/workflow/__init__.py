@@ -1,1 +1,1 @@
-"""One file a verb, a straight line each: read -> compute -> write. What another program would call."""
+"""Does what each verb does, in a straight line: read, compute, write. Another program would call these functions."""

@@ -1,20 +1,307 @@
-"""`cancel`: stops what is in flight of a run, on a legal state."""
+"""Cancels a run: takes back what is in flight. With --rollback also undoes finished stages, by a plan of its own.
 
+A run that goes on is asked to end first. A rollback that was stopped is gone on with, before anything new is planned.
+"""
+
+import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from reconciler.admin.port import Admin
-from reconciler.apply.cancel import cancel_run
+from reconciler.admin.port import Admin, ProgressHook
+from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
+from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.kept_run import kept_run
+from reconciler.apply.leftovers import restore_throttles
+from reconciler.apply.run import run_plan, still_fits
+from reconciler.files.plan_file import with_id
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, Window
+from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.run import RunResult
+from reconciler.model.problem import (
+    ClusterUnavailable,
+    MissingRight,
+    Problem,
+    ReconcilerError,
+    Refused,
+    Severity,
+    StalePlan,
+    WouldBeRefused,
+)
+from reconciler.model.rolled_back import RolledBack
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.model.words import named_some
+from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.rollback import plan_to_cancel
-from reconciler.workflow.runs import kept_plan, run_journal
-from reconciler.workflow.saved_plan import plan_named
-from reconciler.workflow.sources import cluster_admin, declared_cluster
+from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, run_journal
+from reconciler.workflow.saved_plan import plan_named, refuse_supposed
+from reconciler.workflow.sources import cluster_admin, declared_as_far, declared_cluster, simulated
+
+logger = logging.getLogger(__name__)
+AGAIN = "run cancel --rollback again"
+
+
+class NoRun(ReconcilerError):
+    """No run is known on this machine, and no plan was named."""
+
+    code = "KR709"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What whoever asks for a rollback is told and asked: each plan is shown to `is_confirmed` before it runs."""
+
+    is_confirmed: Callable[[Plan], bool] = lambda _plan: True
+    should_stop: Callable[[], str | None] = lambda: None
+    progress: Callable[[RunProgress], None] | None = None
+    notify: Callable[[str], None] = lambda _text: None
+
+
+def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
+    """Return the plan that is named, else that of the run last heard of on the cluster; raises NoRun."""
+    plan = plan_named(inputs, plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
+    if plan is None:
+        raise NoRun(
+            f"no run of {cluster_name(inputs)} is known here, and none has left its record in the cluster: name the "
+            "plan that it runs: reconciler cancel PLAN"
+        )
+    return plan
+
+
+def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
+    """Return the plan to undo: where none is named and the latest run is a rollback, the one that that undoes."""
+    plan = plan_to_cancel(inputs, plan_path)
+    undone = plan.source.rolls_back
+    if plan_path is None and undone is not None:
+        found = kept_plan(inputs, plan.cluster_name, undone)
+        if found is None:
+            raise NoRun(
+                f"the latest run of {plan.cluster_name} is the rollback of plan {undone}, which is not known here:"
+                " name its file: reconciler cancel --rollback PLAN"
+            )
+        plan = found
+    refuse_supposed(plan, "has nothing to undo")
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A rollback's plan; `is_begun`: it ran before, and goes on where it stopped.
+
+    `refusal`: what forbids to run it now. `left`: what it leaves as it is although it could be undone.
+    """
+
+    plan: Plan
+    is_begun: bool = False
+    refusal: ReconcilerError | None = None
+    left: tuple[Problem, ...] = ()
+
+
+def rollback_plan(
+    inputs: Inputs, undone: Plan, reading: ProgressHook | None = None, *, is_predicted: bool = False
+) -> Shown:
+    """Return the plan that undoes another, or a rollback of it that was stopped; nothing is changed.
+
+    Moves in flight count as taken back, as a cancel does first; the plan warns of them. `is_predicted`: what a run
+    of it checks first is checked, as far as moves in flight, which are not back, let it.
+    """
+    desired = _desired(inputs, undone)
+    with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
+        begun = _begun(inputs, undone, admin)
+        if begun is not None:
+            shown = Shown(begun, is_begun=any(one.step == "run" for one in run_journal(inputs, begun).events))
+        else:
+            made = _made(undone, admin, desired, reading)
+            shown = Shown(made.plan, left=made.left)
+        return replace(shown, refusal=_refusal(shown.plan, undone, admin, desired)) if is_predicted else shown
+
+
+def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) -> ReconcilerError | None:
+    """Return what forbids to run a rollback's plan now; its violations, which it tells itself, are left out."""
+    if plan.is_empty or plan.violations:
+        return None
+    holder = admin.lock_holder()
+    is_running = holder is not None and holder.purpose == purpose_of_run(undone.id)
+    try:
+        if is_running or moves_in_flight(undone, admin):
+            check_windows(_windows(desired), admin.clock.time_of_day())
+        else:
+            run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True, again=AGAIN)
+    except (Refused, StalePlan, MissingRight, WouldBeRefused) as error:
+        return error
+    return None
+
+
+def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBack:
+    """Cancel what is in flight of that plan, undo its finished stages, and return what was done.
+
+    A rollback that was stopped is gone on with first. Raises what a run raises; RunFailed, with the result, where some
+    of it could not go back.
+    """
+    desired = _desired(inputs, undone)
+    with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
+        rollback = _Rollback(inputs, undone, desired, admin, hooks)
+        return rollback.ended()
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    plan: Plan
+    left: tuple[Problem, ...]
+
+
+@dataclass(slots=True)
+class _Rollback:
+    """One rollback under way; `runs` grows with each plan that has ended."""
+
+    inputs: Inputs
+    undone: Plan
+    desired: Desired | None
+    admin: Admin
+    hooks: Hooks
+    runs: tuple[tuple[Plan, RunResult], ...] = ()
+
+    def ended(self) -> RolledBack:
+        """Have a run that is on end, go on with what was begun, cancel, undo the rest, and return what was done."""
+        stopped = stop_run(self.undone, self.admin, notify=self.hooks.notify)
+        begun = _begun(self.inputs, self.undone, self.admin)
+        if begun is not None and not self._has_run(begun):
+            return RolledBack(self.undone, is_declined=True, is_simulated=self._is_simulated)
+        if begun is None:
+            self._refind_lost_rollback()
+        journal = run_journal(self.inputs, self.undone)
+        cancelled = cancel_run(
+            self.undone,
+            self.admin,
+            journal,
+            notify=self.hooks.notify,
+            should_stop=self.hooks.should_stop,
+            stopped=stopped,
+            again=AGAIN,
+        )
+        self._stop_if_asked()
+        made = _made(self.undone, self.admin, self.desired)
+        is_declined = not made.plan.is_empty and not self._has_run(made.plan, cancelled.told)
+        ended = RolledBack(self.undone, cancelled, self.runs, is_declined, self._is_simulated)
+        if made.left and not is_declined:
+            raise RunFailed(_left_text(self.undone, made.left), code="KR717", result=_last_result(ended))
+        return ended
+
+    @property
+    def _is_simulated(self) -> bool:
+        return simulated(self.inputs, self.desired) is not None
+
+    def _stop_if_asked(self) -> None:
+        reason = self.hooks.should_stop()
+        if reason is not None:
+            text = f"stopped before the rollback of plan {self.undone.id} began: {reason}; what was in flight is back"
+            raise StoppedEarly(f"{text}. To go on, {AGAIN}", code="KR718")
+
+    def _refind_lost_rollback(self) -> None:
+        """Clear up after a rollback that may have been started elsewhere, and of which only the plan undone is known.
+
+        Its throttles go once nothing of it is in flight. A run of the plan that is known here would be known with it.
+        """
+        from reconciler.staging.rollback import every_throttle_back, policy_of
+
+        if any(event.step == "run" for event in run_journal(self.inputs, self.undone).events):
+            return
+        foreign = foreign_moves(self.undone, self.admin)
+        if foreign:
+            told = "\n".join(foreign)
+            text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
+            raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
+        traces = every_throttle_back(self.undone, self.desired or policy_of(self.undone))
+        restore_throttles(traces, self.admin, MemoryJournal(), notify=self.hooks.notify)
+
+    def _has_run(self, plan: Plan, told: tuple[str, ...] = ()) -> bool:
+        """Run a plan if it is wanted, and return whether it was; `told`: what the cancel before it did."""
+        if not self.hooks.is_confirmed(plan):
+            return False
+        keep_plan(self.inputs, plan)
+        try:
+            result = run_plan(
+                plan,
+                self.admin,
+                run_journal(self.inputs, plan),
+                progress=self.hooks.progress,
+                should_stop=self.hooks.should_stop,
+                windows=_windows(self.desired),
+                notify=self.hooks.notify,
+                again=AGAIN,
+            )
+        except ReconcilerError as error:
+            before = [f"before it, cancel: {text}" for text in told]
+            error.args = ("\n".join([str(error), *before, _way_on(self.undone, plan)]),)
+            raise
+        self.runs = (*self.runs, (plan, result))
+        return True
+
+
+def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
+    """Return the limits that are declared; without their topics' rules, and with a warning, where these are broken."""
+    desired, unread = declared_as_far(inputs, undone.cluster_name)
+    if unread:
+        logger.warning("the way back is planned without %s", unread)
+    return desired
+
+
+def _windows(desired: Desired | None) -> tuple[Window, ...]:
+    return desired.cluster.windows if desired else ()
+
+
+def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:
+    """Return the latest rollback of that plan which this machine knows to have begun, not ended, and still fits."""
+    for plan in kept_plans(inputs, undone.cluster_name, holding=undone.id):
+        if plan.source.rolls_back != undone.id or plan.violations:
+            continue
+        outcomes = [event.outcome for event in run_journal(inputs, plan).events if event.step == "run"]
+        if outcomes[-1:] == [Outcome.DONE]:
+            return None
+        return plan if still_fits(plan, admin) else None
+    return None
+
+
+def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: ProgressHook | None = None) -> _Made:
+    from reconciler.staging.rollback import as_if_cancelled, policy_of, rollback_of
+
+    limits = desired or policy_of(undone)
+    in_flight = moves_in_flight(undone, admin)
+    observed = as_if_cancelled(admin.observe(progress=reading), undone, in_flight)
+    back = rollback_of(undone, observed, limits)
+    if back.plan.summary.destroys is not None:
+        observed = _with_groups(observed, admin)
+        back = rollback_of(undone, observed, limits)
+    refuse_unsafe_return(back.plan, observed, limits)
+    plan = back.plan
+    if in_flight:
+        text = f"{len(in_flight)} moves of plan {undone.id} are in flight, and not taken back by this plan"
+        told = Problem("KR859", f"{text}: run cancel before it, or cancel --rollback", severity=Severity.WARNING)
+        plan = replace(plan, warnings=(told, *plan.warnings))
+    return _Made(with_id(plan), back.left)
+
+
+def _with_groups(observed: Cluster, admin: Admin) -> Cluster:
+    """Return the cluster with its groups, as it is where this user may not see them: the plan says so."""
+    try:
+        return replace(observed, groups=tuple(admin.groups().values()), has_groups=True)
+    except (MissingRight, ClusterUnavailable):
+        return observed
+
+
+def _left_text(undone: Plan, left: tuple[Problem, ...]) -> str:
+    told = "\n".join(problem.message for problem in left)
+    return f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{told}"
+
+
+def _last_result(ended: RolledBack) -> RunResult | None:
+    return ended.runs[-1][1] if ended.runs else ended.cancelled
+
+
+def _way_on(undone: Plan, plan: Plan) -> str:
+    text = f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it"
+    return f"{text}; an apply of plan {undone.id} would undo it."
 
 
 def cancel(

@@ -1,4 +1,4 @@
-"""A plan walked through on the simulated controller before anybody sees it: every stage must run, and stay safe."""
+"""Checks a plan on the simulated controller before anybody sees it: each stage must run, and every state be safe."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

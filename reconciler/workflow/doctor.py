@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong with a cluster, or its snapshot, and the one thing it puts right: throttles left behind."""
+"""Finds what is wrong with a cluster, or with its snapshot, and takes off throttles that runs left behind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +14,7 @@ from reconciler.model.problem import ClusterUnavailable, InvalidInput, Refused
 from reconciler.model.run import RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
-from reconciler.workflow.known_runs import Kept, as_known, known_runs, restored_line, take_off
+from reconciler.workflow.runs import Kept, as_known, known_runs, restored_line, take_off
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
 

@@ -1,4 +1,4 @@
-"""`import FILE...`: topic files of Strimzi, Jikkou and topicctl as desired-state files; no cluster is asked."""
+"""Imports topic files of Strimzi, Jikkou and topicctl as desired-state files; no cluster is asked."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,14 +9,15 @@ from reconciler.files.foreign.topics import ForeignTopic
 from reconciler.model.desired import CLUSTER_FILE, Balance
 from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import Problem, ReconcilerError, Severity
-from reconciler.workflow.import_layout import cluster_text, desired_texts
 from reconciler.workflow.import_target import (
     client_of,
+    cluster_text,
+    desired_texts,
     read_back,
     refuse_declared,
-    schemas_beside,
     write_new,
 )
+from reconciler.workflow.init import schemas_beside
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name
 
 NOTHING, OTHER_CLUSTER = "KR016", "KR017"

@@ -1,21 +1,44 @@
-"""Where an import writes: a folder that declares no topic yet, files that are read back before they are in place."""
+"""Writes an import into a folder that declares no topic yet, and reads them back before they are in place."""
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reconciler.files.desired_writer import class_documents, scalar, topic_files
 from reconciler.files.inside import LINK, WRITTEN_THROUGH, inside, required_inside
 from reconciler.files.load import SUFFIXES, load_desired
-from reconciler.files.raw import write_atomically
 from reconciler.files.strict_yaml import read_yaml
-from reconciler.model.desired import CLUSTER_FILE, Desired
+from reconciler.model.desired import CLUSTER_FILE, Balance, BalanceTarget, Desired, Even, Within
+from reconciler.model.imported import Adopted
 from reconciler.model.problem import ReconcilerError
-from reconciler.workflow.init import EXISTS, NOT_WRITTEN
+from reconciler.model.words import percent
+from reconciler.workflow.init import EXISTS, modeline, write_files
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import BOOTSTRAP
 
-_SCHEMAS_FROM_CLUSTER = "../../schemas"
+CLUSTER = """\
+# Written by `reconciler import`: {said}
+#   reconciler plan --cluster {name}
+apiVersion: reconciler/v1
+kind: Cluster
+metadata: {{name: {quoted}{labels}}}
+spec:
+{cluster_id}{client}{elections}  topics:
+    managed: listed                         # a topic that no file names is left alone
+    delete: never
+{balance}  moves:
+    throttle: 50MiB/s                       # per broker and direction, whenever replicas move
+"""
+NO_CLIENT = """\
+  # client:                                 # how to reach it: Kafka client properties, or {file: client.properties}
+  #   bootstrap.servers: kafka-1:9092
+"""
+NO_BALANCE = """\
+  # balance:                                # {why}
+  #   replicas: even
+  #   leaders: even
+"""
 
 
 def write_new(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -24,9 +47,7 @@ def write_new(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
         required_inside(folder.parent, folder / name, f"{folder / name}: {WRITTEN_THROUGH}", None)
         if (folder / name).exists():
             raise already_there(folder / name)
-    for name, text in sorted(texts.items()):
-        write_atomically(folder / name, text.encode(), "desired-state file", NOT_WRITTEN)
-    return tuple(sorted(texts))
+    return write_files(folder, texts)
 
 
 def already_there(path: Path) -> ReconcilerError:
@@ -47,11 +68,6 @@ def refuse_declared(folder: Path) -> None:
     if file.is_file() and sum(one is not None for one in read_yaml(file.read_bytes(), str(file)).documents) > 1:
         message = f"{file} declares more than the Cluster: import begins where no topic or class is declared yet"
         raise ReconcilerError(message, code=EXISTS)
-
-
-def schemas_beside(root: str) -> str | None:
-    """Return where editors find the schemas from a cluster's folder, None where they are not beside the root."""
-    return _SCHEMAS_FROM_CLUSTER if (Path(root).resolve().parent / "schemas").is_dir() else None
 
 
 def client_of(inputs: Inputs, folder: Path) -> Mapping[str, str]:
@@ -81,3 +97,93 @@ def read_back(texts: Mapping[str, str], folder: Path, name: str) -> Desired:
             (there / file).parent.mkdir(exist_ok=True)
             (there / file).write_bytes(content)
         return load_desired(Path(root), name)
+
+
+def cluster_text(
+    name: str,
+    said: str,
+    *,
+    cluster_id: str | None = None,
+    client: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    balance: Balance | None = None,
+    spans: Mapping[str, str] | None = None,
+    waiting: int = 0,
+) -> str:
+    """Return the Cluster document. `spans`: what is to be said of each measure of the balance, by its name.
+
+    `waiting`: the partitions that a plan would elect the preferred leader of, were elections not off.
+    """
+    return CLUSTER.format(
+        said=said,
+        name=name,
+        quoted=scalar(name),
+        labels=_labels(labels or {}),
+        cluster_id=_line(f"  clusterId: {scalar(cluster_id)}", "any other cluster is refused") if cluster_id else "",
+        client=_client(client),
+        elections=_line("  elections: off", _elections(waiting)) if waiting else "",
+        balance=_balance(balance or Balance(), spans or {}),
+    )
+
+
+def desired_texts(
+    cluster: str | None, adopted: Adopted, schemas: str | None, notes: Mapping[str, Sequence[str]] | None = None
+) -> Mapping[str, str]:
+    """Return all texts by file name; `cluster` is None where a cluster.yaml is there and stays."""
+    texts = {
+        file: modeline(_schemas_from(schemas, file), "Topic") + text
+        for file, text in topic_files(adopted, notes).items()
+    }
+    if adopted.classes:
+        texts["classes.yaml"] = modeline(schemas, "TopicClass") + class_documents(adopted.classes)
+    if cluster is not None:
+        texts["cluster.yaml"] = modeline(schemas, "Cluster") + cluster
+    return texts
+
+
+def target_text(target: BalanceTarget) -> str:
+    """Return a target as the YAML has it."""
+    match target:
+        case Even():
+            return "even"
+        case Within(fraction):
+            return f"{{within: {percent(fraction)}}}"
+        case _:
+            return "off"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"{scalar(key)}: {scalar(value)}" for key, value in sorted(labels.items()))
+    return f", labels: {{{pairs}}}" if pairs else ""
+
+
+def _client(client: Mapping[str, str] | None) -> str:
+    if not client:
+        return NO_CLIENT
+    return "  client:\n" + "".join(f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted(client.items()))
+
+
+def _elections(waiting: int) -> str:
+    partitions = "1 partition is" if waiting == 1 else f"{waiting} partitions are"
+    return f"{partitions} not led by the preferred leader today; without this line a plan elects it"
+
+
+def _balance(balance: Balance, spans: Mapping[str, str]) -> str:
+    targets = {"replicas": balance.replicas, "leaders": balance.leaders, "topics": balance.topics}
+    lines = [
+        _line(f"    {measure}: {target_text(target)}", spans.get(measure, ""))
+        for measure, target in targets.items()
+        if target_text(target) != "off"
+    ]
+    if not lines:
+        return NO_BALANCE.format(why=spans.get("none", "what to ask for once all is as it should be"))
+    return _line("  balance:", "kept today, so that nothing moves for it") + "".join(lines)
+
+
+def _line(text: str, comment: str) -> str:
+    return f"{text:<43} # {comment}\n" if comment else f"{text}\n"
+
+
+def _schemas_from(schemas: str | None, file: str) -> str | None:
+    """Return the way to the schemas from a file below the cluster's folder."""
+    return None if schemas is None else "../" * file.count("/") + schemas

@@ -1,4 +1,4 @@
-"""`import`: the observed state as desired-state files, so that a plan after it is empty."""
+"""Imports the observed state as desired-state files, with the strongest rules it keeps; a plan after it is empty."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,14 +28,15 @@ from reconciler.model.imported import Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.workflow.import_layout import cluster_text, desired_texts
 from reconciler.workflow.import_target import (
     client_of,
+    cluster_text,
+    desired_texts,
     read_back,
     refuse_declared,
-    schemas_beside,
     write_new,
 )
+from reconciler.workflow.init import schemas_beside
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name, cluster_name
 from reconciler.workflow.sources import observed_state
 

@@ -1,4 +1,4 @@
-"""What was said of where to read from: the root, the cluster's name, and what stands in for the cluster."""
+"""Holds where to read from: the root, the cluster's name, and the snapshot or client to use in place of its files."""
 
 import os
 import re

@@ -1,12 +1,17 @@
-"""`plan`: desired and observed state in, the plan out; nothing in the cluster is changed."""
+"""Makes the plan that brings the observed state to the desired one; nothing in the cluster is changed.
+
+What a plan is refused for comes with the smallest changes that would make it fit, and Kafka is asked beforehand what it
+says to topic changes.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
+from reconciler.apply.refusals import Refusal, not_asked, said_to
 from reconciler.diff.compare import compare
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.new_topics import defaults_taken
@@ -14,23 +19,32 @@ from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Balance, Desired, Off
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.policy import Policy
-from reconciler.model.problem import InvalidInput, Problem
-from reconciler.workflow.asked import asked
+from reconciler.model.problem import (
+    ClusterUnavailable,
+    InvalidInput,
+    MissingRight,
+    PlacementInfeasible,
+    Problem,
+    Severity,
+    WouldBeRefused,
+)
 from reconciler.workflow.checked import refuse_unsafe
+from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.remedied import plan_or_remedies
-from reconciler.workflow.source_commit import source_commit
-from reconciler.workflow.sources import client_cautions, desired_state, observed_state
-from reconciler.workflow.topic_readers import with_readers
+from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
+
+if TYPE_CHECKING:
+    from reconciler.planner.remedies import Effort
 
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
 OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
 """Returns what asks these policies; raises ReconcilerError where there is nothing to ask them with."""
+UNASKED = "KR865"
 
 
 def no_judge(policies: Sequence[Policy]) -> Judge:
@@ -202,3 +216,75 @@ def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
         elections=tuple(each for each in changes.elections if each.topic_partition.topic in names),
         spared=tuple(each for each in changes.spared if each.topic in names),
     )
+
+
+def plan_or_remedies(planner: Planner, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
+    """Return the plan; one with violations carries its remedies, and so does the PlacementInfeasible that is raised.
+
+    The search makes few plans of its own, more where it is thorough, and none of a large cluster unless it is.
+    """
+    try:
+        plan = planner.plan(desired, observed)
+    except PlacementInfeasible as refusal:
+        from reconciler.planner.remedies import States, remedies_of_conflict
+
+        effort = _effort(desired.cluster.balance, is_thorough=is_thorough)
+        names = planner.names(desired, observed)
+        remedies = remedies_of_conflict(States(desired, observed), names, planner.plan, effort)
+        raise PlacementInfeasible(refusal.problems, remedies) from None
+    if not plan.violations:
+        return plan
+    from reconciler.files.plan_file import with_id
+    from reconciler.planner.remedies import States, remedies_of_violations
+
+    effort = _effort(desired.cluster.balance, is_thorough=is_thorough)
+    remedies = remedies_of_violations(States(desired, observed), plan, planner.plan, effort)
+    return with_id(replace(plan, remedies=remedies))
+
+
+def _effort(balance: Balance, *, is_thorough: bool) -> "Effort":
+    """Return how many plans the search may make; a balance of loads takes many times as long to plan."""
+    from reconciler.planner.remedies import ORDINARY, THOROUGH, Effort
+
+    effort = THOROUGH if is_thorough else ORDINARY
+    if all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+        return effort
+    return Effort(effort.plans // 10, effort.partitions // 20)
+
+
+def asked(plan: Plan, inputs: Inputs, desired: Desired, observed: Cluster) -> Plan:
+    """Return the plan, with a warning where Kafka could not be asked; raises InvalidInput for what it would refuse."""
+    if not plan.topic_changes:
+        return plan
+    if inputs.state:
+        return _with_warnings(plan, [not_asked(plan.topic_changes, "the state is a snapshot")])
+    try:
+        with cluster_admin(inputs, desired) as admin:
+            said = said_to(plan, plan.topic_changes, admin)
+    except (ClusterUnavailable, MissingRight) as error:
+        return _with_warnings(plan, [not_asked(plan.topic_changes, str(error))])
+    if said.refused:
+        raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
+    return _with_warnings(plan, said.unasked)
+
+
+def _with_warnings(plan: Plan, unasked: Sequence[str]) -> Plan:
+    if not unasked:
+        return plan
+    from reconciler.files.plan_file import with_id
+
+    found = [
+        Problem(UNASKED, f"{told}; apply asks before its first change", None, Severity.WARNING) for told in unasked
+    ]
+    return with_id(replace(plan, warnings=(*plan.warnings, *found)))
+
+
+def _problem(refusal: Refusal, desired: Desired, observed: Cluster) -> Problem:
+    """Return the refusal where the first config that Kafka names is written, else where the change comes from."""
+    change = refusal.change
+    declared = desired.topics.get(change.topic)
+    if declared is None and change.topic in observed.topics:
+        declared = topic_rules(desired, observed)[change.topic].declared
+    places = [declared.where(f"config.{key}") for key in refusal.keys] if declared is not None else []
+    text = f"{refusal}; write what this cluster takes"
+    return Problem(WouldBeRefused.code, text, next(iter(places), None) or change.at)

@@ -1,4 +1,4 @@
-"""`status`: where a run stands, as the cluster tells it; debts of ended runs are paid on the way."""
+"""Looks where a run stands, as the cluster tells it; takes off what throttles ended runs left, where it can."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,8 +12,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.known_runs import restore_leftovers
-from reconciler.workflow.runs import kept_plan, latest_plan, run_journal
+from reconciler.workflow.runs import kept_plan, latest_plan, restore_leftovers, run_journal
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import cluster_admin, declared_cluster, simulated
 

@@ -1,4 +1,4 @@
-"""`plan --what-if`: the plan for a state that is supposed, and what that state does to partitions at once."""
+"""Plans for a state that is supposed (`plan --what-if`), and tells what that state does to partitions at once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +16,19 @@ from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem,
 from reconciler.model.what_if import AddBroker, Health, Supposition, WhatIf
 from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
+from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.plan import LoadsAt, OpenJudge, Planned, Planner, looked_at, no_judge, planner_of
-from reconciler.workflow.remedied import plan_or_remedies
+from reconciler.workflow.plan import (
+    LoadsAt,
+    OpenJudge,
+    Planned,
+    Planner,
+    looked_at,
+    no_judge,
+    plan_or_remedies,
+    planner_of,
+)
 from reconciler.workflow.sources import desired_state, observed_state
-from reconciler.workflow.topic_readers import with_readers
 
 __all__ = ["NotASupposition", "Unplannable", "plan_if", "suppositions"]
 

@@ -27,7 +27,7 @@ from reconciler.files.plan_file import write_plan
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import LogDir
-from reconciler.workflow.init import write_demo
+from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import make_plan
 

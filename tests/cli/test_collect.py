@@ -11,7 +11,7 @@ import pytest
 from helpers.program.call import ROOT, Program, modules_loaded_by
 from helpers.waiting import HANG
 
-from reconciler.workflow.init import write_demo
+from reconciler.workflow.demo import write_demo
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from helpers.program.call import Program
 
 from reconciler.model.problem import MissingRight
-from reconciler.workflow import topic_readers
+from reconciler.workflow import diff as topic_readers
+from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
-from reconciler.workflow.topic_readers import with_readers
 
 
 def test_a_plan_of_a_snapshot_carries_it_in_every_form(reconciler: Program) -> None:

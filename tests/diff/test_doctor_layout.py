@@ -13,7 +13,7 @@ from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
 from reconciler.model.diagnosis import Finding, Gravity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Quorum, QuorumMember, Vitals
-from reconciler.workflow.demo_cluster import demo_cluster
+from reconciler.workflow.demo import demo_cluster
 
 TWO = {"min.insync.replicas": "2"}
 

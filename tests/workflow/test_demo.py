@@ -9,7 +9,7 @@ from reconciler.files.load import load_desired
 from reconciler.files.snapshot import read_snapshot
 from reconciler.model.desired import Even, Spread
 from reconciler.workflow.demo import demo_cluster, demo_files
-from reconciler.workflow.layout import layout_files
+from reconciler.workflow.init import layout_files
 
 SHOWN = Path(__file__).parents[2] / "desired-state" / "demo"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from workflow.language_server import Editor, NoServer, server_command
 
-from reconciler.workflow.modeline import modeline
+from reconciler.workflow.init import modeline
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -22,8 +22,7 @@ from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.known_runs import Kept, known_here, restore_leftovers, take_off
-from reconciler.workflow.runs import keep_plan, latest_plan, run_journal
+from reconciler.workflow.runs import Kept, keep_plan, known_here, latest_plan, restore_leftovers, run_journal, take_off
 
 
 def throttles(found: Cluster) -> object:

@@ -26,7 +26,7 @@ from reconciler.model.rolled_back import RolledBack
 from reconciler.model.run import RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.workflow import rollback as verb
+from reconciler.workflow import cancel as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, run_journal
 

@@ -23,7 +23,7 @@ from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.run import RunFailed
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
-from reconciler.workflow import rollback as verb
+from reconciler.workflow import cancel as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, run_journal
 

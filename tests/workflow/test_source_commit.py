@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.workflow import source_commit as source_commit_module
-from reconciler.workflow.source_commit import source_commit
+from reconciler.workflow import sources as source_commit_module
+from reconciler.workflow.sources import source_commit
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -13,7 +13,7 @@ from helpers.program.call import Program, modules_loaded_by
 from helpers.samples.loads_folder import write_loads
 
 from reconciler.balance.policies.asking import Room, policy_room
-from reconciler.workflow.example_policies import EXAMPLE_POLICIES
+from reconciler.workflow.init import EXAMPLE_POLICIES
 
 REFUSED = 3
 CLUSTER = """\

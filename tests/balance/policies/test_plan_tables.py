@@ -7,7 +7,7 @@ from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import ReassignStage
-from reconciler.workflow.example_policies import EXAMPLE_POLICIES
+from reconciler.workflow.init import EXAMPLE_POLICIES
 
 README = EXAMPLE_POLICIES["policies.example/README.md"]
 DRAINING = Desired(DesiredCluster("small", brokers={2: DesiredBroker(2, BrokerState.DRAINING, capacity=3)}))

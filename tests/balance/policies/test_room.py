@@ -27,7 +27,7 @@ from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.plan import Plan, Source
 from reconciler.model.policy import Policy
 from reconciler.model.problem import InvalidInput, Location
-from reconciler.workflow.example_policies import EXAMPLE_POLICIES
+from reconciler.workflow.init import EXAMPLE_POLICIES
 
 pytestmark = pytest.mark.spark
 CANARY = "CANARYvalue"

@@ -13,7 +13,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, StalePlan
-from reconciler.workflow.init import write_demo
+from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs, NotNamed
 from reconciler.workflow.plan import make_plan
 
