@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare, topic_findings
-from reconciler.diff.explain import differences
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes, DeleteTopic, Difference, class_of
 from reconciler.model.cluster import Cluster
@@ -41,6 +40,8 @@ class Compared:
 
 def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) -> Compared:
     """Return what differs."""
+    from reconciler.diff.explain import differences  # loads deepdiff, which a plan has no use for
+
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
     observed, unread = with_readers(inputs, desired, observed)

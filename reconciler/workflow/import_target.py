@@ -1,4 +1,4 @@
-"""Writes an import into a folder that declares no topic yet, and reads them back before they are in place."""
+"""Writes an import into a folder that declares no topic yet, and reads its files back before they are in place."""
 
 import os
 import tempfile

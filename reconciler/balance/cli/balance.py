@@ -5,45 +5,42 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.spark_job import spark_job
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.verbs import option, verb
 
 if TYPE_CHECKING:
     from reconciler.balance.model.balance_report import BalanceReport
     from reconciler.balance.workflow.loads import SparkJob
 
-EXAMPLES = """\b
-Examples:
-  reconciler balance --samples samples --cluster prod-eu --state snapshot.json
-  reconciler balance --loads loads --cluster prod-eu --plan plan.json
-  reconciler balance --samples samples --cluster '*' --out balance-tables
-  reconciler balance --samples samples --plan plan.json -o html > balance.html
-  reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
-
-"""
 PLAN_HELP = "Compare with the state that this plan reaches; with --cluster '*' one for each of several clusters."
 
 
-@click.command("balance", epilog=EXAMPLES + EPILOG)
-@click.option("--samples", metavar="PATH...", multiple=True, show_envvar=True, help="Files or folders, as loads reads.")
+@verb(
+    "balance",
+    outputs=(TEXT, JSON, MARKDOWN, HTML),
+    examples="""
+        reconciler balance --samples samples --cluster prod-eu --state snapshot.json
+        reconciler balance --loads loads --cluster prod-eu --plan plan.json
+        reconciler balance --samples samples --cluster '*' --out balance-tables
+        reconciler balance --samples samples --plan plan.json -o html > balance.html
+        reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
+    """,
+)
+@option("--samples", metavar="PATH...", multiple=True, help="Files or folders, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
-@click.option("--loads", metavar="DIR", show_envvar=True, help="What loads wrote: averages and peaks, no percentiles.")
-@click.option("--plan", metavar="FILE", multiple=True, show_envvar=True, help=PLAN_HELP)
-@click.option("--out", metavar="DIR", show_envvar=True, help="Write the tables there too, as Parquet, all topics in.")
+@option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
+@option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
+@option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
 @spark_job("Length of the time buckets in which loads are summed.")
-@verb_options(TEXT, JSON, MARKDOWN, HTML)
-@click.pass_context
-def command(
-    context: click.Context, job: "SparkJob", plan: tuple[str, ...], *, loads: str | None, out: str | None
-) -> int:
+def command(asked: Asked, job: "SparkJob", plan: tuple[str, ...], *, loads: str | None, out: str | None) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
 
     A broker's percentile is that of its sum in each time bucket, followers' traffic counted. With --plan, everything
     before and after it. --cluster '*' compares all clusters of the root, or with --state DIR those of which that folder
     holds a snapshot, NAME.json.
     """
-    asked = asked_for(context)
     if bool(job.samples) == (loads is not None):
         raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
     from reconciler.balance.workflow.balance import make_balance

@@ -6,49 +6,47 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import DURATION
+from reconciler.command.verbs import option, verb
 from reconciler.render.escape import visible
 
 if TYPE_CHECKING:
     from reconciler.balance.workflow.collect import Collected
 
 DEFAULT_EVERY = timedelta(seconds=60)
-EXAMPLES = """\b
-Examples:
-  reconciler collect --cluster prod-eu --out samples
-  reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
-  reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
-
-"""
 
 
-@click.command("collect", epilog=EXAMPLES + EPILOG)
-@click.option("--out", metavar="DIR", required=True, show_envvar=True, help="Folder of the samples; kept and added to.")
-@click.option("--once", is_flag=True, show_envvar=True, help="One round, now: so without --every and --for.")
-@click.option("--every", type=DURATION, metavar="TIME", show_envvar=True, help="A round every so often [default: 60s].")
-@click.option(
+@verb(
+    "collect",
+    outputs=(TEXT, JSON),
+    is_live=True,
+    examples="""
+        reconciler collect --cluster prod-eu --out samples
+        reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
+        reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
+    """,
+)
+@option("--out", metavar="DIR", required=True, help="Folder of the samples; kept and added to.")
+@option("--once", is_flag=True, help="One round, now: so without --every and --for.")
+@option("--every", type=DURATION, metavar="TIME", help="A round every so often [default: 60s].")
+@option(
     "--for",
     "length",
     type=DURATION,
     metavar="TIME",
     envvar="RECONCILER_COLLECT_FOR",
-    show_envvar=True,
     help="How long [default: no end].",
 )
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
+def command(asked: Asked, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
 
     Without --every and --for one round, with --every alone until it is stopped. Each round is kept as soon as it is
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
     With -o json stdout has one object a line, for each round.
     """
-    asked = asked_for(context)
-    refuse_state(asked, "collect")
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
     if every is not None and not every:

@@ -5,39 +5,36 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.spark_job import spark_job
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.verbs import option, verb
 
 if TYPE_CHECKING:
     from reconciler.balance.workflow.loads import SparkJob
 
-EXAMPLES = """\b
-Examples:
-  reconciler loads --samples samples --out loads
-  reconciler loads --samples prometheus.json --cluster prod-eu --out loads
-  reconciler loads --samples snapshots/ --cluster prod-eu --bucket 1h --out loads
-  reconciler loads --samples day1.parquet day2.parquet --master spark://spark-1:7077 --out loads
-  reconciler plan --cluster prod-eu --loads loads
 
-"""
-
-
-@click.command("loads", epilog=EXAMPLES + EPILOG)
-@click.option(
-    "--samples", metavar="PATH...", multiple=True, show_envvar=True,
+@verb(
+    "loads",
+    outputs=(TEXT, JSON),
+    examples="""
+        reconciler loads --samples samples --out loads
+        reconciler loads --samples prometheus.json --cluster prod-eu --out loads
+        reconciler loads --samples snapshots/ --cluster prod-eu --bucket 1h --out loads
+        reconciler loads --samples day1.parquet day2.parquet --master spark://spark-1:7077 --out loads
+        reconciler plan --cluster prod-eu --loads loads
+    """,
+)
+@option(
+    "--samples", metavar="PATH...", multiple=True,
     help="Files or folders: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, bytes_in, "
     "bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what collect "
     "wrote.",
 )  # fmt: skip
 @click.argument("more", metavar="", nargs=-1)
-@click.option(
-    "--out", metavar="DIR", required=True, show_envvar=True, help="The folder to write; an older result goes."
-)
+@option("--out", metavar="DIR", required=True, help="The folder to write; an older result goes.")
 @spark_job("Length of the time buckets whose rates are compared.")
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, job: "SparkJob", *, out: str) -> int:
+def command(asked: Asked, job: "SparkJob", *, out: str) -> int:
     """Make the loads of partitions from samples, with Spark: one row for each cluster, topic and partition.
 
     Of each rate the average, 95th percentile and maximum over time buckets, and its `peak`: the rate in the cluster's
@@ -45,7 +42,6 @@ def command(context: click.Context, job: "SparkJob", *, out: str) -> int:
     names what names no cluster, and picks that cluster of what does; with --state, samples of partitions and brokers
     that the snapshot does not have are left out.
     """
-    asked = asked_for(context)
     if not job.samples:
         raise click.UsageError("name the samples: --samples PATH...")
     from reconciler.balance.render.as_load_report import load_report_json, load_report_lines

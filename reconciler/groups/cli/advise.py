@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import write
+from reconciler.command.verbs import option, verb
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate
 from reconciler.model.loads import Statistic
 from reconciler.model.words import percent
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", int, Fraction)
 
-EXAMPLES = """\b
-Examples:
-  reconciler groups advise --target 100MiB/s --producer 10MiB/s --consumer 20MiB/s --headroom 30%
-  reconciler groups advise --topic orders --target 100MiB/s --producer 10MiB/s
-  reconciler groups advise --topic orders --loads loads --headroom 50%
-
-"""
 MOST_PARTITIONS = 1_000_000
 MOST_BROKERS = 10_000
 MOST_REPLICAS = 1_000
@@ -59,35 +53,41 @@ SIZE = Figure[int]("size", parse_bytes, "16KiB, 1GiB")
 SHARE = Figure[Fraction]("percentage", parse_percent, "30%", least=0)
 
 
-@click.command("advise", epilog=EXAMPLES + EPILOG)
-@click.option("--topic", metavar="NAME", show_envvar=True, help="A topic that exists: shows what it has, too.")
-@click.option("--target", type=RATE, metavar="RATE", show_envvar=True, help="What the whole topic shall carry.")
-@click.option("--producer", type=RATE, metavar="RATE", show_envvar=True, help="What ONE partition takes in, measured.")
-@click.option("--consumer", type=RATE, metavar="RATE", show_envvar=True, help="What ONE consumer reads, measured.")
-@click.option("--headroom", type=SHARE, metavar="PERCENT", show_envvar=True, help="On top of the target, such as 30%.")
-@click.option(
-    "--consumers", type=click.IntRange(1, MOST_PARTITIONS), metavar="N", show_envvar=True,
+@verb(
+    "advise",
+    outputs=(TEXT, JSON, MARKDOWN),
+    examples="""
+        reconciler groups advise --target 100MiB/s --producer 10MiB/s --consumer 20MiB/s --headroom 30%
+        reconciler groups advise --topic orders --target 100MiB/s --producer 10MiB/s
+        reconciler groups advise --topic orders --loads loads --headroom 50%
+    """,
+)
+@option("--topic", metavar="NAME", help="A topic that exists: shows what it has, too.")
+@option("--target", type=RATE, metavar="RATE", help="What the whole topic shall carry.")
+@option("--producer", type=RATE, metavar="RATE", help="What ONE partition takes in, measured.")
+@option("--consumer", type=RATE, metavar="RATE", help="What ONE consumer reads, measured.")
+@option("--headroom", type=SHARE, metavar="PERCENT", help="On top of the target, such as 30%.")
+@option(
+    "--consumers", type=click.IntRange(1, MOST_PARTITIONS), metavar="N",
     help="Members of one group that shall read at once.",
 )  # fmt: skip
-@click.option(
-    "--brokers", type=click.IntRange(1, MOST_BROKERS), metavar="N", show_envvar=True,
+@option(
+    "--brokers", type=click.IntRange(1, MOST_BROKERS), metavar="N",
     help="Brokers that share it [default: those of the cluster].",
 )  # fmt: skip
-@click.option(
-    "--replication-factor", type=click.IntRange(1, MOST_REPLICAS), metavar="N", show_envvar=True,
+@option(
+    "--replication-factor", type=click.IntRange(1, MOST_REPLICAS), metavar="N",
     help="Replicas of each partition [default: the topic's, else 3].",
 )  # fmt: skip
-@click.option("--batch-size", type=SIZE, metavar="SIZE", show_envvar=True, help="The producers' batch.size [16KiB].")
-@click.option("--segment-size", type=SIZE, metavar="SIZE", show_envvar=True, help="segment.bytes [the topic's, 1GiB].")
-@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: rates that are not given come from it.")
-@click.option(
-    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+@option("--batch-size", type=SIZE, metavar="SIZE", help="The producers' batch.size [16KiB].")
+@option("--segment-size", type=SIZE, metavar="SIZE", help="segment.bytes [the topic's, 1GiB].")
+@option("--loads", metavar="DIR", help="Measured loads: rates that are not given come from it.")
+@option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True,
     help="Which of the measured rates counts.",
 )  # fmt: skip
-@verb_options(TEXT, JSON, MARKDOWN)
-@click.pass_context
 def command(
-    context: click.Context,
+    asked: Asked,
     *,
     topic: str | None,
     target: int | None,
@@ -106,7 +106,6 @@ def command(
 
     By figures alone, or with --topic against what exists: its partitions, the groups that read it, the brokers.
     """
-    asked = asked_for(context)
     if headroom is not None and headroom > MOST_HEADROOM:
         raise click.UsageError(f"--headroom {percent(headroom)} is more than {percent(MOST_HEADROOM)}: is it meant so?")
     if topic is None and (loads or asked.inputs.state or asked.inputs.is_client_given):

@@ -2,28 +2,26 @@
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, refuse_state, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.verbs import option, verb
 from reconciler.groups.cli.arguments import group_arguments
 
-EXAMPLES = """\b
-Examples:
-  reconciler groups delete billing --cluster prod-eu
-  reconciler groups delete billing audit --cluster prod-eu --execute
 
-"""
-
-
-@click.command("delete", epilog=EXAMPLES + EPILOG)
+@verb(
+    "delete",
+    outputs=(TEXT, JSON),
+    is_live=True,
+    examples="""
+        reconciler groups delete billing --cluster prod-eu
+        reconciler groups delete billing audit --cluster prod-eu --execute
+    """,
+)
 @group_arguments
-@click.option("--execute", is_flag=True, show_envvar=True, help="Delete them; without it they are only shown.")
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, group_ids: tuple[str, ...], *, execute: bool) -> int:
+@option("--execute", is_flag=True, help="Delete them; without it they are only shown.")
+def command(asked: Asked, group_ids: tuple[str, ...], *, execute: bool) -> int:
     """Delete groups and their committed offsets. Shows first; a group with members is refused (exit 3)."""
-    asked = asked_for(context)
-    refuse_state(asked, "groups delete")
     if not group_ids:
         raise click.UsageError("name the groups to delete.")
     from reconciler.groups.render import as_state, as_state_json

@@ -1,30 +1,24 @@
 """`reconciler groups lag`."""
 
-import click
-
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, verb_options
-from reconciler.command.terminal import tell, write
+from reconciler.command.options import JSON, TEXT, Asked
+from reconciler.command.verbs import verb
 from reconciler.groups.cli.arguments import group_arguments
 
-EXAMPLES = """\b
-Examples:
-  reconciler groups lag billing --cluster prod-eu
-  reconciler groups lag --state snapshot.json -o json
 
-"""
-
-
-@click.command("lag", epilog=EXAMPLES + EPILOG)
+@verb(
+    "lag",
+    outputs=(TEXT, JSON),
+    examples="""
+        reconciler groups lag billing --cluster prod-eu
+        reconciler groups lag --state snapshot.json -o json
+    """,
+)
 @group_arguments
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
+def command(asked: Asked, group_ids: tuple[str, ...]) -> None:
     """Show how far groups are behind, partition by partition: the log end offset less the commit.
 
     Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
     """
-    asked = asked_for(context)
     from reconciler.command.progress import reading
     from reconciler.groups.render import as_state, as_state_json
     from reconciler.groups.workflow.described import groups_seen
@@ -32,11 +26,8 @@ def command(context: click.Context, group_ids: tuple[str, ...]) -> int:
 
     with reading():
         seen = groups_seen(asked.inputs, group_ids)
-    if asked.is_json:
-        write(as_state_json.lags(seen.groups, (*seen.warnings, *seen.of_client)))
-    else:
-        write(as_state.lags(seen.groups))
-    tell_lines = as_text.problems(seen.warnings)
-    if tell_lines:
-        tell("\n".join(tell_lines), asked.color)
-    return Exit.DONE
+    asked.write(
+        text=lambda: as_state.lags(seen.groups),
+        json=lambda: as_state_json.lags(seen.groups, (*seen.warnings, *seen.of_client)),
+    )
+    asked.tell(as_text.problems(seen.warnings))

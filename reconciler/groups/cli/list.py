@@ -1,25 +1,19 @@
 """`reconciler groups list`."""
 
-import click
-
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, asked_for, verb_options
-from reconciler.command.terminal import tell, write
-
-EXAMPLES = """\b
-Examples:
-  reconciler groups list --cluster prod-eu
-  reconciler groups list --state snapshot.json -o json
-
-"""
+from reconciler.command.options import JSON, TEXT, Asked
+from reconciler.command.verbs import verb
 
 
-@click.command("list", epilog=EXAMPLES + EPILOG)
-@verb_options(TEXT, JSON)
-@click.pass_context
-def command(context: click.Context) -> int:
+@verb(
+    "list",
+    outputs=(TEXT, JSON),
+    examples="""
+        reconciler groups list --cluster prod-eu
+        reconciler groups list --state snapshot.json -o json
+    """,
+)
+def command(asked: Asked) -> None:
     """List every group that this user may see, of a cluster or a snapshot."""
-    asked = asked_for(context)
     from reconciler.command.progress import reading
     from reconciler.groups.render import as_state, as_state_json
     from reconciler.groups.workflow.described import groups_seen
@@ -27,11 +21,8 @@ def command(context: click.Context) -> int:
 
     with reading():
         seen = groups_seen(asked.inputs)
-    if asked.is_json:
-        write(as_state_json.overview(seen.groups, (*seen.warnings, *seen.of_client)))
-    else:
-        write(as_state.overview(seen.groups))
-    tell_lines = as_text.problems(seen.warnings)
-    if tell_lines:
-        tell("\n".join(tell_lines), asked.color)
-    return Exit.DONE
+    asked.write(
+        text=lambda: as_state.overview(seen.groups),
+        json=lambda: as_state_json.overview(seen.groups, (*seen.warnings, *seen.of_client)),
+    )
+    asked.tell(as_text.problems(seen.warnings))

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, TEXT, Asked, asked_for, refuse_state, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import DURATION
+from reconciler.command.verbs import option, verb
 from reconciler.groups.cli.arguments import group_arguments
 
 if TYPE_CHECKING:
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
     from reconciler.groups.workflow.reset_offsets import FromFile, ResetOutcome
 
 STDOUT = "-"
-EXAMPLES = """\b
-Examples:
-  reconciler groups reset-offsets billing --topic orders --to-earliest
-  reconciler groups reset-offsets billing --topic orders:0,1 --shift-by -100 --execute
-  reconciler groups reset-offsets billing --all-topics --to-datetime 2026-11-20T08:00:00Z
-  reconciler groups reset-offsets billing --all-topics --to-current --export offsets.csv
-  reconciler groups reset-offsets billing --from-file offsets.csv --execute
-
-"""
 _ISO = re.compile(
     r"P(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:[.,](\d{0,9}))?S)?)?",
     re.ASCII | re.IGNORECASE,
@@ -86,39 +78,41 @@ class _Scope(click.ParamType["TopicScope"]):
         return TopicScope(found[1], numbers)
 
 
-@click.command("reset-offsets", epilog=EXAMPLES + EPILOG)
+@verb(
+    "reset-offsets",
+    outputs=(TEXT, JSON),
+    is_live=True,
+    examples="""
+        reconciler groups reset-offsets billing --topic orders --to-earliest
+        reconciler groups reset-offsets billing --topic orders:0,1 --shift-by -100 --execute
+        reconciler groups reset-offsets billing --all-topics --to-datetime 2026-11-20T08:00:00Z
+        reconciler groups reset-offsets billing --all-topics --to-current --export offsets.csv
+        reconciler groups reset-offsets billing --from-file offsets.csv --execute
+    """,
+)
 @group_arguments
-@click.option("--all-groups", is_flag=True, show_envvar=True, help="Every group that has committed offsets.")
-@click.option(
+@option("--all-groups", is_flag=True, help="Every group that has committed offsets.")
+@option(
     "--topic",
     "topic",
     type=_Scope(),
     metavar="TOPIC[:P,...]",
     multiple=True,
-    show_envvar=True,
     help="Only this; repeatable.",
 )
-@click.option("--all-topics", is_flag=True, show_envvar=True, help="All that the group has committed.")
-@click.option("--to-earliest", is_flag=True, show_envvar=True, help="To the first record that is still there.")
-@click.option("--to-latest", is_flag=True, show_envvar=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, show_envvar=True, help="To what is committed; the latest where nothing is.")
-@click.option("--to-offset", type=int, metavar="N", show_envvar=True, help="To that offset.")
-@click.option(
-    "--to-datetime", type=_Moment(), metavar="TIME", show_envvar=True, help="To the first record of that time or later."
-)
-@click.option(
-    "--shift-by", type=int, metavar="N", show_envvar=True, help="So many records on; back where N is below zero."
-)
-@click.option(
-    "--by-duration", type=_Back(), metavar="TIME", show_envvar=True, help="To that long ago: 90m, 2d, PT1H30M."
-)
-@click.option("--from-file", metavar="FILE", show_envvar=True, help="To the offsets of a CSV (- for stdin).")
-@click.option("--export", metavar="FILE", show_envvar=True, help="Write the new offsets as CSV (- for stdout).")
-@click.option("--execute", is_flag=True, show_envvar=True, help="Commit them; without it they are only shown.")
-@verb_options(TEXT, JSON)
-@click.pass_context
+@option("--all-topics", is_flag=True, help="All that the group has committed.")
+@option("--to-earliest", is_flag=True, help="To the first record that is still there.")
+@option("--to-latest", is_flag=True, help="Behind the last record.")
+@option("--to-current", is_flag=True, help="To what is committed; the latest where nothing is.")
+@option("--to-offset", type=int, metavar="N", help="To that offset.")
+@option("--to-datetime", type=_Moment(), metavar="TIME", help="To the first record of that time or later.")
+@option("--shift-by", type=int, metavar="N", help="So many records on; back where N is below zero.")
+@option("--by-duration", type=_Back(), metavar="TIME", help="To that long ago: 90m, 2d, PT1H30M.")
+@option("--from-file", metavar="FILE", help="To the offsets of a CSV (- for stdin).")
+@option("--export", metavar="FILE", help="Write the new offsets as CSV (- for stdout).")
+@option("--execute", is_flag=True, help="Commit them; without it they are only shown.")
 def command(
-    context: click.Context, /, group_ids: tuple[str, ...], export: str | None, *, all_groups: bool, execute: bool,
+    asked: Asked, group_ids: tuple[str, ...], export: str | None, *, all_groups: bool, execute: bool,
     topic: "tuple[TopicScope, ...]", all_topics: bool, **targets: object,
 ) -> int:  # fmt: skip
     """Move the committed offsets of groups without members. Shows first, acts with --execute.
@@ -127,8 +121,6 @@ def command(
     outside a partition's log becomes the nearest end of it. The CSV is that of kafka-consumer-groups. A group with
     members is shown but refused (exit 3).
     """
-    asked = asked_for(context)
-    refuse_state(asked, "groups reset-offsets")
     _refuse_unclear(asked, group_ids, topic, all_groups=all_groups, all_topics=all_topics, export=export)
     from reconciler.groups.workflow.reset_offsets import FromFile, ResetRequest, refusal, reset_offsets
 

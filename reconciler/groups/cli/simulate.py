@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from reconciler.command.exits import EPILOG, Exit
-from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, asked_for, verb_options
+from reconciler.command.exits import Exit
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import STATISTICS
+from reconciler.command.verbs import option, verb
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
@@ -16,38 +17,37 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-EXAMPLES = """\b
-Examples:
-  reconciler groups simulate --group billing --remove-member consumer-3
-  reconciler groups simulate --group billing --add-member consumer-4 --assignor sticky
-  reconciler groups simulate --state snapshot.json --partitions orders=18
-  reconciler groups simulate --scenario scenario.json -o json
-
-"""
 MOST_PARTITIONS = 1_000_000
 
 
-@click.command("simulate", epilog=EXAMPLES + EPILOG)
-@click.option("--scenario", metavar="FILE", show_envvar=True, help="Simulate that file (- for stdin), not a cluster.")
-@click.option("--group", metavar="ID", multiple=True, show_envvar=True, help="This group [default: all with members].")
-@click.option("--add-member", metavar="ID[:TOPIC,...]", multiple=True, show_envvar=True, help="Who joins.")
-@click.option("--remove-member", metavar="ID", multiple=True, show_envvar=True, help="Who leaves.")
-@click.option("--subscribe", metavar="ID=TOPIC,...", multiple=True, show_envvar=True, help="What a member reads then.")
-@click.option("--partitions", metavar="TOPIC=N", multiple=True, show_envvar=True, help="How far a topic grows.")
-@click.option(
-    "--assignor", metavar="NAME", multiple=True, show_envvar=True,
+@verb(
+    "simulate",
+    outputs=(TEXT, JSON, MARKDOWN),
+    examples="""
+        reconciler groups simulate --group billing --remove-member consumer-3
+        reconciler groups simulate --group billing --add-member consumer-4 --assignor sticky
+        reconciler groups simulate --state snapshot.json --partitions orders=18
+        reconciler groups simulate --scenario scenario.json -o json
+    """,
+)
+@option("--scenario", metavar="FILE", help="Simulate that file (- for stdin), not a cluster.")
+@option("--group", metavar="ID", multiple=True, help="This group [default: all with members].")
+@option("--add-member", metavar="ID[:TOPIC,...]", multiple=True, help="Who joins.")
+@option("--remove-member", metavar="ID", multiple=True, help="Who leaves.")
+@option("--subscribe", metavar="ID=TOPIC,...", multiple=True, help="What a member reads then.")
+@option("--partitions", metavar="TOPIC=N", multiple=True, help="How far a topic grows.")
+@option(
+    "--assignor", metavar="NAME", multiple=True,
     help="range, roundrobin, sticky, cooperative-sticky, server-range, server-uniform, or a class of your own, "
     "package.module:Class [default: all six].",
 )  # fmt: skip
-@click.option("--loads", metavar="DIR", show_envvar=True, help="Measured loads: adds what each member reads.")
-@click.option(
-    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True, show_envvar=True,
+@option("--loads", metavar="DIR", help="Measured loads: adds what each member reads.")
+@option(
+    "--statistic", type=STATISTICS, default=Statistic.PEAK.value, show_default=True,
     help="Which of the measured rates counts.",
 )  # fmt: skip
-@verb_options(TEXT, JSON, MARKDOWN)
-@click.pass_context
 def command(
-    context: click.Context,
+    asked: Asked,
     *,
     scenario: str | None,
     group: tuple[str, ...],
@@ -63,7 +63,6 @@ def command(
 
     A member is named by its member id, its instance id, or its client id where only one has it.
     """
-    asked = asked_for(context)
     if scenario is not None:
         if group or add_member or remove_member or subscribe or partitions or loads or asked.inputs.state:
             raise click.UsageError("--scenario holds its own members and topics: it goes with --assignor and -o alone.")
