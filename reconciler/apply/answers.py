@@ -1,4 +1,4 @@
-"""Tries what must not end at its first error: what was refused, denied or not answered is a value, not an end."""
+"""Judges what Kafka answers: what may succeed later, what is final, and what must not end a clean-up."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from reconciler.model.problem import ClusterUnavailable, MissingRight, Reconcile
 from reconciler.model.run import RunFailed
 from reconciler.model.words import MANY, named_some
 
+T = TypeVar("T")
+
 TRANSIENT = frozenset(
     {
         "BROKER_NOT_AVAILABLE",
         "CONCURRENT_TRANSACTIONS",
         "COORDINATOR_LOAD_IN_PROGRESS",
         "COORDINATOR_NOT_AVAILABLE",
-        "ELECTION_NOT_NEEDED",
+        "ELECTION_NOT_NEEDED",  # the preferred leader leads already: a success, which the next look shows
         "ELIGIBLE_LEADERS_NOT_AVAILABLE",
         "LEADER_NOT_AVAILABLE",
         "NETWORK_EXCEPTION",
         "NOT_CONTROLLER",
-        "PREFERRED_LEADER_NOT_AVAILABLE",
-        "REQUEST_TIMED_OUT",
-        "THROTTLING_QUOTA_EXCEEDED",
+        "PREFERRED_LEADER_NOT_AVAILABLE",  # it is not in sync yet
+        "REQUEST_TIMED_OUT",  # the controller may have done all of it (KAFKA-16015)
+        "THROTTLING_QUOTA_EXCEEDED",  # the quota of controller mutations (KIP-599)
         "UNKNOWN_SERVER_ERROR",
     }
 )
-"""Answers after which the same request may succeed later; every other one is final."""
+"""Answers after which the same request may succeed later; every other one is final, POLICY_VIOLATION above all."""
 
 NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 """Answers that name a missing right."""
 
 ALREADY = frozenset({"TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "UNKNOWN_TOPIC_OR_PARTITION"})
 """Answers that an earlier request, whose answer was lost, may be the cause of: look what is there."""
-
-T = TypeVar("T")
 
 
 def refused(answers: Mapping[T, Answer], *, ignoring: frozenset[str] = TRANSIENT) -> Mapping[T, Answer]:
@@ -58,15 +58,15 @@ def told_answer(answer: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why something was not done. `is_passing`: another try may succeed. `is_of_all`: nothing else can be done either.
-
-    `is_of_one`: Kafka refused something in the request, which need not be all of it.
-    """
+    """Why something was not done."""
 
     why: str
     is_passing: bool = False
+    """Another try may succeed."""
     is_of_all: bool = False
+    """Nothing else can be done either."""
     is_of_one: bool = False
+    """Kafka refused something in the request, which need not be all of it."""
 
 
 def tried(request: Callable[[], T]) -> T | Trouble:
@@ -87,11 +87,11 @@ def trouble_of(answer: Answer) -> Trouble | None:
     """Return what Kafka's answer to one item means; None where it is done."""
     if answer.is_ok:
         return None
-    if answer.error in NO_RIGHT and answer.message:
-        return Trouble(answer.message)
+    if answer.error in NO_RIGHT:
+        return Trouble(answer.message or told_answer(answer))
     if answer.error in TRANSIENT:
         return Trouble(told_answer(answer), is_passing=True)
-    return Trouble(told_answer(answer), is_of_one=answer.error not in NO_RIGHT)
+    return Trouble(told_answer(answer), is_of_one=True)
 
 
 def as_far_as_visible(ask: Callable[[Collection[str]], T], names: Collection[str]) -> tuple[T, dict[str, Trouble]]:

@@ -14,7 +14,7 @@ from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import Place, PlanPaths, paths_of
 from reconciler.apply.session import Session, abandoned, with_result
 from reconciler.apply.standings import moves_under_way, overwritten_moves, stages_done
-from reconciler.apply.throttles import owed_by
+from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import Withdrawal, seen_as_far_as_visible, unseen_moves, withdraw
 from reconciler.model.lock import LockLost, purpose_of_run
@@ -73,7 +73,7 @@ def cancel_run(
         try:
             return cancel.ended()
         except LockLost as error:
-            session.leftover_throttles = owed_by(session.throttles)
+            session.leftover_throttles = leftover_problems(session.throttles)
             session.messages.append(again)
             raise with_result(error, session.result(RunState.FAILED)) from error
         except KeyboardInterrupt as error:
@@ -166,7 +166,7 @@ class _Cancel:
         except MissingRight as error:
             # Whether moves need the throttles cannot be seen, so they stay.
             adopt_leftovers(session, Observed(), is_reading_needed=False)
-            session.leftover_throttles = owed_by(session.throttles)
+            session.leftover_throttles = leftover_problems(session.throttles)
             raise with_result(error, session.result(RunState.FAILED)) from error
 
     def abandoned(self) -> StoppedEarly:

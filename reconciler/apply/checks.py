@@ -7,7 +7,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.observed import Observed, awaited
+from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import UNCLEAR
 from reconciler.apply.session import Session
@@ -139,7 +139,7 @@ def check_requirements(paths: PlanPaths, observed: Observed) -> None:
 
 def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observed) -> None:
     for move in left:
-        dead = observed.dead_of(awaited(move, observed))
+        dead = observed.dead_of(observed.awaited(move))
         if dead:
             text = (
                 f"stage {stage.number} moves {move.topic_partition} to {list(move.to_replicas)}, but broker {dead[0]}"

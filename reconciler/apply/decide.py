@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from reconciler.apply.observed import Observed, awaited
+from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import SETTLE, BadDisk, MoveState, RunRecord
 from reconciler.apply.standings import elections_due
@@ -67,9 +67,9 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: R
         return stuck
     bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
     if bare and not record.is_quiet("throttle", now):
-        present = tuple(move for move in unfinished if observed.has(move.topic_partition))
+        present = tuple(move for move in unfinished if observed.partition(move.topic_partition) is not None)
         return PutThrottles(replace(stage, moves=present))
-    return _submission([move for move in unfinished if move not in bare], observed, record) or poll(record)
+    return _submission([move for move in unfinished if move not in bare], observed, record) or poll(record.polls)
 
 
 def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, record: RunRecord) -> bool:
@@ -99,7 +99,7 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
     due = [
         move
         for move in unfinished
-        if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(awaited(move, observed))
+        if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
     ]
     for is_factor_change in (False, True):
         fitting = [move for move in due if (len(move.from_replicas) != len(move.to_replicas)) is is_factor_change]
@@ -278,7 +278,7 @@ def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, reco
             return FailRun(_election_problem(paths, election, observed))
         ready.append(election)
     if not ready:
-        return poll(record)
+        return poll(record.polls)
     return ElectLeaders(tuple(ready[: max(1, paths.plan.election_batch)]))
 
 

@@ -99,9 +99,9 @@ def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:
     record = ThrottleRecord()
     for event in events:
         if event.step == "throttle" and event.outcome is Outcome.STARTED:
-            record = record.with_rates(_rates_of(event)).with_lists(_lists_of(event))
+            record = record.plus(ThrottleRecord(_rates_of(event), _lists_of(event)))
         if event.step == "unthrottle" and event.outcome is Outcome.DONE:
-            record = record.without_rates(_rates_of(event)).without_lists(_lists_of(event))
+            record = record.less(ThrottleRecord(_rates_of(event), _lists_of(event)))
     return record
 
 

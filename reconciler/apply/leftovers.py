@@ -127,7 +127,7 @@ def _adopt(session: Session, kept: KeptRun) -> None:
         ]
         session.say(f"{kept} has left throttles, which come off first: {named_some(owners)}")
     earlier = ThrottleRecord() if is_own else session.throttles
-    session.throttles = earlier.with_rates(kept.throttles.rates).with_lists(kept.throttles.lists)
+    session.throttles = earlier.plus(kept.throttles)
     session.other_rates |= kept.ours
     if is_own and kept.rate is not None and not kept.is_over:
         session.throttle_to(kept.rate)
@@ -235,7 +235,7 @@ def with_leftovers(
     first = replace(plan, rollback=first_seen(events, plan.rollback))
     found = leftovers(first, broker_configs, topic_configs, is_begun=is_begun and not events)
     missed = {key: entry for key, entry in found.lists.items() if key not in record.lists}
-    return record.with_rates(found.rates).with_lists(missed)
+    return record.plus(ThrottleRecord(found.rates, missed))
 
 
 def _visible(

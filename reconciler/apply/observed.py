@@ -1,4 +1,4 @@
-"""What one turn of the executor sees: only what the stage touches."""
+"""Holds what one turn of the executor sees: the topics that a stage touches, every reassignment, and the brokers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,25 +10,23 @@ from reconciler.model.move import Move
 from reconciler.model.topic_partition import TopicPartition
 
 V = TypeVar("V")
-
 _NO_IDS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One look at the cluster. `configs`, `replica_bytes` and `log_dirs` are empty where they were not asked for.
-
-    `replaced` maps a topic that was deleted and made again since the plan to its new id: another topic, of which
-    nothing else is here, so that it is taken for what it is: not the plan's.
-    """
+    """One look at the cluster; `configs`, `replica_bytes` and `log_dirs` are empty where they were not asked for."""
 
     topics: Mapping[str, Topic] = field(default_factory=dict)
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
+    """What the active controller lists: it is newer than the metadata in `topics`."""
     brokers: Mapping[int, Broker] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     replaced: Mapping[str, str] = field(default_factory=dict)
+    """Topics that were deleted and made again since the plan, with their new id. They are other topics, not the
+    plan's, so nothing else of them is here."""
 
     def then(self, newer: "Observed", topics: Collection[str]) -> "Observed":
         """Return what is known after a newer look, which saw these topics only."""
@@ -43,10 +41,6 @@ class Observed:
         """Return that partition, None where it does not exist."""
         topic = self.topics.get(topic_partition.topic)
         return topic.partition(topic_partition.partition) if topic is not None else None
-
-    def has(self, topic_partition: TopicPartition) -> bool:
-        """Whether that partition exists."""
-        return self.partition(topic_partition) is not None
 
     def absence(self, topic: str) -> str:
         """Return in words why a topic, or a partition of it, is not here."""
@@ -63,6 +57,17 @@ class Observed:
         """Return those of the brokers that are not alive, sorted."""
         return tuple(sorted(broker for broker in set(broker_ids) if not self.is_alive(broker)))
 
+    def awaited(self, move: Move) -> tuple[int, ...]:
+        """Return the replicas that must live, and be in sync in the end: of a change of order, only those that live."""
+        if move.is_reorder:
+            return tuple(replica for replica in move.to_replicas if self.is_alive(replica))
+        return move.to_replicas
+
+    def is_in_sync(self, move: Move) -> bool:
+        """Whether all replicas that the move waits for are in sync."""
+        partition = self.partition(move.topic_partition)
+        return partition is not None and set(self.awaited(move)) <= set(partition.isr)
+
 
 def _with(known: Mapping[str, V], newer: Mapping[str, V], topics: Collection[str]) -> dict[str, V]:
     return {**{name: value for name, value in known.items() if name not in topics}, **newer}
@@ -71,10 +76,8 @@ def _with(known: Mapping[str, V], newer: Mapping[str, V], topics: Collection[str
 def look(
     admin: Admin, topics: Collection[str], *, ids: Mapping[str, str] = _NO_IDS, with_configs_of: Collection[str] = ()
 ) -> Observed:
-    """Observe these topics, every reassignment and the brokers; a topic of another id than in `ids` is not here.
-
-    The controller's list comes first: what it no longer lists, the later metadata may already show.
-    """
+    """Observe these topics, every reassignment and the brokers; a topic of another id than in `ids` is not here."""
+    # The controller's list comes first: what it no longer lists, the later metadata may already show.
     reassignments = admin.reassignments()
     names = sorted(topics)
     found = admin.topics(names) if names else {}
@@ -96,16 +99,3 @@ def replaced_topics(found: Mapping[str, Topic], ids: Mapping[str, str]) -> Mappi
     """
     new = ((name, topic.topic_id) for name, topic in found.items() if topic.topic_id is not None)
     return {name: topic_id for name, topic_id in new if ids.get(name, topic_id) != topic_id}
-
-
-def awaited(move: Move, observed: Observed) -> tuple[int, ...]:
-    """Return the replicas that must live, and be in sync in the end: of a change of order, only those that live."""
-    if move.is_reorder:
-        return tuple(replica for replica in move.to_replicas if observed.is_alive(replica))
-    return move.to_replicas
-
-
-def is_in_sync(move: Move, observed: Observed) -> bool:
-    """Whether all replicas that the move waits for are in sync."""
-    partition = observed.partition(move.topic_partition)
-    return partition is not None and set(awaited(move, observed)) <= set(partition.isr)

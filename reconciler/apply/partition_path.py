@@ -1,4 +1,10 @@
-"""A plan as the paths of its partitions: the replica lists each passes, and where on it one stands now."""
+"""Computes where each partition stands on its path: the replica lists that a plan takes it through, in order.
+
+A path with two moves, in stages 1 and 3, and the places where a look may find the partition:
+
+    lists[0] ---- stage 1 ----> lists[1] ---- stage 3 ----> lists[2]
+       AT 0       MOVING 1        AT 1       CANCELLED 1      AT 2
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +20,6 @@ from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
-
 APPLY_AGAIN = "run apply again"
 
 
@@ -24,23 +29,22 @@ class Place(StrEnum):
     AT = "at"
     MOVING = "moving"
     CANCELLED = "cancelled"
+    """It has the replicas of a list, in the order that Kafka's own cancel leaves."""
     BETWEEN = "between"
+    """Metadata still shows the union of a move that the controller no longer lists."""
     FOREIGN = "foreign"
+    """It is being reassigned to a list that is not on the path."""
     UNKNOWN = "unknown"
     MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place on a path.
-
-    `index` counts the path's lists: the one reached (AT, and CANCELLED, which has its replicas in Kafka's own
-    order), the one aimed at (MOVING), or the one left (BETWEEN: metadata still shows the union of a move that the
-    controller no longer lists). It is -1 off the path.
-    """
+    """A place on a path."""
 
     place: Place
     index: int = -1
+    """Counts the path's lists: the one reached (AT, CANCELLED), aimed at (MOVING), left (BETWEEN); -1: off the path."""
     found: Replicas = ()
 
     @property
@@ -68,21 +72,21 @@ class PartitionPath:
         """Return where a partition stands; what the controller lists goes before what metadata shows."""
         if partition is None:
             return Position(Place.MISSING)
-        target = _target_in_flight(partition, reassignment)
-        if target is not None:
-            return self._moving(target)
-        return self._resting(partition.replicas)
-
-    def _moving(self, target: Replicas) -> Position:
+        target = partition.target_replicas if partition.is_reassigning else None
+        if reassignment is not None:
+            target = reassignment.target_replicas
+        if target is None:
+            return self._at_rest(partition.replicas)
+        # A later list may equal an earlier one; the last is meant, as the partition has got so far.
         aimed = [index for index, replicas in enumerate(self.lists) if index and replicas == target]
         return Position(Place.MOVING, aimed[-1], target) if aimed else Position(Place.FOREIGN, found=target)
 
-    def _resting(self, replicas: Replicas) -> Position:
+    def _at_rest(self, replicas: Replicas) -> Position:
         for index in reversed(range(len(self.lists))):
             if self.lists[index] == replicas:
                 return Position(Place.AT, index, replicas)
-        links = list(enumerate(zip(self.lists, self.lists[1:], strict=False)))
-        for index, (before, after) in reversed(links):
+        for index in reversed(range(len(self.lists) - 1)):
+            before, after = self.lists[index : index + 2]
             if replicas == cancelled(before, after):
                 return Position(Place.CANCELLED, index, replicas)
             if replicas == union(before, after):
@@ -100,23 +104,16 @@ def union(before: Replicas, after: Replicas) -> Replicas:
     return after + tuple(sorted(set(before) - set(after)))
 
 
-def _target_in_flight(partition: Partition, reassignment: Reassignment | None) -> Replicas | None:
-    if reassignment is not None:
-        return reassignment.target_replicas
-    return partition.target_replicas if partition.is_reassigning else None
-
-
 @dataclass(frozen=True, slots=True)
 class PlanPaths:
-    """A plan with the path of each partition that it moves, and who led it at the start; made once for a run.
-
-    `again`: how whoever started the run goes on with it, in words.
-    """
+    """A plan with the path of each partition that it moves; made once for a run."""
 
     plan: Plan
     by_partition: Mapping[TopicPartition, PartitionPath] = field(default_factory=dict)
     first_leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    """Who led each partition when the plan was made."""
     again: str = APPLY_AGAIN
+    """How whoever started the run goes on with it, in words."""
 
     def position(self, topic_partition: TopicPartition, observed: Observed) -> Position:
         """Return where that partition stands on its path."""
@@ -164,6 +161,27 @@ class PlanPaths:
             case ElectStage():
                 return frozenset(election.topic_partition.topic for election in stage.elections)
 
+    def leaders_before(self, stage_number: int) -> Mapping[TopicPartition, int | None]:
+        """Return who leads each partition before a stage begins: the last one elected, else who led at the start."""
+        leaders = dict(self.first_leaders)
+        for stage in self.plan.stages:
+            if isinstance(stage, ElectStage) and stage.number < stage_number:
+                leaders.update({election.topic_partition: election.leader for election in stage.elections})
+        return leaders
+
+    def leader_before(self, move: Move) -> int | None:
+        """Return who led a partition before a move, as far as the plan tells."""
+        path = self.by_partition[move.topic_partition]
+        return self.leaders_before(path.stages[path.moves.index(move)]).get(move.topic_partition)
+
+    def throttled_to(self, rate: int) -> "PlanPaths":
+        """Return the paths of the same plan with another throttle in every stage, in bytes per second."""
+        stages = tuple(
+            replace(stage, throttle_bytes_per_second=rate) if isinstance(stage, ReassignStage) else stage
+            for stage in self.plan.stages
+        )
+        return replace(self, plan=replace(self.plan, stages=stages))
+
 
 def paths_of(plan: Plan, again: str = APPLY_AGAIN) -> PlanPaths:
     """Return the plan with the paths of its partitions, for a run that is gone on with as `again` says."""
@@ -172,28 +190,9 @@ def paths_of(plan: Plan, again: str = APPLY_AGAIN) -> PlanPaths:
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
                 moves.setdefault(move.topic_partition, []).append((stage.number, move))
+    paths = {}
+    for key in sorted(moves):
+        numbers, chain = zip(*moves[key], strict=True)
+        paths[key] = PartitionPath((chain[0].from_replicas, *(move.to_replicas for move in chain)), numbers, chain)
     leaders = {restore.topic_partition: restore.leader for restore in plan.rollback.assignments}
-    return PlanPaths(plan, {key: _path(moves[key]) for key in sorted(moves)}, leaders, again)
-
-
-def leaders_before(paths: PlanPaths, stage_number: int) -> Mapping[TopicPartition, int | None]:
-    """Return who leads each partition before a stage begins, as far as the plan tells."""
-    leaders = dict(paths.first_leaders)
-    for stage in paths.plan.stages:
-        if isinstance(stage, ElectStage) and stage.number < stage_number:
-            leaders.update({election.topic_partition: election.leader for election in stage.elections})
-    return leaders
-
-
-def throttled_to(paths: PlanPaths, rate: int) -> PlanPaths:
-    """Return the path of the same plan with another throttle in every stage, in bytes per second."""
-    stages = paths.plan.stages
-    changed = (
-        replace(one, throttle_bytes_per_second=rate) if isinstance(one, ReassignStage) else one for one in stages
-    )
-    return replace(paths, plan=replace(paths.plan, stages=tuple(changed)))
-
-
-def _path(moves: list[tuple[int, Move]]) -> PartitionPath:
-    lists = (moves[0][1].from_replicas, *(move.to_replicas for _, move in moves))
-    return PartitionPath(lists, tuple(number for number, _ in moves), tuple(move for _, move in moves))
+    return PlanPaths(plan, paths, leaders, again)

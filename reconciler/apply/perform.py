@@ -1,4 +1,8 @@
-"""Does one step: sends its request, takes the answers in, records it."""
+"""Performs one step: sends its request, takes the answers in, and records it.
+
+No answer is no failure: the controller may have done everything (KAFKA-16015). So `prepared` notes the request before
+it is sent, and the next turn looks at the cluster before anything is sent again.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -21,9 +25,11 @@ from reconciler.apply.steps import (
     GrowTopics,
     LeaveAlone,
     PutThrottles,
+    Request,
     Step,
     SubmitMoves,
     TakeThrottleListsOff,
+    TopicsRequest,
     Wait,
     Warn,
     WithdrawMoves,
@@ -32,7 +38,6 @@ from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_off
 from reconciler.apply.topic_changes import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
-from reconciler.model.change import TopicChange
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, Problem
@@ -42,20 +47,13 @@ from reconciler.model.topic_partition import TopicPartition
 K = TypeVar("K")
 
 UNKNOWN = timedelta(seconds=15)
-"""How long a request without an answer may take to show before it is repeated."""
-
+"""How long a request without an answer may take to show before it is repeated: a new controller takes about 2 s."""
 LED = timedelta(seconds=10)
 """How long a leader may take to show before it is elected again."""
-
 UNREACHED = timedelta(seconds=5)
 """How soon a broker that did not answer is asked again to throttle."""
-
 THROTTLE_TRIES = 5
-
-TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
-
-Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
-
+"""How often a stage's throttle is asked for: a stage that cannot be throttled must not begin."""
 CORDONED = "INVALID_REPLICA_ASSIGNMENT"
 """The answer where the log dir was cordoned since (KIP-1066): the broker picks another one then."""
 
@@ -84,62 +82,62 @@ def perform(session: Session, record: RunRecord, step: Step) -> RunRecord:
         case LeaveAlone():
             session.tell("leaveAlone", Outcome.FAILED, partition=str(step.topic_partition), why=step.problem.message)
             session.notify(str(step.problem))
-            record = record.leaving_alone(step.topic_partition, step.problem)
+            return record.leaving_alone(step.topic_partition, step.problem)
         case Warn():
             session.say(str(step.problem))
             session.tell("warning", Outcome.ONGOING, why=step.problem.message)
-            record = replace(record, warned=record.warned | {step.key})
+            return replace(record, warned=record.warned | {step.key})
         case FailRun():
             raise RunFailed(step.problem.message, code=step.problem.code)
         case FinishStage():
             pass
         case _:
-            record = _request(session, record, step)
+            return _requested(session, record, step)
     return record
 
 
-def _request(session: Session, record: RunRecord, step: Request) -> RunRecord:
+def _requested(session: Session, record: RunRecord, step: Request) -> RunRecord:
     match step:
         case PutThrottles():
-            record = _put_throttles(session, record, step)
+            return _put_throttles(session, record, step)
         case SubmitMoves():
-            record = _submit(session, record, step)
+            return _submit(session, record, step)
         case WithdrawMoves():
-            record = _withdraw(session, record, step)
+            return _withdraw(session, record, step)
         case TakeThrottleListsOff():
             crash_point("moves.done")
             take_lists_off(session)
-            record = replace(record, has_lists_on=False)
+            return replace(record, has_lists_on=False)
         case ElectLeaders():
-            record = _elect(session, record, step)
+            return _elect(session, record, step)
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
-            record = _change_topics(session, record, step)
+            return _change_topics(session, record, step)
         case _:
             assert_never(step)
-    return record
 
 
 def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> RunRecord:
     brokers = put_throttles(session, step.stage)
+    has_lists_on = bool(session.throttles.lists)
     if brokers is not None:
         now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
         return replace(
             record,
             throttled_brokers=record.throttled_brokers | brokers,
             unreached_since={broker: record.unreached_since.get(broker, now) for broker in sorted(missing)},
-            has_lists_on=bool(session.throttles.lists),
+            has_lists_on=has_lists_on,
         )
     if record.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
         raise RunFailed(f"{text}; look at the controller's log, then {session.paths.again}", code="KR704")
     session.pause(record.count("throttle"))
-    return replace(record, has_lists_on=bool(session.throttles.lists))
+    return replace(record, has_lists_on=has_lists_on)
 
 
 def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord:
     targets = {move.topic_partition: move.to_replicas for move in step.moves}
     if session.has_log_dirs:
-        choose_log_dirs(session, step.moves)
+        _choose_log_dirs(session, step.moves)
     crash_point("reassign.before")
     answers = session.write(
         lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=step.is_factor_change)
@@ -154,15 +152,39 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
             record = record.answered(key, now + _backoff(record.history(key).attempts))
         else:
             text = f"Kafka refused to move {key} to {list(replicas)}: {told_answer(answer)}"
-            record = record.leaving_alone(
-                key, Problem("KR704", f"{text}; put that right, then plan again: this plan would ask for the same")
-            )
+            hint = "put that right, then plan again: this plan would ask for the same"
+            record = record.leaving_alone(key, Problem("KR704", f"{text}; {hint}"))
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
     session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
+    # Cordons wait for a move in flight: it tells a machine without this run's journal whose cordon it is.
     if any(answer.is_ok for answer in answers.values()):
         put_cordons(session)
     return record
+
+
+def _choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
+    """Tell each destination of these moves, none of which has begun, where its new replicas go.
+
+    Kafka remembers the choice for a replica that is not there yet (KIP-113) until the broker restarts, so it is told
+    before each submission. Raises RunFailed where a broker has no such dir, ClusterUnavailable where one does not
+    answer; nothing moves then.
+    """
+    for broker, choices in _log_dirs_of(session.paths.plan, moves).items():
+        answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
+        final = refused(answers, ignoring=TRANSIENT | {CORDONED})
+        if final:
+            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.paths.again)
+
+
+def _log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:
+    """Return the log dir of each replica that these moves add, by broker, as far as the plan predicts them."""
+    found: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
+    for move in moves:
+        predicted = plan.predicted_log_dirs.get(move.topic_partition, {})
+        for broker in set(move.added) & set(predicted):
+            found[broker][move.topic_partition] = predicted[broker]
+    return dict(sorted(found.items()))
 
 
 def _backoff(attempts: int) -> timedelta:
@@ -183,10 +205,9 @@ def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRe
         raise ClusterUnavailable(outcome.unanswered)  # the next turn looks, and goes on with what is left
     for move, problem in zip(step.moves, step.problems, strict=True):
         key = move.topic_partition
-        if key in outcome.finished:
-            continue
-        fate = outcome.left.get(key, f"it went back to {list(move.from_replicas)}")
-        record = record.leaving_alone(key, replace(problem, message=f"{problem.message}; {fate}"))
+        if key not in outcome.finished:
+            fate = outcome.left.get(key, f"it went back to {list(move.from_replicas)}")
+            record = record.leaving_alone(key, replace(problem, message=f"{problem.message}; {fate}"))
     return record
 
 
@@ -216,8 +237,7 @@ def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> 
     for name, change in names.items():
         item = change_key(change)
         is_retry = answers.get(name, Answer()).error in TRANSIENT
-        wait = _backoff(record.count(item)) if is_retry else SETTLE
-        record = record.quieted((item,), now + wait)
+        record = record.quieted(item, now + (_backoff(record.count(item)) if is_retry else SETTLE))
     return record
 
 
@@ -230,34 +250,6 @@ def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer
         case ChangeConfigs():
             return session.admin.alter_topic_configs({change.topic: config_changes(change) for change in step.changes})
         case DeleteTopics():
-            return session.admin.delete_topics(names_of(step.changes))
+            return session.admin.delete_topics([change.topic for change in step.changes])
         case _:
             assert_never(step)
-
-
-def names_of(changes: Iterable[TopicChange]) -> list[str]:
-    """Return the topics of these changes, in order."""
-    return [change.topic for change in changes]
-
-
-def choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
-    """Tell each destination of these moves, none of which has begun, where its new replicas go.
-
-    A broker forgets that when it restarts, so it is told again before each submission. Raises RunFailed where a broker
-    has no such dir, ClusterUnavailable where one does not answer; nothing moves then.
-    """
-    for broker, choices in log_dirs_of(session.paths.plan, moves).items():
-        answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
-        final = refused(answers, ignoring=TRANSIENT | {CORDONED})
-        if final:
-            raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.paths.again)
-
-
-def log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:
-    """Return the log dir of each replica that these moves add, by broker, as far as the plan predicts them."""
-    found: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
-    for move in moves:
-        predicted = plan.predicted_log_dirs.get(move.topic_partition, {})
-        for broker in set(move.added) & set(predicted):
-            found[broker][move.topic_partition] = predicted[broker]
-    return {broker: found[broker] for broker in sorted(found)}

@@ -1,11 +1,14 @@
-"""What a run remembers between turns: only what the cluster cannot tell."""
+"""Remembers what the cluster cannot tell, from one turn to the next: each move's state, attempts, dead brokers, disks.
+
+`note` takes a look at the cluster into the record; everything here is pure, and gone when the process ends.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from reconciler.apply.observed import Observed, is_in_sync
+from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths, Position
 from reconciler.model.cluster import LogDir
 from reconciler.model.move import Move
@@ -15,16 +18,14 @@ from reconciler.model.topic_partition import TopicPartition
 
 SETTLE = timedelta(seconds=120)
 """How long metadata may lag behind the controller; 65 s were seen on a small cluster after a mass creation."""
-
 UNCLEAR = timedelta(seconds=5)
 """How long a partition may look as if somebody else moved it before that is believed."""
-
 NEARLY_NOTHING = 256 * 1024 * 1024
-
-Replica = tuple[TopicPartition, int]
-
+"""Bytes left below which a log dir counts as full, if it is also below 2 %: a quarter of Kafka's default segment."""
 CHANCE = 10_000
 """The part of what is left to copy that is no progress yet: 100 MB of a terabyte."""
+
+Replica = tuple[TopicPartition, int]
 
 
 class MoveState(StrEnum):
@@ -32,18 +33,14 @@ class MoveState(StrEnum):
 
     TO_DO = "toDo"
     SETTLING = "settling"
+    """It was submitted a moment ago, or metadata shows what may be of the past: look again."""
     IN_FLIGHT = "inFlight"
     UNSYNCED = "unsynced"
     DONE = "done"
     CONFLICT = "conflict"
 
 
-UNFINISHED = frozenset({MoveState.TO_DO, MoveState.SETTLING, MoveState.IN_FLIGHT, MoveState.UNSYNCED})
-
-
 _S = MoveState
-
-
 LEGAL: Mapping[MoveState, frozenset[MoveState]] = {
     _S.TO_DO: frozenset(_S),
     _S.SETTLING: frozenset(_S),
@@ -53,46 +50,42 @@ LEGAL: Mapping[MoveState, frozenset[MoveState]] = {
     _S.DONE: frozenset({_S.DONE, _S.SETTLING, _S.UNSYNCED, _S.CONFLICT}),
     _S.CONFLICT: frozenset({_S.CONFLICT}),
 }
-"""Which state may follow which, from one turn to the next."""
+"""Which state may follow which, from one turn to the next; anything else is somebody else's doing."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What earlier turns saw of one move.
-
-    `quiet_until`: when a submitted move that does not show is to do again. `off_since`: since when it looks as if
-    somebody else moved the partition; `lagging_since`: since when metadata shows a state that must be of the past.
-    """
+    """What earlier turns saw of one move."""
 
     state: MoveState = MoveState.TO_DO
     quiet_until: datetime | None = None
+    """When a submitted move that does not show is to do again."""
     attempts: int = 0
     off_since: datetime | None = None
+    """Since when it looks as if somebody else moved the partition."""
     lagging_since: datetime | None = None
+    """Since when metadata shows a state that must be of the past."""
     is_seen_in_flight: bool = False
-
-    def is_off_for(self, patience: timedelta, now: datetime) -> bool:
-        """Whether the partition has been off its path for that long."""
-        return self.off_since is not None and now - self.off_since >= patience
-
-    def is_lagging_for(self, patience: timedelta, now: datetime) -> bool:
-        """Whether metadata has shown the past for that long."""
-        return self.lagging_since is not None and now - self.lagging_since >= patience
 
 
 def state_of(position: Position, link: int, history: History, now: datetime, *, is_synced: bool) -> MoveState:
     """Return where the move from the list `link` of a path stands, given what earlier turns saw of it."""
     if position.is_off:
-        return MoveState.CONFLICT if history.is_off_for(UNCLEAR, now) else MoveState.SETTLING
+        return _S.CONFLICT if _has_lasted(history.off_since, UNCLEAR, now) else _S.SETTLING
     if _is_past(position, link, history):
-        return MoveState.CONFLICT if history.is_lagging_for(SETTLE, now) else MoveState.SETTLING
+        return _S.CONFLICT if _has_lasted(history.lagging_since, SETTLE, now) else _S.SETTLING
     if position.index > link + 1:
-        return MoveState.DONE
+        return _S.DONE
     if position.place is Place.MOVING:
-        return MoveState.IN_FLIGHT
+        return _S.IN_FLIGHT
     if position.index == link + 1:
-        return MoveState.DONE if is_synced else MoveState.UNSYNCED
-    return _at_start(history, now)
+        return _S.DONE if is_synced else _S.UNSYNCED
+    # A move that was never submitted looks like one whose effect metadata does not show yet.
+    return _S.SETTLING if history.quiet_until is not None and now < history.quiet_until else _S.TO_DO
+
+
+def _has_lasted(since: datetime | None, patience: timedelta, now: datetime) -> bool:
+    return since is not None and now - since >= patience
 
 
 def _is_past(position: Position, link: int, history: History) -> bool:
@@ -103,45 +96,39 @@ def _is_past(position: Position, link: int, history: History) -> bool:
     return is_at_start and (position.place is Place.BETWEEN or history.is_seen_in_flight)
 
 
-def _at_start(history: History, now: datetime) -> MoveState:
-    """Tell a move that was never submitted from one whose effect metadata does not show yet."""
-    if history.quiet_until is not None and now < history.quiet_until:
-        return MoveState.SETTLING
-    return MoveState.TO_DO
-
-
 def next_history(history: History, position: Position, link: int, now: datetime, *, is_synced: bool) -> History:
     """Return the history after this turn; a transition that is not in the table is a conflict."""
     state = state_of(position, link, history, now, is_synced=is_synced)
     if state not in LEGAL[history.state]:
-        state = MoveState.CONFLICT
+        state = _S.CONFLICT
     is_lagging = not position.is_off and _is_past(position, link, history)
     return replace(
         history,
         state=state,
         off_since=(history.off_since or now) if position.is_off else None,
         lagging_since=(history.lagging_since or now) if is_lagging else None,
-        is_seen_in_flight=history.is_seen_in_flight or state is MoveState.IN_FLIGHT,
+        is_seen_in_flight=history.is_seen_in_flight or state is _S.IN_FLIGHT,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class BadDisk:
-    """Since when a broker has a log dir that is offline, or only ones that are nearly full, and which.
+    """A broker's log dir that takes nothing more in: it is offline, or all the broker's log dirs are nearly full.
 
-    `usable_bytes`: what is left in all its log dirs, where all of them are nearly full.
+    Kafka keeps a broker alive whose log dir failed (a full or broken disk), lists the move for ever and says nothing:
+    only DescribeLogDirs tells (seen on 4.1.1).
     """
 
     since: datetime
     path: str
     is_offline: bool
     usable_bytes: int | None = None
+    """What is left in all its log dirs, where all of them are nearly full."""
 
     def told(self, broker: int) -> str:
         """Return it in words."""
-        if self.is_offline:
-            return f"log dir {self.path} of broker {broker} is offline"
-        return f"log dir {self.path} of broker {broker} has {self.usable_bytes} bytes left"
+        what = "is offline" if self.is_offline else f"has {self.usable_bytes} bytes left"
+        return f"log dir {self.path} of broker {broker} {what}"
 
 
 def bad_disks_of(
@@ -152,7 +139,7 @@ def bad_disks_of(
     for broker, told in log_dirs.items():
         offline = [one for one in told if one.is_offline]
         rest = [one for one in told if not one.is_offline]
-        nearly_full = rest if all(is_nearly_full(one) for one in rest) else []
+        nearly_full = rest if all(_is_nearly_full(one) for one in rest) else []
         if offline or nearly_full:
             since = known[broker].since if broker in known else now
             usable = sum(one.usable_bytes or 0 for one in nearly_full) if nearly_full else None
@@ -160,8 +147,7 @@ def bad_disks_of(
     return found
 
 
-def is_nearly_full(log_dir: LogDir) -> bool:
-    """Whether a log dir is about to fail: less than 2 % of it, and less than 256 MiB, is left; unknown is not full."""
+def _is_nearly_full(log_dir: LogDir) -> bool:
     usable, total = log_dir.usable_bytes, log_dir.total_bytes
     return usable is not None and total is not None and usable < min(NEARLY_NOTHING, total // 50)
 
@@ -176,35 +162,36 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The memory of the current stage.
-
-    `throttled_brokers`: those that have this stage's rate, as far as they were asked; `unreached_since`: since when
-    one that lives could not be asked.
-    `progressed_at`: when last a replica came closer to its leader than ever, or in sync, or a move ended; bytes alone
-    are no progress, because producers may write as fast. `least_lag`: how close each new replica came, in bytes;
-    `copied_bytes` and `sized`: what was copied, and which replicas told it, at the last measurement. `fenced_since`:
-    since when a broker of this stage is seen dead. `bad_disks`: by broker. `left_alone`: partitions given up, and why.
-    `warned`: what was told already.
-    """
+    """The memory of the current stage."""
 
     stage_index: int
     started_at: datetime
     progressed_at: datetime
+    """When last a replica came closer to its leader than ever, or in sync, or a move ended. Bytes alone are no
+    progress, because producers may write as fast."""
     throttled_brokers: frozenset[int] = frozenset()
+    """Those that have this stage's rate, as far as they were asked."""
     unreached_since: Mapping[int, datetime] = field(default_factory=dict)
+    """Since when a broker that lives could not be asked to throttle."""
     has_lists_on: bool = False
     polls: int = 0
+    """Looks in a row that showed nothing new."""
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)
     fenced_since: Mapping[int, datetime] = field(default_factory=dict)
+    """Since when a broker of this stage is seen dead."""
     bad_disks: Mapping[int, BadDisk] = field(default_factory=dict)
     least_lag: Mapping[Replica, int] = field(default_factory=dict)
+    """How close each new replica ever came to its leader, in bytes."""
     sized: frozenset[Replica] = frozenset()
+    """The replicas that told their size at the last measurement: others are in no log dir that works."""
     copied_when_progressed: int = 0
+    copied_bytes: int = 0
+    """What was copied at the last measurement."""
+    synced_replicas: int = 0
     warned: frozenset[str] = frozenset()
     left_alone: Mapping[TopicPartition, Problem] = field(default_factory=dict)
+    """Partitions given up, and why."""
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
-    copied_bytes: int = 0
-    synced_replicas: int = 0
 
     def history(self, topic_partition: TopicPartition) -> History:
         """Return what earlier turns saw of a partition's move."""
@@ -220,8 +207,7 @@ class RunRecord:
 
     def is_dead_for(self, broker_id: int, patience: timedelta, now: datetime) -> bool:
         """Whether that broker has been dead for that long."""
-        since = self.fenced_since.get(broker_id)
-        return since is not None and now - since >= patience
+        return _has_lasted(self.fenced_since.get(broker_id), patience, now)
 
     def submitted(self, moves: Iterable[Move], quiet_until: datetime) -> "RunRecord":
         """Return the record with these moves being handed to the controller once more."""
@@ -238,16 +224,13 @@ class RunRecord:
 
     def attempted(self, items: Iterable[str], quiet_until: datetime) -> "RunRecord":
         """Return the record with a request for these items being made once more."""
-        attempts = dict(self.attempts)
-        for item in items:
-            known = attempts.get(item)
-            attempts[item] = Attempt(known.count + 1 if known else 1, quiet_until)
+        attempts = {**self.attempts, **{item: Attempt(self.count(item) + 1, quiet_until) for item in items}}
         return replace(self, attempts=attempts, polls=0)
 
-    def quieted(self, items: Iterable[str], quiet_until: datetime) -> "RunRecord":
-        """Return the record with another time at which these items may be asked for again."""
-        changed = {item: replace(self.attempts[item], quiet_until=quiet_until) for item in items}
-        return replace(self, attempts={**self.attempts, **changed})
+    def quieted(self, item: str, quiet_until: datetime) -> "RunRecord":
+        """Return the record with another time at which this item may be asked for again."""
+        changed = replace(self.attempts[item], quiet_until=quiet_until)
+        return replace(self, attempts={**self.attempts, item: changed})
 
     def is_quiet(self, item: str, now: datetime) -> bool:
         """Whether a request for that item may still be taking effect."""
@@ -278,72 +261,57 @@ def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: Run
             paths.position(move.topic_partition, observed),
             paths.link(stage, move),
             now,
-            is_synced=is_in_sync(move, observed),
+            is_synced=observed.is_in_sync(move),
         )
         for move in watched
     }
-    copied = _copied(watched, observed)
-    least_lag, is_closer = _closer(watched, observed, record)
-    synced = sum(_synced(move, observed) for move in watched)
-    seen = {key: history.state for key, history in histories.items()}
-    before = {key: record.state(key) for key in histories}
-    has_progressed = is_closer or synced > record.synced_replicas or seen != before
+    sizes = observed.replica_bytes
+    copied = sum(sizes.get((move.topic_partition, broker), 0) for move in watched for broker in move.added)
+    least_lag, is_closer = _closer(watched, observed, record, copied)
+    synced = 0
+    for move in watched:
+        partition = observed.partition(move.topic_partition)
+        synced += len(set(move.to_replicas) & set(partition.isr)) if partition else 0
+    has_new_state = any(history.state != record.state(key) for key, history in histories.items())
+    has_progressed = is_closer or synced > record.synced_replicas or has_new_state
+    dead = observed.dead_of({broker for move in stage.moves for broker in move.to_replicas})
     return replace(
         record,
         histories={**record.histories, **histories},
-        fenced_since=_fenced_since(stage, observed, record, now),
+        fenced_since={broker: record.fenced_since.get(broker, now) for broker in dead},
         unreached_since={broker: at for broker, at in record.unreached_since.items() if observed.is_alive(broker)},
         bad_disks=bad_disks_of(record.bad_disks, observed.log_dirs, now),
         progressed_at=now if has_progressed else record.progressed_at,
         least_lag=least_lag,
-        sized=frozenset(observed.replica_bytes) if observed.replica_bytes else record.sized,
-        copied_bytes=copied if observed.replica_bytes else record.copied_bytes,
+        sized=frozenset(sizes) if sizes else record.sized,
+        copied_bytes=copied if sizes else record.copied_bytes,
         copied_when_progressed=max(copied, record.copied_bytes) if has_progressed else record.copied_when_progressed,
         synced_replicas=max(synced, record.synced_replicas),
         polls=0 if has_progressed else record.polls + 1,
     )
 
 
-def _synced(move: Move, observed: Observed) -> int:
-    partition = observed.partition(move.topic_partition)
-    return len(set(move.to_replicas) & set(partition.isr)) if partition else 0
-
-
-def _fenced_since(stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Mapping[int, datetime]:
-    brokers = {broker for move in stage.moves for broker in move.to_replicas}
-    return {broker: record.fenced_since.get(broker, now) for broker in observed.dead_of(brokers)}
-
-
-def _closer(moves: Sequence[Move], observed: Observed, record: RunRecord) -> tuple[Mapping[Replica, int], bool]:
+def _closer(
+    moves: Sequence[Move], observed: Observed, record: RunRecord, copied: int
+) -> tuple[Mapping[Replica, int], bool]:
     """Return how close each new replica ever came to its leader, and whether one came closer now.
 
-    Where a leader's size is not told, bytes copied have to do.
+    Where a leader's size is not told, the bytes `copied` have to do.
     """
-    lags: dict[Replica, int] = {}
+    nearer: dict[Replica, int] = {}
     is_blind = False
     for move in moves:
-        source = _leader_bytes(move, observed)
-        for replica in ((move.topic_partition, broker) for broker in move.added):
+        key = move.topic_partition
+        partition = observed.partition(key)
+        leader = partition.leader if partition is not None else None
+        source = observed.replica_bytes.get((key, leader)) if leader is not None else None
+        for replica in ((key, broker) for broker in move.added):
             size = observed.replica_bytes.get(replica)
-            if size is not None and source is not None:
-                lags[replica] = max(0, source - size)
             is_blind = is_blind or (size is not None and source is None)
-    nearer = {replica: lag for replica, lag in lags.items() if _is_nearer(lag, record.least_lag.get(replica))}
-    has_more = is_blind and _copied(moves, observed) > record.copied_bytes
-    return {**record.least_lag, **nearer}, bool(nearer) or has_more
-
-
-def _is_nearer(lag: int, least: int | None) -> bool:
-    """Whether a replica came closer by more than chance: what is written meanwhile comes and goes."""
-    return least is None or lag < least - least // CHANCE
-
-
-def _copied(moves: Sequence[Move], observed: Observed) -> int:
-    return sum(observed.replica_bytes.get((move.topic_partition, b), 0) for move in moves for b in move.added)
-
-
-def _leader_bytes(move: Move, observed: Observed) -> int | None:
-    partition = observed.partition(move.topic_partition)
-    if partition is None or partition.leader is None:
-        return None
-    return observed.replica_bytes.get((move.topic_partition, partition.leader))
+            if size is None or source is None:
+                continue
+            lag, least = max(0, source - size), record.least_lag.get(replica)
+            # Closer by more than chance: what is written meanwhile comes and goes.
+            if least is None or lag < least - least // CHANCE:
+                nearer[replica] = lag
+    return {**record.least_lag, **nearer}, bool(nearer) or (is_blind and copied > record.copied_bytes)

@@ -13,9 +13,9 @@ from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
-from reconciler.apply.partition_path import PlanPaths, leaders_before, throttled_to
+from reconciler.apply.partition_path import PlanPaths
 from reconciler.apply.standings import tally
-from reconciler.apply.throttles import Entry, Items, ThrottleRecord, our_rates, owed_by
+from reconciler.apply.throttles import Entry, Items, ThrottleRecord, leftover_problems, our_rates
 from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
@@ -153,7 +153,7 @@ class Session:
         """Go on as if the plan's throttle were that rate."""
         self.other_rates |= self.our_rates
         self.rate = rate
-        self.paths = throttled_to(self.paths, rate)
+        self.paths = self.paths.throttled_to(rate)
 
     def keep(self, *, is_over: bool = False) -> None:
         """Write the run's record into the cluster where it is another than before: what is, or will soon be, there.
@@ -186,7 +186,7 @@ class Session:
         plan = self.paths.plan
         stage = plan.stages[self.stage - 1] if self.stage else None
         moves = stage.moves if isinstance(stage, ReassignStage) else ()
-        led = leaders_before(self.paths, self.stage)
+        led = self.paths.leaders_before(self.stage)
         firsts = {move.topic_partition: move.from_replicas[0] for move in moves}
         topics = {move.topic_partition.topic for move in moves}
         return KeptRun(
@@ -258,7 +258,7 @@ def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
 
 def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
     """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
-    session.leftover_throttles = owed_by(session.throttles)
+    session.leftover_throttles = leftover_problems(session.throttles)
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
     text = "\n".join([*lines, *(str(debt) for debt in session.leftover_throttles)])

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import assert_never
 
-from reconciler.apply.observed import Observed, is_in_sync
+from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing
@@ -34,7 +34,7 @@ def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Coll
     position = paths.position(key, observed)
     match position.place:
         case Place.AT:
-            is_synced = position.index == 0 or is_in_sync(moves[position.index - 1], observed)
+            is_synced = position.index == 0 or observed.is_in_sync(moves[position.index - 1])
             return (position.index, Standing.LEFT) if is_synced else (position.index - 1, Standing.UNSYNCED)
         case Place.MOVING:
             return position.index - 1, Standing.IN_FLIGHT
@@ -115,7 +115,7 @@ def is_move_done(paths: PlanPaths, stage: ReassignStage, move: Move, observed: O
     position = paths.position(move.topic_partition, observed)
     link = paths.link(stage, move)
     if position.place is Place.AT and position.index == link + 1:
-        return is_in_sync(move, observed)
+        return observed.is_in_sync(move)
     return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
 
 

@@ -1,8 +1,7 @@
-"""What the executor can do in one turn: small values, handled by a checked match."""
+"""Defines what the executor can do in one turn: small values, which `decide` returns and `perform` handles."""
 
 from dataclasses import dataclass
 
-from reconciler.apply.record import RunRecord
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem
@@ -10,9 +9,9 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 ATTEMPTS = 5
-"""How often one thing is asked for before the run gives it up."""
-
+"""How often one thing is asked for before the run gives it up: each attempt first waits until metadata may show it."""
 SLOWEST_POLL = 5.0
+"""Seconds between two looks at most: a broker that dies is seen soon enough, and a controller is not kept busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class LeaveAlone:
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """Tell what the run can only wait for, once; `key` names it."""
+    """Tell once what the run can only wait for; `key` tells one warning from another."""
 
     key: str
     problem: Problem
@@ -89,7 +88,7 @@ class ChangeConfigs:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopics:
-    """Delete topics."""
+    """Delete topics, one request's worth."""
 
     changes: tuple[DeleteTopic, ...]
 
@@ -113,24 +112,11 @@ class FailRun:
     problem: Problem
 
 
-Step = (
-    PutThrottles
-    | SubmitMoves
-    | WithdrawMoves
-    | LeaveAlone
-    | Warn
-    | TakeThrottleListsOff
-    | ElectLeaders
-    | CreateTopics
-    | GrowTopics
-    | ChangeConfigs
-    | DeleteTopics
-    | Wait
-    | FinishStage
-    | FailRun
-)
+TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
+Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
+Step = Request | LeaveAlone | Warn | Wait | FinishStage | FailRun
 
 
-def poll(record: RunRecord) -> Wait:
-    """Return the wait before the next look: short at first, then longer."""
-    return Wait(min(SLOWEST_POLL, 0.25 * 1.5 ** min(record.polls, 20)))
+def poll(polls: int) -> Wait:
+    """Return the wait before the next look, after so many that showed nothing new: short at first, then longer."""
+    return Wait(min(SLOWEST_POLL, 0.25 * 1.5 ** min(polls, 20)))

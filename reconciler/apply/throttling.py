@@ -1,4 +1,8 @@
-"""Puts throttles on a cluster, and records what was there before; `unthrottling` takes exactly them off again."""
+"""Puts throttles on a cluster, records what was there before, and takes exactly them off again.
+
+Clean-up never ends at the first error: Kafka itself never removes a throttle, and a listed replica that falls out of
+the ISR for another reason is throttled too. So each rate and each list is taken off by itself.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,16 +17,17 @@ from reconciler.apply.observed import Observed, replaced_topics
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.throttles import (
     EVERYTHING,
+    Configs,
     Entry,
     Items,
     Key,
-    Owed,
+    Leftover,
     ThrottleRecord,
     appended,
+    leftovers_of,
     list_restored,
     lists_before,
     lists_to_extend,
-    owed_for,
     parts,
     rate_restored,
     rates_to_set,
@@ -36,19 +41,15 @@ from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
 from reconciler.model.words import named_some
 
-TOPICS_A_REQUEST = 500
-
-_LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
-"""An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
-
 T = TypeVar("T")
-
 K = TypeVar("K", int, str)
 
+TOPICS_A_REQUEST = 500
+"""Two keys a topic stay a tenth of the 10,000 records that the controller takes in one request."""
+_LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
+"""An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 _DEAD = Trouble("it is not alive")
-
 _SILENT = Trouble("it does not answer", is_passing=True)
-
 _NONE = Trouble("")
 
 
@@ -82,16 +83,57 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
         {key: Entry(session.first_lists[key], items) for key, items in to_append.items()},
     )
     crash_point("intent.before")
-    # The record goes before the deed: after a crash in between, there is merely nothing to take off.
-    seen = seen_detail(session.throttles, broker_configs, topic_configs)
-    session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
-    session.throttles = session.throttles.with_rates(added.rates).with_lists(added.lists)
-    crash_point("intent.told")
-    session.keep()
-    crash_point("intent.written")
+    _record(session, added, broker_configs, topic_configs)
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
     session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
     return frozenset(broker_configs) if is_settled else None
+
+
+def _record(
+    session: Session, added: ThrottleRecord, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs]
+) -> None:
+    """Write down what is about to be put on. The record goes before the deed: a crash in between leaves nothing on."""
+    seen = seen_detail(session.throttles.plus(added), broker_configs, topic_configs)
+    session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
+    session.throttles = session.throttles.plus(added)
+    crash_point("intent.told")
+    session.keep()
+    crash_point("intent.written")
+
+
+def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]]) -> bool:
+    answers: dict[int, Answer] = {}
+    # One request a broker: each takes only its own rates, and one that fails would cost the others' answers.
+    for broker, changes in to_set.items():
+        answers[broker] = session.write(lambda b=broker, c=changes: session.admin.alter_broker_configs(b, c))  # type: ignore[misc]
+        crash_point("throttle.broker")
+        if answers[broker].is_ok:
+            session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
+    final = refused(answers)
+    if final:
+        raise refusal("the throttle of brokers", final, session.paths.again)
+    return all(answer.is_ok for answer in answers.values())
+
+
+def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) -> bool:
+    answers: dict[str, Answer] = {}
+    for batch in _topic_batches(appended(to_append)):
+        answers.update(session.write(lambda b=batch: session.admin.alter_topic_configs(b)))  # type: ignore[misc]
+        crash_point("throttle.topic")
+    for topic, key in to_append:
+        if answers[topic].is_ok:
+            items = session.confirmed_items.get((topic, key), frozenset())
+            session.confirmed_items[topic, key] = items | to_append[topic, key]
+    final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
+    if final:
+        raise refusal("the throttle lists of topics", final, session.paths.again)
+    return all(answer.is_ok for answer in answers.values())
+
+
+def _topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[dict[str, tuple[ConfigChange, ...]]]:
+    topics = sorted(changes)
+    for start in range(0, len(topics), TOPICS_A_REQUEST):
+        yield {topic: tuple(changes[topic]) for topic in topics[start : start + TOPICS_A_REQUEST]}
 
 
 def put_cordons(session: Session) -> None:
@@ -106,19 +148,13 @@ def put_cordons(session: Session) -> None:
     log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
         key = (broker, CORDONED_LOG_DIRS)
-        value = configs[broker].get(CORDONED_LOG_DIRS)
         # What an earlier run left was put back a moment ago, and may show still: the record knows better.
         is_known = key in session.first_rates
-        before = session.first_rates.setdefault(key, value)
+        before = session.first_rates.setdefault(key, configs[broker].get(CORDONED_LOG_DIRS))
         is_closed = all(one.is_cordoned for one in log_dirs.get(broker, ())) and not is_known
         if key in session.throttles.rates or before == EVERYTHING or is_closed:
             continue
-        added = ThrottleRecord({key: before})
-        seen = seen_detail(session.throttles.with_rates(added.rates), {broker: configs[broker]}, {})
-        session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
-        session.throttles = session.throttles.with_rates(added.rates)
-        session.keep()
-        crash_point("intent.written")
+        _record(session, ThrottleRecord({key: before}), {broker: configs[broker]}, {})
         refused_for = _cordon(session, broker)
         session.tell("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
         if refused_for:
@@ -137,100 +173,54 @@ def _cordon(session: Session, broker: int) -> str | None:
     return None if answer.is_ok else told_answer(answer)
 
 
-def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]]) -> bool:
-    answers: dict[int, Answer] = {}
-    for broker, changes in to_set.items():
-        answers[broker] = session.write(lambda b=broker, c=changes: session.admin.alter_broker_configs(b, c))  # type: ignore[misc]
-        crash_point("throttle.broker")
-        if answers[broker].is_ok:
-            session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
-    final = refused(answers)
-    if final:
-        raise refusal("the throttle of brokers", final, session.paths.again)
-    return all(answer.is_ok for answer in answers.values())
-
-
-def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) -> bool:
-    answers = _append_items(session, appended(to_append), "throttle.topic")
-    for topic, key in to_append:
-        if answers[topic].is_ok:
-            items = session.confirmed_items.get((topic, key), frozenset())
-            session.confirmed_items[topic, key] = items | to_append[topic, key]
-    final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
-    if final:
-        raise refusal("the throttle lists of topics", final, session.paths.again)
-    return all(answer.is_ok for answer in answers.values())
-
-
-def _append_items(session: Session, changes: Mapping[str, tuple[ConfigChange, ...]], point: str) -> dict[str, Answer]:
-    answers: dict[str, Answer] = {}
-    for batch in topic_batches(changes):
-        answers.update(session.write(lambda b=batch: session.admin.alter_topic_configs(b)))  # type: ignore[misc]
-        crash_point(point)
-    return answers
-
-
-def topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[dict[str, tuple[ConfigChange, ...]]]:
-    """Return the changes in parts as large as one request."""
-    topics = sorted(changes)
-    for start in range(0, len(topics), TOPICS_A_REQUEST):
-        yield {topic: tuple(changes[topic]) for topic in topics[start : start + TOPICS_A_REQUEST]}
-
-
 def take_all_off(session: Session, *, has_moves: bool = False) -> None:
-    """Bring every throttle back to what it was; what cannot be is named in the session's debts, never raised.
+    """Bring every throttle back to what it was; what cannot be is named in the session's leftovers, never raised.
 
     `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
     Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
     """
-    owed: list[Owed] = []
+    left: list[Leftover] = []
     unwritten: Exception | None = None
     for attempt in range(TRIES):
         clean_up = _CleanUp(session, is_last=attempt == TRIES - 1)
-        owed = [*clean_up.lists(), *clean_up.rates()]
+        # Lists first: without its entry no replica is held back, whatever rate stays.
+        left = [*clean_up.lists(), *clean_up.rates()]
         unwritten = unwritten or clean_up.unwritten
-        if not any(one.is_passing for one in owed):
+        if not any(one.is_passing for one in left):
             break
         if not clean_up.is_last:
             session.pause(attempt)
-    session.leftover_throttles = [one.problem for one in owed]
+    session.leftover_throttles = [one.problem for one in left]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
-        _settle(session, has_moves=has_moves)
+        if session.throttles.is_empty and not has_moves:
+            session.forget()
+        elif session.kept is not None:
+            session.keep(is_over=True)
     if unwritten is not None:
         raise unwritten
 
 
-def _settle(session: Session, *, has_moves: bool) -> None:
-    """Bring the cluster's record to what is still owed: gone where that is nothing."""
-    if session.throttles.is_empty and not has_moves:
-        session.forget()
-    elif session.kept is not None:
-        session.keep(is_over=True)
-
-
-def take_lists_off(session: Session) -> list[Owed]:
-    """Take our entries off the topics' lists; return what could not be taken off, which stays in the record."""
+def take_lists_off(session: Session) -> None:
+    """Take our entries off the topics' lists; what could not be taken off stays in the record."""
     clean_up = _CleanUp(session)
-    owed = clean_up.lists()
+    clean_up.lists()
     if clean_up.unwritten is not None:
         raise clean_up.unwritten
-    return owed
 
 
 @dataclass(slots=True)
 class _CleanUp:
-    """One try at everything that is recorded: each broker and topic by itself, whatever becomes of the others.
-
-    What cannot be read is taken to be as this run left it, where another look would not help (`is_last`).
-    `barred`: why nothing can be written at all just now. `unwritten`: the journal's first fault.
-    """
+    """One try at everything that is recorded: each broker and topic by itself, whatever becomes of the others."""
 
     session: Session
     is_last: bool = False
+    """Another look would not help: what cannot be read is taken to be as this run left it."""
     barred: Trouble | None = None
+    """Why nothing can be written at all just now."""
     unwritten: Exception | None = None
+    """The journal's first fault."""
 
-    def lists(self) -> list[Owed]:
+    def lists(self) -> list[Leftover]:
         """Take our entries off the topics' lists; return what could not be, which stays in the record."""
         record = ThrottleRecord(lists=self.session.throttles.lists)
         if record.is_empty:
@@ -239,15 +229,16 @@ class _CleanUp:
         changes = self._list_changes(configs, troubles)
         self.session.confirmed_items.clear()
         troubles |= self._alter_topics(changes)
+        # A policy may refuse one of a topic's two keys, and Kafka then changes neither: each is tried alone.
         for key in TOPIC_THROTTLES:
             alone = {one: changes[one] for one in changes if one[1] == key and troubles.get(one, _NONE).is_of_one}
             for one in alone:
                 del troubles[one]
             troubles |= self._alter_topics(alone)
         self._forget(ThrottleRecord(lists={key: one for key, one in record.lists.items() if key not in troubles}))
-        return owed_for(record, troubles)
+        return leftovers_of(record, troubles)
 
-    def _topic_configs(self) -> tuple[Mapping[str, Mapping[str, str]], dict[Key, Trouble]]:
+    def _topic_configs(self) -> tuple[Mapping[str, Configs], dict[Key, Trouble]]:
         """Return the lists as they are, of those that cannot be read as they were left; and those to look at again."""
         record, ask = self.session.throttles, self.session.admin.topic_configs
         found = tried(lambda: as_far_as_visible(ask, record.topics))
@@ -265,7 +256,7 @@ class _CleanUp:
         return {**configs, **left}, waiting
 
     def _list_changes(
-        self, configs: Mapping[str, Mapping[str, str]], waiting: dict[Key, Trouble]
+        self, configs: Mapping[str, Configs], waiting: dict[Key, Trouble]
     ) -> dict[tuple[str, str], ConfigChange]:
         """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
         record, plan, kept = self.session.throttles, self.session.paths.plan, self.session.kept
@@ -295,15 +286,18 @@ class _CleanUp:
         for (topic, _), change in changes.items():
             by_topic.setdefault(topic, []).append(change)
         found: dict[Key, Trouble] = {}
-        for batch in topic_batches(by_topic):
+        for batch in _topic_batches(by_topic):
             told = self._written(lambda b=batch: self.session.admin.alter_topic_configs(b))  # type: ignore[misc]
             crash_point("unthrottle.topic")
             for topic in batch:
-                trouble = told if isinstance(told, Trouble) else _of_topic(told[topic])
-                found |= {} if trouble is None else {(topic, change.key): trouble for change in batch[topic]}
+                # A topic that is gone has taken its lists with it.
+                is_gone = not isinstance(told, Trouble) and told[topic].error == "UNKNOWN_TOPIC_OR_PARTITION"
+                trouble = told if isinstance(told, Trouble) else trouble_of(told[topic])
+                if trouble is not None and not is_gone:
+                    found |= {(topic, change.key): trouble for change in batch[topic]}
         return found
 
-    def rates(self) -> list[Owed]:
+    def rates(self) -> list[Leftover]:
         """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
         record = ThrottleRecord(self.session.throttles.rates)
         if record.is_empty:
@@ -311,20 +305,19 @@ class _CleanUp:
         configs, silent = self._broker_configs(record.brokers)
         troubles: dict[Key, Trouble] = {}
         for broker in record.brokers:
-            keys = {key: record.rates[broker, key] for key in record.keys_of(broker)}
-            trouble = silent.get(broker)
-            if trouble is not None:
-                troubles |= {(broker, key): trouble for key in keys}
+            keys = {key: before for (one, key), before in record.rates.items() if one == broker}
+            if broker in silent:
+                troubles |= {(broker, key): silent[broker] for key in keys}
             else:
                 troubles |= self._restore_rates(broker, keys, configs.get(broker, {}))
         self._forget(ThrottleRecord({key: one for key, one in record.rates.items() if key not in troubles}))
-        return owed_for(record, troubles)
+        return leftovers_of(record, troubles)
 
-    def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Mapping[str, str]], Mapping[int, Trouble]]:
+    def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Configs], Mapping[int, Trouble]]:
         """Return the configs of brokers that answer, and of the others why nothing is tried with them now."""
         ask = self.session.admin.broker_configs
         found = tried(lambda: ask(brokers))
-        configs: dict[int, Mapping[str, str]] = {}
+        configs: dict[int, Configs] = {}
         unread: dict[int, Trouble] = {}
         for broker in brokers:
             told = tried(lambda b=broker: ask([b])) if isinstance(found, Trouble) else found  # type: ignore[misc]
@@ -341,9 +334,7 @@ class _CleanUp:
         self._tell_unseen("brokers", sorted(unread.keys() - waiting.keys()), unread)
         return configs, waiting
 
-    def _restore_rates(
-        self, broker: int, keys: Mapping[str, str | None], config: Mapping[str, str]
-    ) -> dict[Key, Trouble]:
+    def _restore_rates(self, broker: int, keys: Mapping[str, str | None], config: Configs) -> dict[Key, Trouble]:
         """Bring one broker's rates back; return what kept some from it."""
         ours = self.session.our_rates
         changes = [rate_restored(key, before, config.get(key), ours) for key, before in sorted(keys.items())]
@@ -376,13 +367,11 @@ class _CleanUp:
 
     def _tell_unseen(self, what: str, names: Collection[K], why: Mapping[K, Trouble]) -> None:
         """Say of what is put back without a look at what is there: somebody may have changed it since."""
-        if not names:
-            return
-        first = min(names, key=str)
-        named = named_some(map(str, names))
-        text = f"put back as recorded, without a look at what is there now, {what} {named}: {why[first].why}"
-        if text not in self.session.messages:
-            self.session.messages.append(text)
+        if names:
+            first, named = why[min(names, key=str)].why, named_some(names)
+            text = f"put back as recorded, without a look at what is there now, {what} {named}: {first}"
+            if text not in self.session.messages:
+                self.session.messages.append(text)
 
     def _forget(self, gone: ThrottleRecord) -> None:
         if gone.is_empty:
@@ -393,11 +382,4 @@ class _CleanUp:
         except (OSError, ReconcilerError) as error:
             # The clean-up goes on without a journal; whoever called it is told then.
             self.unwritten = self.unwritten or error
-        self.session.throttles = self.session.throttles.without_lists(gone.lists).without_rates(gone.rates)
-
-
-def _of_topic(told: Answer) -> Trouble | None:
-    """Return what an answer about a topic means; one that is gone has taken its lists with it."""
-    if told.error == "UNKNOWN_TOPIC_OR_PARTITION":
-        return None
-    return trouble_of(told)
+        self.session.throttles = self.session.throttles.less(gone)

@@ -165,7 +165,7 @@ def next_topic_step(paths: PlanPaths, stage: TopicsStage, observed: Observed, re
         if problem is not None:
             return FailRun(problem)
     turn = type(due[0])
-    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record)
+    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record.polls)
 
 
 def _trouble(change: TopicChange, observed: Observed, paths: PlanPaths, record: RunRecord) -> Problem | None:

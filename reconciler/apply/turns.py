@@ -18,7 +18,7 @@ from reconciler.apply.record import MoveState, RunRecord, note
 from reconciler.apply.session import Session, abandoned, with_result
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.steps import FinishStage
-from reconciler.apply.throttles import owed_by
+from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import put_cordons, take_all_off
 from reconciler.apply.withdraw import seen_as_far_as_visible, told_left, unseen_moves, withdraw
 from reconciler.model.lock import LockLost
@@ -211,7 +211,7 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
         take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
-        session.leftover_throttles = owed_by(session.throttles)
+        session.leftover_throttles = leftover_problems(session.throttles)
     if session.is_journal_broken:
         session.messages.append(f"then {session.paths.again}: it goes on where the cluster stands")
     is_stopped = isinstance(error, StoppedEarly)
@@ -234,7 +234,7 @@ def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
 
 def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> RunResult:
     """Put nothing back without the lock, and name what is left for whoever holds it next."""
-    session.leftover_throttles = owed_by(session.throttles)
+    session.leftover_throttles = leftover_problems(session.throttles)
     in_flight = _perhaps_in_flight(session, record)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")

@@ -21,7 +21,6 @@ from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
-from reconciler.model.stage import ElectStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import named_some
 
@@ -328,7 +327,7 @@ def _is_back(move: Move, observed: Observed) -> bool:
 
 def _restore_leaders(session: Session, moves: Sequence[Move]) -> None:
     """Elect the first replicas that led before; a leader elsewhere is no harm, so a failure is only told."""
-    preferred = [move for move in moves if leader_before(session.paths, move) == move.from_replicas[0]]
+    preferred = [move for move in moves if session.paths.leader_before(move) == move.from_replicas[0]]
     trouble = tried(lambda: _lead(session, preferred))
     if trouble is not None:
         session.messages.append(f"perhaps not led by their preferred leader: {_named(preferred)}: {trouble.why}")
@@ -356,19 +355,6 @@ def _lead(session: Session, preferred: Sequence[Move]) -> None:
 def _is_led_elsewhere(move: Move, observed: Observed) -> bool:
     partition = observed.partition(move.topic_partition)
     return partition is not None and partition.leader != move.from_replicas[0]
-
-
-def leader_before(paths: PlanPaths, move: Move) -> int | None:
-    """Return who led a partition before a move: the last one elected in an earlier stage, else who led at the start."""
-    key = move.topic_partition
-    path = paths.by_partition[key]
-    number = path.stages[path.moves.index(move)]
-    leader = paths.first_leaders.get(key)
-    for stage in paths.plan.stages:
-        if isinstance(stage, ElectStage) and stage.number < number:
-            elected = [election.leader for election in stage.elections if election.topic_partition == key]
-            leader = elected[-1] if elected else leader
-    return leader
 
 
 def _batches(moves: Sequence[Move]) -> Iterable[Sequence[Move]]:

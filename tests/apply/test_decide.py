@@ -242,7 +242,7 @@ def test_moves_that_will_not_fit_on_a_disk_are_withdrawn_whether_or_not_all_of_t
 
 
 def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:
-    waits = [poll(replace(RECORD, polls=polls)).seconds for polls in range(40)]
+    waits = [poll(polls).seconds for polls in range(40)]
     assert waits == sorted(waits)
     assert (waits[:3], waits[-1]) == ([0.25, 0.375, 0.5625], 5.0)
 
@@ -309,7 +309,7 @@ def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:
 
 def test_a_request_may_be_asked_for_again_sooner_than_it_was_said() -> None:
     asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
-    sooner = asked.quieted(["its creation b"], NOW + timedelta(seconds=5))
+    sooner = asked.quieted("its creation b", NOW + timedelta(seconds=5))
     now = NOW + timedelta(seconds=10)
     assert [record.is_quiet("its creation b", now) for record in (asked, sooner)] == [True, False]
     assert sooner.count("its creation b") == 1

@@ -9,7 +9,6 @@ from helpers.plans.small_runs import election, ids, move, plan_of
 from reconciler.admin.port import Reassignment
 from reconciler.apply.partition_path import PartitionPath, Place, Position, cancelled, paths_of, union
 from reconciler.apply.record import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
-from reconciler.apply.withdraw import leader_before
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
@@ -81,7 +80,7 @@ def test_the_leader_before_a_move_is_the_last_one_elected_else_the_first() -> No
     first, last = move("a-0", "1,2,3", "2,1,3"), move("a-0", "2,1,3", "4,1,3")
     stages: list[Stage] = [ReassignStage(1, (first,)), ElectStage(2, (election("a-0", 2),)), ReassignStage(3, (last,))]
     found = paths_of(plan_of(stages, small_cluster("a-0: 1,2,3 leader 3")))
-    assert (leader_before(found, first), leader_before(found, last)) == (3, 2)
+    assert (found.leader_before(first), found.leader_before(last)) == (3, 2)
 
 
 def test_how_many_partitions_a_plan_wants_of_a_topic_is_known_where_it_makes_or_grows_it() -> None:

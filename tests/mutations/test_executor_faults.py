@@ -73,7 +73,7 @@ FAULTS = [
     ),
     Fault(
         "a foreign reassignment is overwritten",
-        "partition_path.PartitionPath._moving",
+        "partition_path.PartitionPath.position",
         "Place.FOREIGN, found=target",
         "Place.AT, 0, target",
         "seed 80",
@@ -194,7 +194,7 @@ FAULTS = [
     Fault(
         "throttles that a crash left stay",
         "leftovers._adopt",
-        "earlier.with_rates(kept.throttles.rates)",
+        "earlier.plus(kept.throttles)",
         "earlier",
         "crash 3",
     ),
@@ -204,7 +204,7 @@ FAULTS = [
         "session.Session.tell",
         "if self.is_journal_broken:",
         'if self.is_journal_broken or step == "throttle":',
-        "seed 108",
+        "seed 708",
     ),
     Fault(
         "the cluster's record of throttles is dropped",
@@ -228,9 +228,9 @@ FAULTS = [
         "seed 1",
     ),
     Fault(
-        "a debt is not named",
+        "a leftover throttle is not named",
         "throttling.take_all_off",
-        "[one.problem for one in owed]",
+        "[one.problem for one in left]",
         "[]",
         "seed 98",
     ),

@@ -235,7 +235,16 @@ class World(SimulatedAdmin):
             self._unanswered(name, self._fate(READ_FATES))
         return Answer("TOPIC_AUTHORIZATION_FAILED") if name == "keep" and not self.can_keep else None
 
-    def _write(self, name: str, items: Collection[K], effect: Callable[[Cluster], Outcome[K]]) -> Mapping[K, Answer]:
+    def _send(
+        self,
+        name: str,
+        items: Collection[K],
+        effect: Callable[[Cluster], Outcome[K]],
+        *,
+        is_validated_only: bool = False,
+    ) -> Mapping[K, Answer]:
+        if is_validated_only:
+            return super()._send(name, items, effect, is_validated_only=True)
         self.requests += 1
         self._before(name)
         is_fatal = self.calls == self.weather.kill_at
