@@ -51,6 +51,7 @@ def command(
     from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
     from reconciler.files.plan_file import write_plan
+    from reconciler.groups.simulate.growth import growth_warnings
     from reconciler.workflow.plan import LoadsAt, make_plan
 
     at = LoadsAt(loads, Statistic(statistic)) if loads is not None else None
@@ -58,7 +59,9 @@ def command(
         made = _supposed(asked, only, what_if, at)
     else:
         with reading("planning") as progress:
-            made = make_plan(asked.inputs, only=only, loads=at, progress=progress, open_judge=open_judge)
+            made = make_plan(
+                asked.inputs, only=only, loads=at, progress=progress, open_judge=open_judge, growth=growth_warnings
+            )
     if out is not None:
         write_plan(made.plan, out)
     _show(made, asked)
@@ -76,6 +79,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
     from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
+    from reconciler.groups.simulate.growth import growth_warnings
     from reconciler.render.supposed import what_if_lines, what_if_markdown
     from reconciler.workflow.what_if import NotASupposition, Unplannable, plan_if, suppositions, what_if_json
 
@@ -84,7 +88,15 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
     except NotASupposition as error:
         raise click.BadParameter(str(error), param_hint="--what-if") from None
     with reading("planning") as progress:
-        outcome = plan_if(asked.inputs, supposed, only=only, loads=loads, progress=progress, open_judge=open_judge)
+        outcome = plan_if(
+            asked.inputs,
+            supposed,
+            only=only,
+            loads=loads,
+            progress=progress,
+            open_judge=open_judge,
+            growth=growth_warnings,
+        )
     if isinstance(outcome, Unplannable):
         what_if = outcome.what_if
         asked.write(

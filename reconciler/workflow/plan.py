@@ -17,7 +17,7 @@ from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.new_topics import defaults_taken
 from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
-from reconciler.model.change import Changes
+from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, Desired, Off
 from reconciler.model.loads import Loads, Statistic
@@ -50,6 +50,15 @@ UNASKED = "KR865"
 def no_judge(policies: Sequence[Policy]) -> Judge:
     """Raise TypeError: policies hold, and the caller brought nothing to ask them with. None is ever left out."""
     raise TypeError(f"{policies[0].at.file} is a policy: say with open_judge what asks it")
+
+
+Growth: TypeAlias = Callable[[Cluster, tuple[TopicChange, ...]], tuple[Problem, ...]]
+"""Returns what growing topics does to the groups that read them: the wing of groups has it, its verb hands it in."""
+
+
+def no_growth(_observed: Cluster, _changes: tuple[TopicChange, ...]) -> tuple[Problem, ...]:
+    """Return nothing: for plans whose warnings nobody reads."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +98,19 @@ class Planner:
     only: tuple[str, ...] = ()
     warnings: tuple[Problem, ...] = ()
     loads: Loads | None = None
+    growth: Growth = no_growth
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan of these states."""
-        return plan_of(desired, observed, commit=self.commit, only=self.only, warnings=self.warnings, loads=self.loads)
+        return plan_of(
+            desired,
+            observed,
+            commit=self.commit,
+            only=self.only,
+            warnings=self.warnings,
+            loads=self.loads,
+            growth=self.growth,
+        )
 
     def names(self, desired: Desired, observed: Cluster) -> frozenset[str] | None:
         """Return the topics that the plan is confined to, None for all."""
@@ -112,6 +130,7 @@ def make_plan(
     loads: LoadsAt | None = None,
     progress: ProgressHook | None = None,
     open_judge: OpenJudge = no_judge,
+    growth: Growth = no_growth,
 ) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
@@ -124,7 +143,8 @@ def make_plan(
     judge = open_judge(policies) if policies else None
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     warnings = (*unread, *client_cautions(inputs, desired))
-    plan = plan_or_remedies(replace(planner_of(inputs, only, loads), warnings=warnings), desired, observed)
+    planner = replace(planner_of(inputs, only, loads), warnings=warnings, growth=growth)
+    plan = plan_or_remedies(planner, desired, observed)
     plan = asked(plan, inputs, desired, observed)
     if judge is not None:
         plan = judge(plan, desired, observed, loads.folder if loads is not None else None)
@@ -151,10 +171,10 @@ def plan_of(
     only: Sequence[str] = (),
     warnings: Sequence[Problem] = (),
     loads: Loads | None = None,
+    growth: Growth = no_growth,
 ) -> Plan:
     """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
     from reconciler.files.plan_file import with_id
-    from reconciler.groups.workflow.growing import warnings_of_growth
     from reconciler.model.coordinator import coordinator_warnings
     from reconciler.planner.place import plan_placement
     from reconciler.staging.assembly import assemble
@@ -180,7 +200,7 @@ def plan_of(
             *changes.drift,
             *placed.warnings,
             *defaults_taken(placed.topic_changes, desired.topics),
-            *warnings_of_growth(observed, placed.topic_changes),
+            *growth(observed, placed.topic_changes),
             *coordinator_warnings(staged.stages, observed),
             *warnings,
             *(throttle_warnings(staged.stages, desired.cluster.moves, loads) if loads is not None else ()),

@@ -19,11 +19,13 @@ from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.plan import (
+    Growth,
     LoadsAt,
     OpenJudge,
     Planned,
     Planner,
     looked_at,
+    no_growth,
     no_judge,
     plan_or_remedies,
     planner_of,
@@ -49,6 +51,7 @@ def plan_if(
     loads: LoadsAt | None = None,
     progress: ProgressHook | None = None,
     open_judge: OpenJudge = no_judge,
+    growth: Growth = no_growth,
 ) -> Planned | Unplannable:
     """Return what follows if all of this were so; nothing is changed, and the plan says that it is never applied.
 
@@ -62,7 +65,7 @@ def plan_if(
     _refuse_meaningless(desired, at.desired)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
-    planner = replace(planner_of(inputs, only, loads), warnings=unread)
+    planner = replace(planner_of(inputs, only, loads), warnings=unread, growth=growth)
     outcome = outcome_of(replace(at, observed=readable), supposed, what_if, planner)
     if isinstance(outcome, Unplannable) or judge is None:
         return outcome

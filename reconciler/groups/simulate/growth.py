@@ -1,45 +1,60 @@
-"""What growing a topic does to who reads it: the warnings that a plan carries."""
+"""Warns of what growing a topic does to its keys and to the groups that read it.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+The verb `plan` hands `growth_warnings` to the house, which knows nothing of assignors.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from reconciler.groups.assignors.registry import ASSIGNORS
 from reconciler.groups.model.scenario import Member, Scenario, Step
 from reconciler.groups.model.simulation import spread
 from reconciler.groups.simulate.evenness import moved_partitions, owners, partition_counts
 from reconciler.groups.simulate.live import own_assignor, present_members, subscribed_topic
 from reconciler.groups.simulate.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor
-from reconciler.model.change import CreatePartitions
+from reconciler.model.change import AlterConfigs, CreatePartitions, TopicChange
 from reconciler.model.cluster import Cluster, Group, Partition
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.words import named_some
 
+CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
 READ, COMPACTED, LATEST = "KR831", "KR832", "KR833"
 _MOST_GROUPS = 10
 _KEYS = "if it is keyed, keys map elsewhere"
 
 
-def growth_warnings(
-    observed: Cluster,
-    growths: Sequence[CreatePartitions],
-    assignors: Mapping[str, Assignor],
-    compacted: Collection[str] = (),
-) -> tuple[Problem, ...]:
+def growth_warnings(observed: Cluster, topic_changes: Sequence[TopicChange]) -> tuple[Problem, ...]:
     """Return a warning for each topic to grow that is compacted or that groups read, with what becomes of each group.
 
-    `growths` carry their assignments where they are placed, which tells the racks of the new partitions; `compacted`
-    names the topics whose records have keys, because they are cleaned by key.
+    Where the new partitions are placed already, their racks are known, and the assignors use them.
     """
+    growths = [change for change in topic_changes if isinstance(change, CreatePartitions)]
     if not growths:
         return ()
+    compacted = _compacted(observed, growths, topic_changes)
     grown = _grown(observed, growths)
     readers = [group for group in observed.groups if group.topics & {growth.topic for growth in growths}]
-    becomes = {group.group_id: _becomes(grown, group, assignors) for group in readers}
+    becomes = {group.group_id: _becomes(grown, group) for group in readers}
     found: list[Problem] = []
     for growth in growths:
         groups = [group for group in readers if growth.topic in group.topics]
         found += _of_topic(growth, groups, becomes, is_compacted=growth.topic in compacted)
     return (*found, *_latest(readers))
+
+
+def _compacted(
+    observed: Cluster, growths: Sequence[CreatePartitions], topic_changes: Sequence[TopicChange]
+) -> set[str]:
+    """Return which of them are compacted now or will be: their records have keys, by which they are cleaned."""
+    will_be = {
+        change.topic
+        for change in topic_changes
+        if isinstance(change, AlterConfigs) and COMPACT in change.set.get(CLEANUP_POLICY, "")
+    }
+    return will_be | {
+        growth.topic for growth in growths if COMPACT in observed.topics[growth.topic].configs.get(CLEANUP_POLICY, "")
+    }
 
 
 def _of_topic(
@@ -70,16 +85,16 @@ def _latest(readers: Sequence[Group]) -> Iterator[Problem]:
     yield Problem(LATEST, message, None, Severity.WARNING)
 
 
-def _becomes(grown: Cluster, group: Group, assignors: Mapping[str, Assignor]) -> str:
+def _becomes(grown: Cluster, group: Group) -> str:
     """Return what becomes of the group: `(range) 4-4-4 -> 6-6-6, 6 partitions change owner`."""
     if not group.members:
         return "has offsets, but no members now"
     own = own_assignor(group)
-    if own is None or own not in assignors:
+    if own is None or own not in ASSIGNORS:
         return f"(assignor {own or 'unknown'}): its result is not known here"
     present = present_members(group)
     before: Assignment = {member.member_id: dict(member.owned or {}) for member in present}
-    after = _after(grown, present, assignors[own])
+    after = _after(grown, present, ASSIGNORS[own])
     moved = len(moved_partitions(present, after, owners(present, before)))
     counts = f"({own}) {spread(partition_counts(before).values())} -> {spread(partition_counts(after).values())}"
     return f"{counts}, {moved} partition{'' if moved == 1 else 's'} change{'s' if moved == 1 else ''} owner"

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.groups.assignors.range import RangeAssignor
 from reconciler.groups.assignors.registry import ASSIGNORS
 from reconciler.groups.simulate.growth import growth_warnings
-from reconciler.groups.workflow.growing import warnings_of_growth
 from reconciler.model.change import CreatePartitions
 from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group, GroupMember
 from reconciler.model.problem import Severity
@@ -35,7 +33,7 @@ def cluster(*groups: Group, policy: str = "delete") -> Cluster:
 
 
 def told(observed: Cluster, *growths: CreatePartitions) -> list[tuple[str, str]]:
-    found = warnings_of_growth(observed, growths or (GROWTH,))
+    found = growth_warnings(observed, growths or (GROWTH,))
     assert all(problem.severity is Severity.WARNING for problem in found)
     return [(problem.code, problem.message) for problem in found]
 
@@ -94,7 +92,7 @@ def test_the_racks_of_new_partitions_are_those_of_the_plan(broker: int, moved: i
     members = [member("ma", 0, rack="a"), member("mb", rack="b")]
     observed = replace(small_cluster("orders-0: 3"), groups=(group("racked", *members),))
     placed = CreatePartitions("orders", 1, 2, {1: (broker,)})
-    message = growth_warnings(observed, [placed], {"range": RangeAssignor()})[0].message
+    message = growth_warnings(observed, [placed])[0].message
     assert f"(range) 1-0 -> 1-1, {moved} partition" in message
 
 
