@@ -5,7 +5,10 @@ A run that goes on is asked to end first. A rollback that was stopped is gone on
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
@@ -15,7 +18,6 @@ from reconciler.apply.kept_run import kept_run
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.files.plan_file import with_id
-from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Window
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
@@ -38,6 +40,9 @@ from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_pl
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared_as_far, declared_cluster, simulated
 
+if TYPE_CHECKING:
+    from reconciler.staging.rollback import GoingBack
+
 logger = logging.getLogger(__name__)
 AGAIN = "run cancel --rollback again"
 
@@ -46,16 +51,6 @@ class NoRun(ReconcilerError):
     """No run is known on this machine, and no plan was named."""
 
     code = "KR709"
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What whoever asks for a rollback is told and asked: each plan is shown to `is_confirmed` before it runs."""
-
-    is_confirmed: Callable[[Plan], bool] = lambda _plan: True
-    should_stop: Callable[[], str | None] = lambda: None
-    progress: Callable[[RunProgress], None] | None = None
-    notify: Callable[[str], None] = lambda _text: None
 
 
 def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
@@ -67,6 +62,55 @@ def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
             "plan that it runs: reconciler cancel PLAN"
         )
     return plan
+
+
+def cancel(
+    inputs: Inputs,
+    plan_path: str | None = None,
+    *,
+    notify: Callable[[str], None] = lambda _told: None,
+    should_stop: Callable[[], str | None] = lambda: None,
+) -> RunResult:
+    """Cancel the run of that plan, or the one that the cluster's record names, or the last one known here.
+
+    `notify` is told what keeps it waiting, and what no plan tells. A KeyboardInterrupt once `should_stop` gives a
+    reason raises StoppedEarly, which names what is left.
+    """
+    named = plan_named(inputs, plan_path) if plan_path else None
+    is_nameless = named is None and inputs.is_client_given and not inputs.cluster
+    name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
+    desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
+    with cluster_admin(replace(inputs, cluster=name), desired) as admin:
+        plan, journal = (named, run_journal(inputs, named)) if named else _found(inputs, name, admin, notify)
+        return cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
+
+
+def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal]:
+    """Return the plan whose run is to be cancelled where none is named: the cluster knows best."""
+    record = kept_run(admin)
+    if record is None:
+        plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
+        return plan, run_journal(inputs, plan)
+    known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
+    if known is not None:
+        return known, run_journal(inputs, known)
+    notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
+    if record.moves and not record.is_whole:
+        moves = named_some(str(move.topic_partition) for move in record.moves)
+        notify(
+            f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
+        )
+    return record.plan(admin.cluster_id()), MemoryJournal()
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What whoever asks for a rollback is told and asked: each plan is shown to `is_confirmed` before it runs."""
+
+    is_confirmed: Callable[[Plan], bool] = lambda _plan: True
+    should_stop: Callable[[], str | None] = lambda: None
+    progress: Callable[[RunProgress], None] | None = None
+    notify: Callable[[str], None] = lambda _text: None
 
 
 def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
@@ -112,8 +156,8 @@ def rollback_plan(
         if begun is not None:
             shown = Shown(begun, is_begun=any(one.step == "run" for one in run_journal(inputs, begun).events))
         else:
-            made = _made(undone, admin, desired, reading)
-            shown = Shown(made.plan, left=made.left)
+            back = _return_plan(undone, admin, desired, reading)
+            shown = Shown(back.plan, left=back.left)
         return replace(shown, refusal=_refusal(shown.plan, undone, admin, desired)) if is_predicted else shown
 
 
@@ -140,103 +184,93 @@ def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBac
     of it could not go back.
     """
     desired = _desired(inputs, undone)
+    is_simulated = simulated(inputs, desired) is not None
+    runs: list[tuple[Plan, RunResult]] = []
     with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
-        rollback = _Rollback(inputs, undone, desired, admin, hooks)
-        return rollback.ended()
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    plan: Plan
-    left: tuple[Problem, ...]
-
-
-@dataclass(slots=True)
-class _Rollback:
-    """One rollback under way; `runs` grows with each plan that has ended."""
-
-    inputs: Inputs
-    undone: Plan
-    desired: Desired | None
-    admin: Admin
-    hooks: Hooks
-    runs: tuple[tuple[Plan, RunResult], ...] = ()
-
-    def ended(self) -> RolledBack:
-        """Have a run that is on end, go on with what was begun, cancel, undo the rest, and return what was done."""
-        stopped = stop_run(self.undone, self.admin, notify=self.hooks.notify)
-        begun = _begun(self.inputs, self.undone, self.admin)
-        if begun is not None and not self._has_run(begun):
-            return RolledBack(self.undone, is_declined=True, is_simulated=self._is_simulated)
+        run = partial(_run, inputs=inputs, undone=undone, desired=desired, admin=admin, hooks=hooks)
+        stopped = stop_run(undone, admin, notify=hooks.notify)
+        begun = _begun(inputs, undone, admin)
         if begun is None:
-            self._refind_lost_rollback()
-        journal = run_journal(self.inputs, self.undone)
+            _restore_after_lost_rollback(inputs, undone, desired, admin, hooks)
+        elif hooks.is_confirmed(begun):
+            runs.append((begun, run(begun)))
+        else:
+            return RolledBack(undone, is_declined=True, is_simulated=is_simulated)
         cancelled = cancel_run(
-            self.undone,
-            self.admin,
-            journal,
-            notify=self.hooks.notify,
-            should_stop=self.hooks.should_stop,
+            undone,
+            admin,
+            run_journal(inputs, undone),
+            notify=hooks.notify,
+            should_stop=hooks.should_stop,
             stopped=stopped,
             again=AGAIN,
         )
-        self._stop_if_asked()
-        made = _made(self.undone, self.admin, self.desired)
-        is_declined = not made.plan.is_empty and not self._has_run(made.plan, cancelled.told)
-        ended = RolledBack(self.undone, cancelled, self.runs, is_declined, self._is_simulated)
-        if made.left and not is_declined:
-            raise RunFailed(_left_text(self.undone, made.left), code="KR717", result=_last_result(ended))
-        return ended
-
-    @property
-    def _is_simulated(self) -> bool:
-        return simulated(self.inputs, self.desired) is not None
-
-    def _stop_if_asked(self) -> None:
-        reason = self.hooks.should_stop()
+        reason = hooks.should_stop()
         if reason is not None:
-            text = f"stopped before the rollback of plan {self.undone.id} began: {reason}; what was in flight is back"
+            text = f"stopped before the rollback of plan {undone.id} began: {reason}; what was in flight is back"
             raise StoppedEarly(f"{text}. To go on, {AGAIN}", code="KR718")
+        back = _return_plan(undone, admin, desired)
+        is_declined = not (back.plan.is_empty or hooks.is_confirmed(back.plan))
+        if not (back.plan.is_empty or is_declined):
+            runs.append((back.plan, run(back.plan, cancelled.told)))
+        if back.left and not is_declined:
+            left = "\n".join(problem.message for problem in back.left)
+            text = f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{left}"
+            raise RunFailed(text, code="KR717", result=runs[-1][1] if runs else cancelled)
+        return RolledBack(undone, cancelled, tuple(runs), is_declined, is_simulated)
 
-    def _refind_lost_rollback(self) -> None:
-        """Clear up after a rollback that may have been started elsewhere, and of which only the plan undone is known.
 
-        Its throttles go once nothing of it is in flight. A run of the plan that is known here would be known with it.
-        """
-        from reconciler.staging.rollback import every_throttle_back, policy_of
+def _run(
+    plan: Plan,
+    told: tuple[str, ...] = (),
+    *,
+    inputs: Inputs,
+    undone: Plan,
+    desired: Desired | None,
+    admin: Admin,
+    hooks: Hooks,
+) -> RunResult:
+    """Run a plan of the rollback; `told`: what the cancel before it did, which an error repeats."""
+    keep_plan(inputs, plan)
+    try:
+        return run_plan(
+            plan,
+            admin,
+            run_journal(inputs, plan),
+            progress=hooks.progress,
+            should_stop=hooks.should_stop,
+            windows=_windows(desired),
+            notify=hooks.notify,
+            again=AGAIN,
+        )
+    except ReconcilerError as error:
+        before = [f"before it, cancel: {text}" for text in told]
+        way_on = (
+            f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it; "
+            f"an apply of plan {undone.id} would undo it."
+        )
+        error.args = ("\n".join([str(error), *before, way_on]),)
+        raise
 
-        if any(event.step == "run" for event in run_journal(self.inputs, self.undone).events):
-            return
-        foreign = foreign_moves(self.undone, self.admin)
-        if foreign:
-            told = "\n".join(foreign)
-            text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
-            raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
-        traces = every_throttle_back(self.undone, self.desired or policy_of(self.undone))
-        restore_throttles(traces, self.admin, MemoryJournal(), notify=self.hooks.notify)
 
-    def _has_run(self, plan: Plan, told: tuple[str, ...] = ()) -> bool:
-        """Run a plan if it is wanted, and return whether it was; `told`: what the cancel before it did."""
-        if not self.hooks.is_confirmed(plan):
-            return False
-        keep_plan(self.inputs, plan)
-        try:
-            result = run_plan(
-                plan,
-                self.admin,
-                run_journal(self.inputs, plan),
-                progress=self.hooks.progress,
-                should_stop=self.hooks.should_stop,
-                windows=_windows(self.desired),
-                notify=self.hooks.notify,
-                again=AGAIN,
-            )
-        except ReconcilerError as error:
-            before = [f"before it, cancel: {text}" for text in told]
-            error.args = ("\n".join([str(error), *before, _way_on(self.undone, plan)]),)
-            raise
-        self.runs = (*self.runs, (plan, result))
-        return True
+def _restore_after_lost_rollback(
+    inputs: Inputs, undone: Plan, desired: Desired | None, admin: Admin, hooks: Hooks
+) -> None:
+    """Restore throttles after a rollback that may have been started elsewhere; only the plan undone is known of it.
+
+    They go once nothing of it is in flight. A run of the plan that is known here would be known with its rollback.
+    """
+    from reconciler.staging.rollback import every_throttle_back, policy_of
+
+    if any(event.step == "run" for event in run_journal(inputs, undone).events):
+        return
+    foreign = foreign_moves(undone, admin)
+    if foreign:
+        told = "\n".join(foreign)
+        text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
+        raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
+    traces = every_throttle_back(undone, desired or policy_of(undone))
+    restore_throttles(traces, admin, MemoryJournal(), notify=hooks.notify)
 
 
 def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
@@ -263,7 +297,10 @@ def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:
     return None
 
 
-def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: ProgressHook | None = None) -> _Made:
+def _return_plan(
+    undone: Plan, admin: Admin, desired: Desired | None, reading: ProgressHook | None = None
+) -> "GoingBack":
+    """Return the plan that undoes another once moves in flight are taken back, and what it leaves as it is."""
     from reconciler.staging.rollback import as_if_cancelled, policy_of, rollback_of
 
     limits = desired or policy_of(undone)
@@ -271,73 +308,14 @@ def _made(undone: Plan, admin: Admin, desired: Desired | None, reading: Progress
     observed = as_if_cancelled(admin.observe(progress=reading), undone, in_flight)
     back = rollback_of(undone, observed, limits)
     if back.plan.summary.destroys is not None:
-        observed = _with_groups(observed, admin)
-        back = rollback_of(undone, observed, limits)
+        # Who reads what would be destroyed belongs into the plan; where groups may not be seen, it says so.
+        with suppress(MissingRight, ClusterUnavailable):
+            observed = replace(observed, groups=tuple(admin.groups().values()), has_groups=True)
+            back = rollback_of(undone, observed, limits)
     refuse_unsafe_return(back.plan, observed, limits)
     plan = back.plan
     if in_flight:
         text = f"{len(in_flight)} moves of plan {undone.id} are in flight, and not taken back by this plan"
         told = Problem("KR859", f"{text}: run cancel before it, or cancel --rollback", severity=Severity.WARNING)
         plan = replace(plan, warnings=(told, *plan.warnings))
-    return _Made(with_id(plan), back.left)
-
-
-def _with_groups(observed: Cluster, admin: Admin) -> Cluster:
-    """Return the cluster with its groups, as it is where this user may not see them: the plan says so."""
-    try:
-        return replace(observed, groups=tuple(admin.groups().values()), has_groups=True)
-    except (MissingRight, ClusterUnavailable):
-        return observed
-
-
-def _left_text(undone: Plan, left: tuple[Problem, ...]) -> str:
-    told = "\n".join(problem.message for problem in left)
-    return f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{told}"
-
-
-def _last_result(ended: RolledBack) -> RunResult | None:
-    return ended.runs[-1][1] if ended.runs else ended.cancelled
-
-
-def _way_on(undone: Plan, plan: Plan) -> str:
-    text = f"This was plan {plan.id}, the rollback of plan {undone.id}: cancel --rollback goes on with it"
-    return f"{text}; an apply of plan {undone.id} would undo it."
-
-
-def cancel(
-    inputs: Inputs,
-    plan_path: str | None = None,
-    *,
-    notify: Callable[[str], None] = lambda _told: None,
-    should_stop: Callable[[], str | None] = lambda: None,
-) -> RunResult:
-    """Cancel the run of that plan, or the one that the cluster's record names, or the last one known here.
-
-    `notify` is told what keeps it waiting, and what no plan tells. A KeyboardInterrupt once `should_stop` gives a
-    reason raises StoppedEarly, which names what is left.
-    """
-    named = plan_named(inputs, plan_path) if plan_path else None
-    is_nameless = named is None and inputs.is_client_given and not inputs.cluster
-    name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
-    desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
-    with cluster_admin(replace(inputs, cluster=name), desired) as admin:
-        plan, journal = (named, run_journal(inputs, named)) if named else _found(inputs, name, admin, notify)
-        return cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
-
-
-def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal]:
-    """Return the plan whose run is to be cancelled where none is named: the cluster knows best."""
-    record = kept_run(admin)
-    if record is None:
-        plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
-        return plan, run_journal(inputs, plan)
-    known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
-    if known is not None:
-        return known, run_journal(inputs, known)
-    notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
-    if record.moves and not record.is_whole:
-        moves = named_some(str(move.topic_partition) for move in record.moves)
-        notify(
-            f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
-        )
-    return record.plan(admin.cluster_id()), MemoryJournal()
+    return replace(back, plan=with_id(plan))
