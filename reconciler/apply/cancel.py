@@ -1,4 +1,8 @@
-"""Cancels a run: what is in flight goes back in its own order, leaders and throttles as they were."""
+"""Cancels a run: takes what is in flight back, in its own order, with the leaders and throttles from before.
+
+A cancel is itself the way back, so nothing but the cluster keeps it from its end: it goes on without a journal, past
+topics that it may not see, and past each throttle that does not come off.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -29,21 +33,13 @@ from reconciler.model.words import named_some
 CANCEL_AGAIN = "run cancel again"
 
 
-def _never() -> str | None:
-    return None
-
-
-def _to_nobody(_text: str) -> None:
-    """Tell nobody."""
-
-
 def cancel_run(
     plan: Plan,
     admin: Admin,
     journal: Journal,
     *,
-    notify: Callable[[str], None] = _to_nobody,
-    should_stop: Stop = _never,
+    notify: Callable[[str], None] = lambda _text: None,
+    should_stop: Stop = lambda: None,
     stopped: Collection[TopicPartition] | None = None,
     again: str = CANCEL_AGAIN,
 ) -> RunResult:

@@ -1,4 +1,8 @@
-"""What must hold before a run, and again before each of its stages."""
+"""Checks what must hold before a run, and again before each of its stages: nobody is asked to trust the plan.
+
+Kafka accepts a reassignment to a dead broker, or over another one in flight, without a word (KIP-455): what it does not
+refuse is refused here, before anything is changed.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,9 +34,10 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 RECOVERY = timedelta(seconds=120)
 """How long a later stage waits for a broker to come back, or replicas in sync, before it is refused."""
 
-GATE_PAUSE_SECONDS = 5.0
+GATE_PAUSE_SECONDS = 5.0  # between two looks, while a stage may not begin or the cluster does not answer
 
 FOREIGN_MOVE = "KR421"
+"""The code of a reassignment that somebody else started: theirs to end, so nobody waits for it."""
 
 Stop = Callable[[], str | None]
 

@@ -1,4 +1,9 @@
-"""The next step of a run: a pure function of the plan, what is observed, what is remembered, and the time."""
+"""Decides the next step of a run: a pure function of the plan, what is observed, what is remembered, and the time.
+
+In a stage of moves the first of these that applies is the step: mend what is wrong, put throttles on, submit moves,
+look again; at the end take the throttle lists off, then finish. Reassigning and electing are two stages, because a
+reassignment that ends leaves the leader where it was (KAFKA-10149).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,6 +44,7 @@ CRAWL = timedelta(seconds=300)
 """How long bytes may arrive without any replica coming closer to its leader before that is told."""
 
 ELECTION_ATTEMPTS = 12
+"""About two minutes: a replica that was restarted has to catch up before it can lead."""
 
 
 def decide(paths: PlanPaths, observed: Observed, record: RunRecord, now: datetime) -> Step:

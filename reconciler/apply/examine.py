@@ -1,4 +1,4 @@
-"""A doctor's look at a cluster: part by part, so that what one missing right hides leaves the rest to be seen."""
+"""Reads a cluster for `doctor`: part by part, so that what one missing right hides leaves the rest to be seen."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,8 @@
-"""What a run needs of a journal; the file behind it is handed in by the workflow."""
+"""Reads from, and writes to, the journal of a plan's runs; the file behind it is handed in by the workflow.
+
+A journal is an aid, never the truth: a run ends right without it. So whatever in it does not look as expected is passed
+over, and it can name no config that a run does not change.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +18,7 @@ RUNS = frozenset({"run", "cancel"})
 """The steps whose start and end a journal tells."""
 
 SEEN = "seen"
+"""The member of an event's detail that tells what was there of throttles."""
 
 
 class Journal(Protocol):

@@ -1,7 +1,8 @@
-"""The record of a run that is kept in the cluster: enough to clean up after it from any machine, without its plan.
+"""Writes and reads the record of a run that is kept in the cluster: enough to clean up after it without its plan.
 
 The journal stays the story of a run. This is only what nobody could tell without it: who runs which plan, how far it
-is, what was there before each throttle, and the moves that may be in flight.
+is, what was there before each throttle, and the moves that may be in flight. It is kept as the metadata of the lock
+group's offsets, which brokers bound (`offset.metadata.max.bytes`, 4 KiB a partition), so what moves imply is left out.
 """
 
 import json
@@ -21,6 +22,7 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 VERSION = 1
+"""Of the record's form; a record of another version is left as it is, and told of (KR460)."""
 
 
 @dataclass(frozen=True, slots=True)

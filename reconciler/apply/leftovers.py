@@ -1,4 +1,8 @@
-"""What is known here of a plan's run, beside what the cluster shows: is it over, and which throttles are its own."""
+"""Finds what earlier runs left on the cluster, takes it over into a new run, or puts it back.
+
+Three sources, the surest first: the record in the cluster, the journal of this machine, and last a guess: rates that
+the plan sets, and list items that it adds, which were not there when the plan's runs first looked.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How far a stage is, how fast it goes, and how long it will take."""
+"""Measures a stage of moves: asks brokers for bytes copied, computes how far it is, how fast, how long to go."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
@@ -19,8 +19,10 @@ from reconciler.model.topic_partition import TopicPartition
 ReplicaBytes = Mapping[tuple[TopicPartition, int], int]
 
 WINDOW = timedelta(seconds=60)
+"""The time that a rate is taken over: a throttle works in 11 windows of 1 s, so less would jump."""
 
 LOG_INTERVAL = timedelta(seconds=60)
+"""How long the journal may be silent in a stage of moves."""
 
 SOONEST_LOG = timedelta(seconds=10)
 """How soon a change of state is told after the last line: hundreds of small moves may end within a minute."""

@@ -1,6 +1,7 @@
-"""Asks Kafka, before anything is changed, which of a plan's topic changes it would refuse (`validateOnly`).
+"""Asks, before anything is changed, whether this user may do what a plan asks for, and whether Kafka would take it.
 
-A plan asks as it is made, a run before its first change: of what Kafka refuses half-way the other half is done.
+Topic changes are asked with `validateOnly`. A plan asks as it is made, a run before its first change: of what Kafka
+refuses half-way the other half is done.
 """
 
 import re
@@ -26,6 +27,7 @@ from reconciler.model.words import FEW, MANY, labelled, named_some
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
 
 _NOT_YET = "INVALID_REPLICA_ASSIGNMENT"
+"""The answer to new partitions whose assignment has another replication factor than the topic's first partition."""
 
 
 class PlanNeed(NamedTuple):

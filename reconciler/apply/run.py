@@ -1,4 +1,4 @@
-"""Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
+"""Runs a plan on a cluster: takes the lock, checks all that may forbid it, and hands over to the turns."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -31,14 +31,6 @@ from reconciler.model.run import RunResult, RunState, StoppedEarly
 from reconciler.model.words import named_some
 
 
-def _never() -> str | None:
-    return None
-
-
-def _to_nobody(_text: str) -> None:
-    """Tell nobody."""
-
-
 def run_plan(
     plan: Plan,
     admin: Admin,
@@ -46,10 +38,10 @@ def run_plan(
     *,
     progress: Progress | None = None,
     deadline: datetime | None = None,
-    should_stop: Stop = _never,
+    should_stop: Stop = lambda: None,
     windows: Sequence[Window] = (),
     is_dry_run: bool = False,
-    notify: Callable[[str], None] = _to_nobody,
+    notify: Callable[[str], None] = lambda _text: None,
     has_log_dirs: bool = False,
     again: str = APPLY_AGAIN,
 ) -> RunResult:
@@ -86,7 +78,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
-        raise predicted(session, error) from error
+        raise _not_begun(session, error) from error
     session.messages.extend(steps_to_do(session.paths, observed))
     return session.result(RunState.CHECKED)
 
@@ -109,7 +101,7 @@ def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResul
     try:
         first = _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
-        raise refuse(session, observed, error) from error
+        raise _refused(session, observed, error) from error
     is_clear = not moves_under_way(session.paths, observed)
     return Run(session, gate, progress, first).go(is_clear=is_clear)
 
@@ -149,7 +141,7 @@ def _check_no_other_run(session: Session) -> None:
     )
 
 
-def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
+def _refused(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:
     """Return why a run does not begin, once throttles that an earlier run of the plan left are off.
 
     While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
@@ -165,10 +157,10 @@ def refuse(session: Session, observed: Observed, refusal: ReconcilerError) -> Re
         take_all_off(session)
         if not session.leftover_throttles:
             session.messages.append("throttles that an earlier run of this plan had left were put back")
-    return predicted(session, refusal)
+    return _not_begun(session, refusal)
 
 
-def predicted(session: Session, refusal: ReconcilerError) -> ReconcilerError:
+def _not_begun(session: Session, refusal: ReconcilerError) -> ReconcilerError:
     """Return why a run does not begin, with what is left to do; nothing is changed."""
     state = RunState.STOPPED if isinstance(refusal, StoppedEarly) else RunState.FAILED
     return with_result(refusal, session.result(state))

@@ -1,4 +1,4 @@
-"""One run's hands: the cluster, the journal, and what was written; shared by apply, cancel and restore."""
+"""Holds the shared context of one run: admin port, journal, what was seen, what was written."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -28,61 +28,62 @@ from reconciler.model.topic_partition import TopicPartition
 T = TypeVar("T")
 
 TRIES = 5
+"""How often a request that may be repeated is sent: with its pauses a new controller is there by then."""
 
 NOT_KEPT = (
     "no record of this run is kept in the cluster: {why}. It goes on; but were this machine to die, only its journal "
     "here could tell what to clean up (KR459)"
 )
 
-LONGEST_PAUSE = 30.0
-
-
-def _to_nobody(_text: str) -> None:
-    """Tell nobody."""
+LONGEST_PAUSE = 30.0  # seconds
 
 
 @dataclass(slots=True)
 class Session:
-    """What a run holds while it works.
-
-    `throttles`: what is on the cluster because of this plan. `first_rates` and `first_lists`: the throttles as this run
-    first saw them; `earlier_lists`: those that earlier runs of the plan extended, by the journal; `confirmed_rates` and
-    `confirmed_items`: what Kafka said it has set for this run. `lock` is the cluster's, once it is held. `notify` is
-    called with what somebody who waits for the run should know at once.
-    `has_log_dirs`: new replicas are made in the log dirs that the plan predicts. `are_cordons_on`: the brokers that
-    the plan empties are cordoned, as far as they can be. `kept`: the record that stands in the cluster, and may be
-    written over; `other_run`: one that may not, of a run of another plan with moves in flight; `is_unkept`:
-    none can be written there. `rate`: what the run was asked to throttle to meanwhile; `other_rates`: what runs have
-    set beside the plan's own. `seen`: all that was looked at, each topic as it was last; `withdrawn`: the
-    partitions whose moves were taken back.
-    """
+    """What a run holds while it works."""
 
     admin: Admin
     journal: Journal
     paths: PlanPaths
-    notify: Callable[[str], None] = _to_nobody
+    notify: Callable[[str], None] = lambda _text: None
+    """Called with what somebody who waits for the run should know at once."""
     has_log_dirs: bool = False
+    """New replicas are made in the log dirs that the plan predicts."""
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    """What is on the cluster because of this plan."""
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    """The rates as this run first saw them: a later look may see its own."""
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
     earlier_lists: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
+    """Those that earlier runs of the plan extended, by the journal."""
     confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
+    """What Kafka said it has set for this run; a read may be older."""
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     are_cordons_on: bool = False
+    """The brokers that the plan empties are cordoned, as far as they can be."""
     lock: Lock | None = None
+    """The cluster's, once it is held."""
     kept: KeptRun | None = None
+    """The record that stands in the cluster, and may be written over."""
     other_run: KeptRun | None = None
-    rate: int | None = None
-    other_rates: Items = frozenset()
+    """A record that may not: of a run of another plan with moves in flight."""
     is_unkept: bool = False
+    """No record can be written there."""
+    rate: int | None = None
+    """What the run was asked to throttle to meanwhile, in bytes per second."""
+    other_rates: Items = frozenset()
+    """What runs have set beside the plan's own rates."""
     min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
     writes: int = 0
     stage: int = 0
+    """The number of the current stage; 0 before the first."""
     is_journal_broken: bool = False
     stages_done: int = 0
     seen: Observed | None = None
+    """All that was looked at, each topic as it was last."""
     withdrawn: set[TopicPartition] = field(default_factory=set)
+    """The partitions whose moves were taken back."""
     messages: list[str] = field(default_factory=list)
     leftover_throttles: list[Problem] = field(default_factory=list)
     started_at: datetime = field(init=False)
@@ -146,7 +147,7 @@ class Session:
 
     @property
     def our_rates(self) -> Items:
-        """Every value that runs of this plan set on brokers, or the run whose debts this one has taken over."""
+        """Every value that runs of this plan set on brokers, or the run whose leftovers this one has taken over."""
         return our_rates(self.paths.plan) | self.other_rates
 
     def throttle_to(self, rate: int) -> None:
@@ -216,7 +217,7 @@ class Session:
         return request()
 
     def ending(self) -> dict[str, object]:
-        """Return what an event that tells of the end says: debts, and how many moves stand how."""
+        """Return what an event that tells of the end says: leftover throttles, and how many moves stand how."""
         return {"debts": [str(debt) for debt in self.leftover_throttles], "moves": self.tally.counts}
 
     @property

@@ -1,4 +1,4 @@
-"""Computes where every move of a plan stands: what apply, cancel, status and the journal tell of a run."""
+"""Computes where each stage and each move of a plan stands, and what is left to do."""
 
 from collections.abc import Collection, Iterator
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""Where a run stands now, as the cluster tells it; the journal only adds when bytes were last counted."""
+"""Computes where a run stands now, as the cluster tells it; the journal only adds when bytes were last counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

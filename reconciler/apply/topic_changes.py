@@ -1,4 +1,8 @@
-"""Where a topic change stands: to do, done, or neither, because the topic is no longer as the plan saw it."""
+"""Computes where each topic change stands, and the next request of a stage of topic changes.
+
+One request's worth of one kind at a time, in the plan's order. The next kind waits until the one before it shows:
+should Kafka refuse something, nothing that comes later has happened.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +32,10 @@ from reconciler.model.stage import TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 PARTITIONS_A_REQUEST = 1000
+"""A tenth of what the controller takes: above 10,000 records it does the first part, and fails the rest."""
 
 CONFIGS_A_REQUEST = 500
+"""Topics in one request: each may have several keys, and each key is a record."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Runs a plan on a cluster: each turn looks, decides, does one thing and records it."""
+"""Runs the stages of a plan, turn by turn: look, decide, do one thing, record; and ends in order whatever happens."""
 
 from collections.abc import Callable
 from contextlib import suppress

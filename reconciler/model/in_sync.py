@@ -1,4 +1,4 @@
-"""How many replicas must be in sync, as the brokers count them, and which broker a partition cannot do without."""
+"""Computes how many replicas must be in sync, as brokers count them, and which broker a partition cannot do without."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,7 @@
-"""Who holds a cluster's lock: one run a cluster, wherever it was started."""
+"""Names who holds a cluster's lock, and what others ask of the holder: one run a cluster, wherever it was started.
+
+The texts below are members' metadata of a consumer group, which DescribeGroups shows: other releases read them.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -13,7 +16,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 UNCERTAIN = "KR603"
 """The code of an error: nobody can tell just now whether the lock is held, so nothing may be written."""
 STOP_SECONDS = 120
-"""How long whoever asks a run to stop waits for its end."""
+"""How long whoever asks a run to stop waits for its end: metadata may show for so long that moves are not back."""
 
 
 def purpose_of_run(plan_id: str) -> str:

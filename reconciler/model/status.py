@@ -1,4 +1,4 @@
-"""Where a run stands at one moment, beside the cluster that it runs on."""
+"""Holds where a run stands at one moment, beside the cluster that it runs on."""
 
 import math
 from collections.abc import Mapping
@@ -46,43 +46,48 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A cluster as seen beside a plan.
-
-    `stage`: the first that is not done, None where all are, or there is no plan. `blocking`: for each broker that is
-    not safe to stop, the partitions that would go under min ISR without it. `foreign`: targets of the reassignments
-    that are not the plan's. `start`: dead brokers, in the order in which to start them. `last_event`: the journal's
-    last line. `is_open`: the journal tells of a start without an end. `holder`: who holds the cluster's lock, in words;
-    `is_lock_told`: whether this user may see that. `tally`: where each move of the plan stands. `has_leftovers`:
-    throttles, or cordons, that look like the plan's are on. `undoes`: the plan that this one rolls back;
-    `is_rolled_back`: the journal tells of moves that were done, and none of the plan is any more. `started_by`,
-    `started_at` (ISO 8601), `rate_asked` (bytes per second, by `throttle`): as the run's record in the cluster tells.
-    """
+    """A cluster as seen beside a plan."""
 
     time: datetime
     plan_id: str | None
     stage: int | None
+    """The first that is not done, None where all are, or there is no plan."""
     stages: int
     stages_done: int
     moves: tuple[MoveStatus, ...] = ()
+    """Those in flight alone; `tally` has the others."""
     bytes_per_second: float | None = None
     eta_seconds: float | None = None
     broker_throttles: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     topic_throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     foreign: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    """Targets of the reassignments that are not the plan's."""
     safe_to_stop: tuple[int, ...] = ()
     blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    """For each broker that is not safe to stop, the partitions that would go under min ISR without it."""
     start: tuple[Start, ...] = ()
+    """Dead brokers, in the order in which to start them."""
     last_event: RunEvent | None = None
+    """The journal's last line."""
     is_open: bool = False
+    """The journal tells of a start without an end."""
     holder: str | None = None
+    """Who holds the cluster's lock, in words; None also where this user may not see it."""
     is_lock_told: bool = False
+    """Whether this user may see who holds the lock."""
     tally: Tally | None = None
     has_leftovers: bool = False
+    """Throttles, or cordons, that look like the plan's are on."""
     undoes: str | None = None
+    """The id of the plan that this one rolls back."""
     is_rolled_back: bool = False
+    """The journal tells of moves that were done, and none of the plan is any more."""
     started_by: str | None = None
+    """As the run's record in the cluster tells, like the two below."""
     started_at: str | None = None
+    """In ISO 8601."""
     rate_asked: int | None = None
+    """Bytes per second, by `throttle`."""
 
     @property
     def phase(self) -> Phase | None:

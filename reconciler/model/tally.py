@@ -1,4 +1,4 @@
-"""Where the moves of a plan stand, as counts, lists and one sentence: all that speak of a run print from it."""
+"""Counts where the moves of a plan stand, and writes it as one sentence: all that speak of a run print from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the check of a plan's proof found."""
+"""Holds what the check of a plan's proof found."""
 
 from dataclasses import dataclass
 

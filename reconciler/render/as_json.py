@@ -15,8 +15,7 @@ from reconciler.model.change import (
 )
 from reconciler.model.effect import Destruction, Effect
 from reconciler.model.problem import Location, Problem, Remedy
-from reconciler.model.rolled_back import RolledBack
-from reconciler.model.run import RunResult
+from reconciler.model.run import RolledBack, RunResult
 from reconciler.model.starting import Start
 from reconciler.model.status import Status
 from reconciler.model.tally import Standing, Tally

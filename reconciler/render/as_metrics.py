@@ -5,7 +5,7 @@ Every series has the cluster as its label, `reconciler_run_info` alone the plan:
 
 from collections.abc import Iterator
 
-from reconciler.model.run_metrics import RunMetrics
+from reconciler.model.run import RunMetrics
 
 LAST_SUCCESS = "reconciler_run_last_success_timestamp_seconds"
 Number = int | float | None

@@ -8,8 +8,7 @@ from reconciler.model.change import Changes, Difference, TopicChange, destructio
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
-from reconciler.model.rolled_back import RolledBack
-from reconciler.model.run import RunResult, RunState
+from reconciler.model.run import RolledBack, RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told

@@ -31,8 +31,7 @@ from reconciler.model.problem import (
     StalePlan,
     WouldBeRefused,
 )
-from reconciler.model.rolled_back import RolledBack
-from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, StoppedEarly
+from reconciler.model.run import Outcome, RolledBack, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.model.words import named_some
 from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from reconciler.files.raw import write_atomically
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.run import RunProgress, RunResult
-from reconciler.model.run_metrics import RunMetrics
+from reconciler.model.run import RunMetrics, RunProgress, RunResult
 from reconciler.model.stage import ReassignStage
 from reconciler.render.as_metrics import LAST_SUCCESS, metrics
 

@@ -4,7 +4,7 @@ import re
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from reconciler.model.run_metrics import RunMetrics
+from reconciler.model.run import RunMetrics
 from reconciler.render.as_metrics import metrics
 
 NASTY = 'prod "eu"\\\nreconciler_run_exit_code{cluster="x"} 0'

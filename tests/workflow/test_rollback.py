@@ -22,8 +22,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Window
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused
-from reconciler.model.rolled_back import RolledBack
-from reconciler.model.run import RunFailed, RunState, StoppedEarly
+from reconciler.model.run import RolledBack, RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow import cancel as verb
