@@ -33,7 +33,7 @@ EVERY_SECONDS = 3
 def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop.
 
-    Changes nothing but what an ended run owes: a throttle that it could not take off because its broker was down.
+    Changes nothing but a throttle that an ended run left because its broker was down: where that is back, it goes.
     Of many moves in flight it shows the slowest, of throttles how many; with -v all of them, as -o json does.
     With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
     line of its own.
@@ -43,7 +43,7 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     with watched(asked.inputs, plan_path) as run:
         if not watch:
             seen = run.look()
-            _tell_paid(seen, set())
+            _tell_restored(seen, set())
             write(_shown(seen, asked), asked.color)
         elif asked.is_json:
             _each_on_a_line(run)
@@ -67,7 +67,7 @@ def _looks(run: "Watched") -> Iterator["Seen"]:
     told: set[str] = set()
     seen = run.look()
     while True:
-        _tell_paid(seen, told)
+        _tell_restored(seen, told)
         yield seen
         if seen.status.has_ended:
             return
@@ -83,8 +83,8 @@ def _next(run: "Watched", told: set[str]) -> "Seen":
             _tell_once(f"warning: {error} ({error.code})", told)
 
 
-def _tell_paid(seen: "Seen", told: set[str]) -> None:
-    for line in seen.paid:
+def _tell_restored(seen: "Seen", told: set[str]) -> None:
+    for line in seen.restored:
         _tell_once(f"throttles of ended runs: {line}", told)
 
 

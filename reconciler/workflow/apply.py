@@ -64,8 +64,8 @@ def apply_plan(
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
-            for paid in restore_leftovers(inputs, plan.cluster_name, admin, before=plan):
-                notify(f"throttles of ended runs: {paid}")
+            for restored in restore_leftovers(inputs, plan.cluster_name, admin, before=plan):
+                notify(f"throttles of ended runs: {restored}")
             keep_plan(inputs, plan)
         ended = run_plan(
             plan,

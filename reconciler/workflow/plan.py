@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, said_to
@@ -19,7 +19,7 @@ from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, Desired, Off
+from reconciler.model.desired import Desired, Off
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.policy import Policy
@@ -36,9 +36,6 @@ from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
-
-if TYPE_CHECKING:
-    from reconciler.planner.remedies import Effort
 
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -112,9 +109,37 @@ class Planner:
             growth=self.growth,
         )
 
-    def names(self, desired: Desired, observed: Cluster) -> frozenset[str] | None:
-        """Return the topics that the plan is confined to, None for all."""
-        return _matching(desired, observed, self.only) if self.only else None
+    def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
+        """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
+
+        The search makes few plans of its own, more where it is thorough, and none of a large cluster unless it is.
+        """
+        try:
+            plan = self.plan(desired, observed)
+            if not plan.violations:
+                return plan
+            refusal = None
+        except PlacementInfeasible as error:
+            refusal = error
+        from reconciler.files.plan_file import with_id
+        from reconciler.planner.remedies import (
+            ORDINARY,
+            THOROUGH,
+            Effort,
+            States,
+            remedies_of_conflict,
+            remedies_of_violations,
+        )
+
+        effort = THOROUGH if is_thorough else ORDINARY
+        balance, states = desired.cluster.balance, States(desired, observed)
+        if not all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+            # A balance of loads takes many times as long to plan.
+            effort = Effort(effort.plans // 10, effort.partitions // 20)
+        if refusal is None:
+            return with_id(replace(plan, remedies=remedies_of_violations(states, plan, self.plan, effort)))
+        names = _matching(desired, observed, self.only) if self.only else None
+        raise PlacementInfeasible(refusal.problems, remedies_of_conflict(states, names, self.plan, effort)) from None
 
 
 def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None) -> Planner:
@@ -144,8 +169,8 @@ def make_plan(
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     warnings = (*unread, *client_cautions(inputs, desired))
     planner = replace(planner_of(inputs, only, loads), warnings=warnings, growth=growth)
-    plan = plan_or_remedies(planner, desired, observed)
-    plan = asked(plan, inputs, desired, observed)
+    plan = planner.plan_or_remedies(desired, observed)
+    plan = _refuse_what_kafka_would(plan, inputs, desired, observed)
     if judge is not None:
         plan = judge(plan, desired, observed, loads.folder if loads is not None else None)
     return looked_at(plan, desired, observed, only, policies=len(policies))
@@ -238,65 +263,28 @@ def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
     )
 
 
-def plan_or_remedies(planner: Planner, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
-    """Return the plan; one with violations carries its remedies, and so does the PlacementInfeasible that is raised.
-
-    The search makes few plans of its own, more where it is thorough, and none of a large cluster unless it is.
-    """
-    try:
-        plan = planner.plan(desired, observed)
-    except PlacementInfeasible as refusal:
-        from reconciler.planner.remedies import States, remedies_of_conflict
-
-        effort = _effort(desired.cluster.balance, is_thorough=is_thorough)
-        names = planner.names(desired, observed)
-        remedies = remedies_of_conflict(States(desired, observed), names, planner.plan, effort)
-        raise PlacementInfeasible(refusal.problems, remedies) from None
-    if not plan.violations:
-        return plan
-    from reconciler.files.plan_file import with_id
-    from reconciler.planner.remedies import States, remedies_of_violations
-
-    effort = _effort(desired.cluster.balance, is_thorough=is_thorough)
-    remedies = remedies_of_violations(States(desired, observed), plan, planner.plan, effort)
-    return with_id(replace(plan, remedies=remedies))
-
-
-def _effort(balance: Balance, *, is_thorough: bool) -> "Effort":
-    """Return how many plans the search may make; a balance of loads takes many times as long to plan."""
-    from reconciler.planner.remedies import ORDINARY, THOROUGH, Effort
-
-    effort = THOROUGH if is_thorough else ORDINARY
-    if all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
-        return effort
-    return Effort(effort.plans // 10, effort.partitions // 20)
-
-
-def asked(plan: Plan, inputs: Inputs, desired: Desired, observed: Cluster) -> Plan:
+def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, observed: Cluster) -> Plan:
     """Return the plan, with a warning where Kafka could not be asked; raises InvalidInput for what it would refuse."""
     if not plan.topic_changes:
         return plan
-    if inputs.state:
-        return _with_warnings(plan, [not_asked(plan.topic_changes, "the state is a snapshot")])
+    unasked: Sequence[str]
     try:
-        with cluster_admin(inputs, desired) as admin:
-            said = said_to(plan, plan.topic_changes, admin)
+        if inputs.state:
+            unasked = [not_asked(plan.topic_changes, "the state is a snapshot")]
+        else:
+            with cluster_admin(inputs, desired) as admin:
+                said = said_to(plan, plan.topic_changes, admin)
+            if said.refused:
+                raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
+            unasked = said.unasked
     except (ClusterUnavailable, MissingRight) as error:
-        return _with_warnings(plan, [not_asked(plan.topic_changes, str(error))])
-    if said.refused:
-        raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
-    return _with_warnings(plan, said.unasked)
-
-
-def _with_warnings(plan: Plan, unasked: Sequence[str]) -> Plan:
+        unasked = [not_asked(plan.topic_changes, str(error))]
     if not unasked:
         return plan
     from reconciler.files.plan_file import with_id
 
-    found = [
-        Problem(UNASKED, f"{told}; apply asks before its first change", None, Severity.WARNING) for told in unasked
-    ]
-    return with_id(replace(plan, warnings=(*plan.warnings, *found)))
+    told = [Problem(UNASKED, f"{each}; apply asks before its first change", None, Severity.WARNING) for each in unasked]
+    return with_id(replace(plan, warnings=(*plan.warnings, *told)))
 
 
 def _problem(refusal: Refusal, desired: Desired, observed: Cluster) -> Problem:

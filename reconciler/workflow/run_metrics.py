@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from reconciler.files.raw import write_atomically
 from reconciler.model.plan import Plan
@@ -15,12 +14,6 @@ from reconciler.model.stage import ReassignStage
 from reconciler.render.as_metrics import LAST_SUCCESS, metrics
 
 UNWRITTEN = "KR019"
-
-
-class _Counts(NamedTuple):
-    copied_bytes: int
-    total_bytes: int
-    done_moves: int
 
 
 @dataclass(slots=True)
@@ -64,18 +57,14 @@ class MetricsFile:
             return
         self.told[seen.stage] = seen
         stage = _copying(self.plan)[seen.stage]
-        counts = self._counts(seen.stage)
         self.seen = replace(
-            self.seen,
+            self._counted(seen.stage),
             updated_at=self.now(),
             stage=seen.stage,
             stages_done=seen.stage - 1,
             bytes_per_second=seen.bytes_per_second,
             stage_seconds_left=seen.eta_seconds,
             throttle_bytes_per_second=stage.throttle_bytes_per_second,
-            copied_bytes=counts.copied_bytes,
-            total_bytes=counts.total_bytes,
-            done_moves=counts.done_moves,
         )
         self._write_if_possible()
 
@@ -85,10 +74,9 @@ class MetricsFile:
             return
         now = self.now()
         is_done = exit_code == 0
-        counts = self._counts(self.seen.stages + 1 if is_done else self.seen.stage)
         stages_done = result.stages_done if result is not None else self.seen.stages_done
         self.seen = replace(
-            self.seen,
+            self._counted(self.seen.stages + 1 if is_done else self.seen.stage),
             updated_at=now,
             is_active=False,
             stages_done=self.seen.stages if is_done else stages_done,
@@ -98,15 +86,12 @@ class MetricsFile:
             leftover_throttles=len(result.leftover_throttles) if result is not None else 0,
             exit_code=exit_code,
             last_success_at=now if is_done else self.seen.last_success_at,
-            copied_bytes=counts.copied_bytes,
-            total_bytes=counts.total_bytes,
-            done_moves=counts.done_moves,
         )
         self._write_if_possible()
         self.is_over = True
 
-    def _counts(self, current: int) -> _Counts:
-        """Return bytes and moves, done and in all; stages before the current one are done."""
+    def _counted(self, current: int) -> RunMetrics:
+        """Return the figures with bytes and moves, done and in all; stages before the current one are done."""
         copied = total = moves = 0
         for number, stage in _copying(self.plan).items():
             told = self.told.get(number)
@@ -118,7 +103,7 @@ class MetricsFile:
             elif told is not None:
                 copied += told.copied_bytes
                 moves += told.done_moves
-        return _Counts(copied, total, moves)
+        return replace(self.seen, copied_bytes=copied, total_bytes=total, done_moves=moves)
 
     def _write_if_possible(self) -> None:
         try:

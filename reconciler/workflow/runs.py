@@ -4,7 +4,8 @@
 whatever cluster, and each plan is kept as `NAME.CLUSTER.PLAN-ID.plan.json`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +28,9 @@ from reconciler.model.run import RunResult
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 
-T = TypeVar("T")
-
-_PLAN_SUFFIX = ".plan.json"
+_SUFFIX, _PLAN_SUFFIX = ".jsonl", ".plan.json"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+"""When a plan was last heard of whose journal tells nothing: before any other."""
 ON_ITS_WAY = "KR455"
 Owner = TypeVar("Owner", int, str)
 Configs = Mapping[Owner, Mapping[str, str]]
@@ -44,8 +44,51 @@ def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:
 def keep_plan(inputs: Inputs, plan: Plan) -> None:
     """Write the plan beside its journal."""
     journal = _journal_path(inputs, plan)
-    before = _before_id(journal, plan.cluster_name) if inputs.journal else ""
+    before = f"{journal.name.removesuffix(_SUFFIX)}.{plan.cluster_name}." if inputs.journal else ""
     write_plan(plan, journal.with_name(f"{before}{plan.id}{_PLAN_SUFFIX}"))
+
+
+def _journal_path(inputs: Inputs, plan: Plan) -> Path:
+    """Return the journal's place; raises InvalidInput where the runs are kept in the root, and a link leads out."""
+    if inputs.journal:
+        return Path(inputs.journal)
+    path, root = journal_path(Path(), plan.cluster_name, plan.id), Path(inputs.root)
+    if root.resolve() in {Path.cwd(), *Path.cwd().parents}:
+        required_inside(root, path, f"{path}: {WRITTEN_THROUGH}, or name another place with --journal", None)
+    return path
+
+
+class _KeptFile(NamedTuple):
+    """Where a plan is kept, its id as the name has it, and the journal that tells of its runs."""
+
+    path: Path
+    plan_id: str
+    journal: Path
+
+    def last_heard_of(self) -> datetime:
+        events = read_journal(self.journal, self.plan_id) if self.journal.exists() else ()
+        return events[-1].time if events else _LONG_AGO
+
+
+def _kept_files(inputs: Inputs, cluster: str) -> Iterator[_KeptFile]:
+    """Yield the plans kept for that cluster: in its folder of runs, or beside the one journal that is named."""
+    one = Path(inputs.journal) if inputs.journal else None
+    if one is not None and not one.exists():
+        return
+    folder = one.parent if one is not None else journal_path(Path(), cluster, "any").parent
+    for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}")):
+        stem = path.name.removesuffix(_PLAN_SUFFIX)
+        if one is None:
+            yield _KeptFile(path, stem, path.with_name(f"{stem}{_SUFFIX}"))
+            continue
+        own = one.name.removesuffix(_SUFFIX)
+        if stem == own or stem.startswith(f"{own}.{cluster}."):
+            yield _KeptFile(path, stem.removeprefix(f"{own}.{cluster}."), one)
+
+
+def _latest_first(inputs: Inputs, cluster: str) -> list[_KeptFile]:
+    files = _kept_files(inputs, cluster)
+    return sorted(files, key=lambda one: (one.last_heard_of(), one.path.name), reverse=True)
 
 
 def latest_plan(inputs: Inputs, cluster: str) -> Plan | None:
@@ -59,84 +102,22 @@ def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
 
     What is kept is an aid: a file that is damaged is passed over.
     """
-    holders = [one for one in _kept_files(inputs, cluster) if holding.encode() in one.path.read_bytes()]
-    read = {one: plan for one in holders if (plan := _sound(lambda one: read_plan(one.path), one)) is not None}
-    for one in sorted(read, key=lambda one: (_sound(_last_heard_of, one) or _LONG_AGO, one.path.name), reverse=True):
-        yield read[one]
+    found = []
+    for one in _kept_files(inputs, cluster):
+        if holding.encode() in one.path.read_bytes():
+            moment = _LONG_AGO
+            with suppress(InvalidInput):
+                plan = read_plan(one.path)
+                with suppress(InvalidInput):
+                    moment = one.last_heard_of()
+                found.append((moment, one.path.name, plan))
+    for _, _, plan in sorted(found, key=lambda each: each[:2], reverse=True):
+        yield plan
 
 
 def kept_plan(inputs: Inputs, cluster: str, plan_id: str) -> Plan | None:
     """Return the plan of that id, if it is kept here for that cluster."""
     return next((one for one in kept_plans(inputs, cluster, holding=plan_id) if one.id == plan_id), None)
-
-
-def kept_runs(inputs: Inputs, cluster: str) -> tuple[tuple[Path, RunJournal], ...]:
-    """Return the file of each plan that was run on that cluster from here, and its journal; the latest first."""
-    return tuple((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))
-
-
-class _KeptFile(NamedTuple):
-    """Where a plan is kept, its id as the name has it, and the journal that tells of its runs."""
-
-    path: Path
-    plan_id: str
-    journal: Path
-
-
-def _kept_files(inputs: Inputs, cluster: str) -> tuple[_KeptFile, ...]:
-    if not inputs.journal:
-        stems = _stems(_runs_folder(cluster))
-        return tuple(_KeptFile(path, stem, path.with_name(f"{stem}.jsonl")) for path, stem in stems.items())
-    journal = Path(inputs.journal)
-    if not journal.exists():
-        return ()
-    before, own = _before_id(journal, cluster), _stem(journal)
-    stems = {path: stem for path, stem in _stems(journal.parent).items() if stem == own or stem.startswith(before)}
-    return tuple(_KeptFile(path, stem.removeprefix(before), journal) for path, stem in stems.items())
-
-
-def _stems(folder: Path) -> Mapping[Path, str]:
-    return {path: path.name.removesuffix(_PLAN_SUFFIX) for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}"))}
-
-
-def _latest_first(inputs: Inputs, cluster: str) -> list[_KeptFile]:
-    files = _kept_files(inputs, cluster)
-    return sorted(files, key=lambda one: (_last_heard_of(one), one.path.name), reverse=True)
-
-
-def _last_heard_of(kept: _KeptFile) -> datetime:
-    events = read_journal(kept.journal, kept.plan_id) if kept.journal.exists() else ()
-    return events[-1].time if events else _LONG_AGO
-
-
-def _sound(read: Callable[[_KeptFile], T], kept: _KeptFile) -> T | None:
-    """Return what is read of that file, None where it is damaged."""
-    try:
-        return read(kept)
-    except InvalidInput:
-        return None
-
-
-def _journal_path(inputs: Inputs, plan: Plan) -> Path:
-    """Return the journal's place; raises InvalidInput where the runs are kept in the root, and a link leads out."""
-    if inputs.journal:
-        return Path(inputs.journal)
-    path, root = journal_path(Path(), plan.cluster_name, plan.id), Path(inputs.root)
-    if root.resolve() in {Path.cwd(), *Path.cwd().parents}:
-        required_inside(root, path, f"{path}: {WRITTEN_THROUGH}, or name another place with --journal", None)
-    return path
-
-
-def _runs_folder(cluster: str) -> Path:
-    return journal_path(Path(), cluster, "any").parent
-
-
-def _before_id(journal: Path, cluster: str) -> str:
-    return f"{_stem(journal)}.{cluster}."
-
-
-def _stem(journal: Path) -> str:
-    return journal.name.removesuffix(".jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +140,6 @@ class Kept:
         """What was put on and not taken off, by the record or else the journal."""
         return recorded_throttles(self.journal.events) if self.record is None else self.record.throttles
 
-    @property
-    def owes(self) -> bool:
-        """Whether it has throttles that were put on and not taken off."""
-        return not self.throttles.is_empty
-
     def known(self, brokers: Configs[int], topics: Configs[str]) -> KnownRun:
         """Return what is known of it beside these configs."""
         return known_run(self.plan, self.journal.events, brokers, topics, self.record)
@@ -185,17 +161,17 @@ def known_runs(inputs: Inputs, cluster: str | None, admin: Admin | None, plan: P
 
 
 def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) -> tuple[Kept, ...]:
-    """Return the run of that plan, else the latest one, and every other one that is open or owes; the latest first."""
+    """Return the run of that plan, else the latest one, then each other one that is open or left throttles."""
     if plan is not None:
         return (Kept(plan, run_journal(inputs, plan)),)
     if cluster is None:
         return ()
-    found = (
-        (path, journal)
-        for number, (path, journal) in enumerate(kept_runs(inputs, cluster))
+    found = ((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))
+    return tuple(
+        Kept(read_plan(path), journal)
+        for number, (path, journal) in enumerate(found)
         if number == 0 or is_open(journal.events) or not recorded_throttles(journal.events).is_empty
     )
-    return tuple(Kept(read_plan(path), journal) for path, journal in found)
 
 
 def as_known(kept: Sequence[Kept], cluster: Cluster) -> tuple[KnownRun, ...]:
@@ -230,51 +206,41 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
 
 
 def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
-    """Take off what ended runs owe, where their brokers are back, and return what was done in sentences.
+    """Take off the throttles that ended runs left, where their brokers are back, and return what was done in sentences.
 
-    Only what their journals, or the record in the cluster, name. A run that has not told its end may be going on:
-    nothing is paid then, but before a run of the plan `before`, which needs the cluster for itself; its own debts it
-    pays itself. What fails is told too, never raised: a debt must not keep anybody from looking, or from applying.
+    Only what their journals, or the record in the cluster, name. While a run may be going on nothing is taken off,
+    unless a run of the plan `before` comes next, which needs the cluster for itself and restores its own. What fails is
+    told too, never raised: what is left over must not keep anybody from looking, or from applying.
     """
     try:
         kept = [one for one in known_runs(inputs, cluster, admin) if before is None or one.plan.id != before.id]
-        owing = [one for one in kept if one.owes]
-        if not owing or (before is None and _may_go_on(kept, admin)):
+        left = [one for one in kept if not one.throttles.is_empty]
+        if not left or (before is None and _may_go_on(kept, admin)):
             return ()
         alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
-        payable = [one for one in owing if _is_payable(one, alive)]
-        told = [line for one in payable for line in _told(one, admin, alive)]
-        ended = take_off(payable, admin)
+        restorable = [one for one in left if one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)]
+        told = [line for one in restorable for line in _told(one, admin, alive)]
+        ended = take_off(restorable, admin)
     except ReconcilerError as error:
-        return (f"what ended runs may owe was not looked after: {error}",)
-    return (*told, *(str(debt) for result in ended for debt in result.leftover_throttles))
+        return (f"what ended runs may have left was not looked after: {error}",)
+    return (*told, *(str(each) for result in ended for each in result.leftover_throttles))
 
 
 def _may_go_on(kept: Sequence[Kept], admin: Admin) -> bool:
-    """Whether one of these runs may be going on, or has died and waits to be gone on with."""
-    is_any_open = any(one.is_open for one in kept)
-    return any(one.is_open and one.owes for one in kept) or (is_any_open and admin.lock_holder() is not None)
-
-
-def _is_payable(kept: Kept, alive: Sequence[int]) -> bool:
-    record = kept.throttles
-    return bool(record.lists) or not set(record.brokers).isdisjoint(alive)
+    """Whether one of these runs, which have not told their end, goes on, or has died and waits to be gone on with."""
+    still_open = [one for one in kept if one.is_open]
+    return any(not one.throttles.is_empty for one in still_open) or (
+        bool(still_open) and admin.lock_holder() is not None
+    )
 
 
 def _told(kept: Kept, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
     record = kept.throttles
     brokers = admin.broker_configs(sorted(set(record.brokers) & set(alive)))
     topics = admin.topic_configs(record.topics) if record.topics else {}
-    known = kept.known(brokers, topics)
-    for (owner, key), after in known.throttles.items():
-        now = _configs_of(owner, brokers, topics).get(key)
-        yield f"{restored_line(owner, key, now, after)} (left by the run of plan {kept.plan.id})"
-
-
-def _configs_of(
-    owner: int | str, brokers: Mapping[int, Mapping[str, str]], topics: Mapping[str, Mapping[str, str]]
-) -> Mapping[str, str]:
-    return brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})
+    for (owner, key), after in kept.known(brokers, topics).throttles.items():
+        configs = brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})
+        yield f"{restored_line(owner, key, configs.get(key), after)} (left by the run of plan {kept.plan.id})"
 
 
 def restored_line(owner: int | str, key: str, now: str | None, after: str | None) -> str:

@@ -19,11 +19,11 @@ from reconciler.workflow.sources import cluster_admin, declared_cluster, simulat
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A status, the cluster that it is of, and what was paid of the debts of ended runs, in sentences."""
+    """A status, the cluster that it is of, and which throttles of ended runs were restored, in sentences."""
 
     cluster_name: str
     status: Status
-    paid: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -41,28 +41,28 @@ class Watched:
     is_named: bool = False
 
     def look(self) -> Seen:
-        """Return where the run stands; throttles that ended runs owe are taken off first, if their broker is back.
+        """Return where the run stands; throttles that ended runs left are taken off first, where their broker is back.
 
         Where no plan is named, it is the run whose record the cluster keeps, whoever has its plan.
         """
         if self.reopen is not None and self.watcher.previous is not None:
             self.watcher.admin = self.reopen()
         admin = self.watcher.admin
-        paid = restore_leftovers(self.inputs, self.name, admin) if self.name is not None else ()
+        restored = restore_leftovers(self.inputs, self.name, admin) if self.name is not None else ()
         record = self.watcher.record = _record(admin)
         if record is None or self.is_named or (self.plan is not None and self.plan.id == record.plan_id):
-            return self._seen(self.plan, paid)
+            return self._seen(self.plan, restored)
         known = kept_plan(self.inputs, self.name or record.cluster_name, record.plan_id)
         if known is not None:
-            return self._seen(known, paid)
-        seen = self._seen(record.plan(admin.cluster_id()), paid, has_journal=False)
+            return self._seen(known, restored)
+        seen = self._seen(record.plan(admin.cluster_id()), restored, has_journal=False)
         where = replace(seen.status, stage=record.stage, stages=record.stages, stages_done=max(0, record.stage - 1))
         return replace(seen, status=where)
 
-    def _seen(self, plan: Plan | None, paid: tuple[str, ...], *, has_journal: bool = True) -> Seen:
+    def _seen(self, plan: Plan | None, restored: tuple[str, ...], *, has_journal: bool = True) -> Seen:
         events = run_journal(self.inputs, plan).events if plan is not None and has_journal else ()
         self.watcher.plan = plan
-        return Seen(self.name or self.watcher.admin.cluster_id(), self.watcher.look(events), paid)
+        return Seen(self.name or self.watcher.admin.cluster_id(), self.watcher.look(events), restored)
 
 
 def _record(admin: Admin) -> KeptRun | None:

@@ -27,7 +27,6 @@ from reconciler.workflow.plan import (
     looked_at,
     no_growth,
     no_judge,
-    plan_or_remedies,
     planner_of,
 )
 from reconciler.workflow.sources import desired_state, observed_state
@@ -80,7 +79,7 @@ def outcome_of(
     from reconciler.files.plan_file import with_id
 
     try:
-        plan = plan_or_remedies(planner, at.desired, at.observed, is_thorough=True)
+        plan = planner.plan_or_remedies(at.desired, at.observed, is_thorough=True)
     except PlacementInfeasible as refusal:
         return Unplannable(what_if, refusal)
     plan = replace(
