@@ -22,7 +22,7 @@ CLUSTER = """\
 #   reconciler plan --cluster {name}
 apiVersion: reconciler/v1
 kind: Cluster
-metadata: {{name: {quoted}{labels}}}
+metadata: {{name: {quoted}}}
 spec:
 {cluster_id}{client}{elections}  topics:
     managed: listed                         # a topic that no file names is left alone
@@ -105,7 +105,6 @@ def cluster_text(
     *,
     cluster_id: str | None = None,
     client: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
     balance: Balance | None = None,
     spans: Mapping[str, str] | None = None,
     waiting: int = 0,
@@ -114,14 +113,16 @@ def cluster_text(
 
     `waiting`: the partitions that a plan would elect the preferred leader of, were elections not off.
     """
+    lines = [f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted((client or {}).items())]
+    partitions = "1 partition is" if waiting == 1 else f"{waiting} partitions are"
+    not_led = f"{partitions} not led by the preferred leader today; without this line a plan elects it"
     return CLUSTER.format(
         said=said,
         name=name,
         quoted=scalar(name),
-        labels=_labels(labels or {}),
         cluster_id=_line(f"  clusterId: {scalar(cluster_id)}", "any other cluster is refused") if cluster_id else "",
-        client=_client(client),
-        elections=_line("  elections: off", _elections(waiting)) if waiting else "",
+        client="".join(["  client:\n", *lines]) if lines else NO_CLIENT,
+        elections=_line("  elections: off", not_led) if waiting else "",
         balance=_balance(balance or Balance(), spans or {}),
     )
 
@@ -130,10 +131,10 @@ def desired_texts(
     cluster: str | None, adopted: Adopted, schemas: str | None, notes: Mapping[str, Sequence[str]] | None = None
 ) -> Mapping[str, str]:
     """Return all texts by file name; `cluster` is None where a cluster.yaml is there and stays."""
-    texts = {
-        file: modeline(_schemas_from(schemas, file), "Topic") + text
-        for file, text in topic_files(adopted, notes).items()
-    }
+    texts = {}
+    for file, text in topic_files(adopted, notes).items():
+        up = "../" * file.count("/")  # a file may stand in a folder below the cluster's
+        texts[file] = modeline(None if schemas is None else up + schemas, "Topic") + text
     if adopted.classes:
         texts["classes.yaml"] = modeline(schemas, "TopicClass") + class_documents(adopted.classes)
     if cluster is not None:
@@ -152,22 +153,6 @@ def target_text(target: BalanceTarget) -> str:
             return "off"
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    pairs = ", ".join(f"{scalar(key)}: {scalar(value)}" for key, value in sorted(labels.items()))
-    return f", labels: {{{pairs}}}" if pairs else ""
-
-
-def _client(client: Mapping[str, str] | None) -> str:
-    if not client:
-        return NO_CLIENT
-    return "  client:\n" + "".join(f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted(client.items()))
-
-
-def _elections(waiting: int) -> str:
-    partitions = "1 partition is" if waiting == 1 else f"{waiting} partitions are"
-    return f"{partitions} not led by the preferred leader today; without this line a plan elects it"
-
-
 def _balance(balance: Balance, spans: Mapping[str, str]) -> str:
     targets = {"replicas": balance.replicas, "leaders": balance.leaders, "topics": balance.topics}
     lines = [
@@ -182,8 +167,3 @@ def _balance(balance: Balance, spans: Mapping[str, str]) -> str:
 
 def _line(text: str, comment: str) -> str:
     return f"{text:<43} # {comment}\n" if comment else f"{text}\n"
-
-
-def _schemas_from(schemas: str | None, file: str) -> str | None:
-    """Return the way to the schemas from a file below the cluster's folder."""
-    return None if schemas is None else "../" * file.count("/") + schemas

@@ -42,6 +42,7 @@ from reconciler.workflow.sources import observed_state
 
 NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"
 STEPS = 3
+"""What is shown as progress once the cluster is read: its rules, its balance, the files read back."""
 _OUR_FAULT = "internal error, please report it: nothing was written, as the files would not say what is"
 
 
@@ -51,21 +52,30 @@ def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> I
     A cluster.yaml that is there stays, and says how to reach the cluster. Every rule written was judged as a plan
     judges it, and the files are read and planned before they are in place.
     """
-    name = checked_name(_name(inputs))
+    if not inputs.cluster and (inputs.state or inputs.is_client_given):
+        raise NotNamed(f"name the cluster, which is to be a folder of {inputs.root}, with --cluster, such as prod-eu")
+    name = checked_name(cluster_name(inputs))
     folder = Path(inputs.root) / name
     base, is_kept = _base(inputs, name, folder)
     observed = observed_state(inputs, base if is_kept else None, progress)
     base = _as_it_stands(base)
-    step = progress or _unseen
+    step: ProgressHook = progress or (lambda _what, _done, _total: None)
     step("its rules", 0, STEPS)
     found = adopted(base, observed, is_writable)
     step("its balance", 1, STEPS)
     plain = replace(base, cluster=replace(base.cluster, balance=Balance()), topics=found.topics)
     kept = _balance_kept(plain, observed)
-    not_led = _not_led(kept.waiting, is_kept=is_kept)
-    found = with_classes(replace(found, deviations=(*not_led, *found.deviations)))
-    text = None if is_kept else _cluster_document(inputs, name, observed, kept)
-    texts = desired_texts(text, found, schemas_beside(inputs.root))
+    found = with_classes(replace(found, deviations=(*_not_led(kept.waiting, is_kept=is_kept), *found.deviations)))
+    text = cluster_text(
+        name,
+        "the cluster as it is, with the strongest rules it keeps. A plan is empty.",
+        cluster_id=observed.cluster_id if observed.cluster_id.isprintable() else None,
+        client=client_of(inputs, folder),
+        balance=kept.balance,
+        spans=kept.spans,
+        waiting=len(kept.waiting),
+    )
+    texts = desired_texts(None if is_kept else text, found, schemas_beside(inputs.root))
     step("the files back", 2, STEPS)
     left = _moves_left(texts, folder, name, observed)
     if left and not is_kept:
@@ -86,12 +96,6 @@ def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> I
     )
 
 
-def _name(inputs: Inputs) -> str:
-    if inputs.cluster or not (inputs.state or inputs.is_client_given):
-        return cluster_name(inputs)
-    raise NotNamed(f"name the cluster, which is to be a folder of {inputs.root}, with --cluster, such as prod-eu")
-
-
 def _base(inputs: Inputs, name: str, folder: Path) -> tuple[Desired, bool]:
     """Return what the cluster's own file declares, and whether there is one; the folder must hold nothing else."""
     refuse_declared(folder)
@@ -110,10 +114,6 @@ def _as_it_stands(base: Desired) -> Desired:
         for each, broker in base.cluster.brokers.items()
     }
     return replace(base, cluster=replace(base.cluster, brokers=brokers))
-
-
-def _unseen(_what: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +173,6 @@ def _span(counts: Counts) -> str:
     if not found:
         return "0"
     return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
-
-
-def _cluster_document(inputs: Inputs, name: str, observed: Cluster, kept: _Kept) -> str:
-    return cluster_text(
-        name,
-        "the cluster as it is, with the strongest rules it keeps. A plan is empty.",
-        cluster_id=observed.cluster_id if observed.cluster_id.isprintable() else None,
-        client=client_of(inputs, Path(inputs.root) / name),
-        balance=kept.balance,
-        spans=kept.spans,
-        waiting=len(kept.waiting),
-    )
 
 
 def _moves_left(texts: Mapping[str, str], folder: Path, name: str, observed: Cluster) -> str:

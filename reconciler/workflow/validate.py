@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,32 +38,29 @@ def validate_files(inputs: Inputs) -> Validated:
 
     Of policies it is seen that they only ask; what they ask, Spark alone understands.
     """
-    names = _names(inputs)
+    names: Sequence[str] = [inputs.cluster] if inputs.cluster and inputs.cluster != EVERY else ()
+    names = names or cluster_names(inputs.root) or (cluster_name(replace(inputs, cluster=None)),)
     topics = 0
     found: dict[Problem, Location] = {}
     clusters: dict[str, DesiredCluster] = {}
     for name in names:
         # What is wrong with a whole folder is shown where its Cluster stands, or should.
         home = Location(f"{name}/{CLUSTER_FILE}", 1)
+        problems: list[Problem] = []
         try:
             read = read_declared(Path(inputs.root), name)
             topics += read.topics
             clusters[name] = read.desired.cluster
-            found |= {problem: problem.at or home for problem in read.problems}
+            problems += read.problems
         except InvalidInput as error:
-            found |= {problem: problem.at or home for problem in error.problems}
+            problems += error.problems
         try:
             read_policies(Path(inputs.root), name)
         except InvalidInput as error:
-            found |= {problem: problem.at or home for problem in error.problems}
+            problems += error.problems
+        found |= {problem: problem.at or home for problem in problems}
     found |= {problem: at for problem in _same_ids(inputs.root, clusters) if (at := problem.at) is not None}
     return Validated(tuple(names), topics, tuple(found.items()))
-
-
-def _names(inputs: Inputs) -> Sequence[str]:
-    if inputs.cluster and inputs.cluster != EVERY:
-        return (inputs.cluster,)
-    return cluster_names(inputs.root) or (cluster_name(replace(inputs, cluster=None)),)
 
 
 def _same_ids(root: str, clusters: Mapping[str, DesiredCluster]) -> Iterator[Problem]:
@@ -101,20 +98,16 @@ def placed(
     the current folder. A link within it is followed: code scanning shows what it leads to.
     """
     known = list(found)
-    files = sorted({at.file for _, at in known})
-    lines: dict[str, set[int]] = {file: set() for file in files}
+    lines: dict[str, set[int]] = {}
     for _, at in known:
-        lines[at.file].add(at.line)
-    marks = {file: _marks(Path(root), file, numbers) for file, numbers in lines.items()}
+        lines.setdefault(at.file, set()).add(at.line)
     repository = _repository(Path(root).resolve(), environ)
-    paths = {file: _path(Path(root, file), repository) for file in files}
+    paths = {file: _path(Path(root, file), repository) for file in lines}
+    marks: dict[str, Mapping[int, LineMark]] = {}
+    for file, numbers in lines.items():
+        path = inside(Path(root), Path(root, file))  # the lines of a file outside the root are nobody's to know
+        marks[file] = {} if path is None else line_marks(path, numbers)
     return tuple(_placed(problem, at, paths[at.file], marks[at.file].get(at.line)) for problem, at in known)
-
-
-def _marks(root: Path, file: str, numbers: Collection[int]) -> Mapping[int, LineMark]:
-    """Return the marks of those lines; none of a file outside the root, whose lines are nobody's to know."""
-    path = inside(root, root / file)
-    return {} if path is None else line_marks(path, numbers)
 
 
 def _placed(problem: Problem, at: Location, path: str, mark: LineMark | None) -> PlacedProblem:
