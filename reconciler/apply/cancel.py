@@ -12,7 +12,7 @@ from reconciler.admin.port import Admin
 from reconciler.apply.answers import Trouble
 from reconciler.apply.checks import Stop, check_plan_is_for
 from reconciler.apply.crash import crash_point
-from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, has_ended_well, is_open
+from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, recorded
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import Place, PlanPaths, paths_of
@@ -107,7 +107,7 @@ class _Cancel:
         session.messages.extend(_foreign(session.paths, observed))
         self.moves = _to_take_back(session.paths, observed)
         idle = self._idle()
-        if idle and session.throttles.is_empty and not is_open(session.journal.events):
+        if idle and session.throttles.is_empty and not recorded(session.journal.events).is_open:
             return self._without_a_change(idle)
         session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         outcome = withdraw(session, self.moves)
@@ -130,7 +130,7 @@ class _Cancel:
     def _has_ended(self) -> bool:
         """Whether the run reached its end; leaders, or configs, may have changed since."""
         session = self.session
-        is_told = has_ended_well(session.journal.events) and session.tally.has_arrived
+        is_told = recorded(session.journal.events).has_ended_well and session.tally.has_arrived
         return is_told or session.stages_done == len(session.paths.plan.stages)
 
     def _idle(self) -> str:

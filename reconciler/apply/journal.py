@@ -4,11 +4,11 @@ A journal is an aid, never the truth: a run ends right without it. So whatever i
 over, and it can name no config that a run does not change.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from reconciler.apply.throttles import Entry, Items, ThrottleRecord
+from reconciler.apply.throttles import Configs, Entry, Items, ThrottleRecord
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES
 from reconciler.model.plan import Rollback
 from reconciler.model.problem import ReconcilerError
@@ -84,46 +84,70 @@ class DispensableJournal:
             self._say(f"{error}. This goes on without it: what is to be put back, the cluster shows{code}")
 
 
-def has_ended_well(events: Sequence[RunEvent]) -> bool:
-    """Whether the last thing that the journal tells of runs is that one reached the plan's end.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a journal tells of its plan's runs, read once."""
 
-    After a cancel the plan may have been applied again elsewhere, and that run have died.
-    """
-    told = [(event.step, event.outcome) for event in events if event.step in RUNS]
-    return told[-1:] == [("run", Outcome.DONE)]
+    has_events: bool
+    is_open: bool
+    """A run, or a cancel, began whose end is not told: it goes on, or it crashed."""
+    has_ended_well: bool
+    """The last thing told of runs is that one reached the plan's end. Not so after a cancel: the plan may have been
+    applied again elsewhere, and that run have died."""
+    began: str | None
+    """When the last run, or cancel, began, in ISO 8601."""
+    throttles: ThrottleRecord
+    """What was put on and not taken off since."""
+    lists_once_extended: Mapping[tuple[str, str], Entry]
+    """Every list that runs have added to, taken off since or not: as it was before the last, and all items."""
+    rates_once_asked: Items
+    """Every rate that runs were asked to throttle to, and the plan's own beside it."""
+    _seen: tuple[tuple[int | str, str, str | None], ...]
+
+    def first_seen(self, rollback: Rollback) -> Rollback:
+        """Return the rollback with the throttles that were there when the runs first looked at them."""
+        topics = {topic: dict(keys) for topic, keys in rollback.topic_throttles.items()}
+        brokers = {broker: dict(keys) for broker, keys in rollback.broker_throttles.items()}
+        # The first look counts: later ones are read backwards, so that it is written last.
+        for where, key, value in reversed(self._seen):
+            keys = brokers.setdefault(where, {}) if isinstance(where, int) else topics.setdefault(where, {})
+            keys.pop(key, None)
+            keys.update({} if value is None else {key: value})
+        return replace(rollback, topic_throttles=topics, broker_throttles=brokers)
 
 
-def is_open(events: Sequence[RunEvent]) -> bool:
-    """Whether a run, or a cancel, began whose end the journal does not tell: it goes on, or it crashed."""
+def recorded(events: Sequence[RunEvent]) -> Recorded:
+    """Return what these events, oldest first, tell of the runs of their plan."""
+    throttles, lists = ThrottleRecord(), dict[tuple[str, str], Entry]()
+    rates, seen = set[str](), []
     told = [event for event in events if event.step in RUNS]
-    return bool(told) and told[-1].outcome is Outcome.STARTED
-
-
-def recorded_throttles(events: Sequence[RunEvent]) -> ThrottleRecord:
-    """Return what the journal says is on the cluster: what was put on and not taken off since."""
-    record = ThrottleRecord()
     for event in events:
         if event.step == "throttle" and event.outcome is Outcome.STARTED:
-            record = record.plus(ThrottleRecord(_rates_of(event), _lists_of(event)))
-        if event.step == "unthrottle" and event.outcome is Outcome.DONE:
-            record = record.less(ThrottleRecord(_rates_of(event), _lists_of(event)))
-    return record
-
-
-def lists_once_extended(events: Sequence[RunEvent]) -> Mapping[tuple[str, str], Entry]:
-    """Return every list that runs have added to, taken off since or not: as it was before the last, and all items."""
-    found: dict[tuple[str, str], Entry] = {}
-    for event in events:
-        if event.step == "throttle" and event.outcome is Outcome.STARTED:
-            for key, entry in _lists_of(event).items():
-                found[key] = Entry(entry.before, entry.items | found.get(key, entry).items)
-    return found
-
-
-def rates_once_asked(events: Sequence[RunEvent]) -> Items:
-    """Return every rate that runs were asked to throttle to, and the plan's own beside it."""
-    found = [event.detail.get("ours") for event in events if event.step == "rate"]
-    return frozenset(str(rate) for rates in found if isinstance(rates, (list, tuple)) for rate in rates)
+            put = _throttles_of(event)
+            throttles = throttles.plus(put)
+            for key, entry in put.lists.items():
+                lists[key] = Entry(entry.before, entry.items | lists.get(key, entry).items)
+        elif event.step == "unthrottle" and event.outcome is Outcome.DONE:
+            throttles = throttles.less(_throttles_of(event))
+        elif event.step == "rate":
+            ours = event.detail.get("ours")
+            rates.update(map(str, ours) if isinstance(ours, (list, tuple)) else ())
+        found = event.detail.get(SEEN)
+        for row in found if isinstance(found, list) else ():
+            match row:
+                case [int() | str() as where, str() as name, (None | str()) as value]:
+                    seen.append((where, name, value))
+    began = [event.time.isoformat() for event in told if event.outcome is Outcome.STARTED]
+    return Recorded(
+        has_events=bool(events),
+        is_open=bool(told) and told[-1].outcome is Outcome.STARTED,
+        has_ended_well=bool(told) and (told[-1].step, told[-1].outcome) == ("run", Outcome.DONE),
+        began=began[-1] if began else None,
+        throttles=throttles,
+        lists_once_extended=lists,
+        rates_once_asked=frozenset(rates),
+        _seen=tuple(seen),
+    )
 
 
 def throttle_detail(record: ThrottleRecord) -> dict[str, object]:
@@ -133,21 +157,18 @@ def throttle_detail(record: ThrottleRecord) -> dict[str, object]:
     return {"rates": rates, "lists": lists}
 
 
-def _rates_of(event: RunEvent) -> dict[tuple[int, str], str | None]:
-    rows = _rows(event, "rates", 3, BROKER_LEASES)
-    return {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rows}
-
-
-def _lists_of(event: RunEvent) -> dict[tuple[str, str], Entry]:
-    rows = _rows(event, "lists", 4, TOPIC_THROTTLES)
-    return {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in rows}
+def _throttles_of(event: RunEvent) -> ThrottleRecord:
+    """Return the record in an event's detail, less what does not look like one."""
+    rates = _rows(event, "rates", 3, BROKER_LEASES)
+    lists = _rows(event, "lists", 4, TOPIC_THROTTLES)
+    return ThrottleRecord(
+        {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rates},
+        {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in lists},
+    )
 
 
 def _rows(event: RunEvent, name: str, width: int, keys: Collection[str]) -> list[list[object]]:
-    """Return the rows of that name; a journal is an aid, so what does not look like one is passed over.
-
-    So is any config that no run changes: a file must not be able to set it.
-    """
+    """Return the rows of that name; none of a config that no run changes: a file must not be able to set it."""
     found = event.detail.get(name)
     if not isinstance(found, (list, tuple)):
         return []
@@ -159,7 +180,7 @@ def _text(value: object) -> str | None:
 
 
 def seen_detail(
-    ours: ThrottleRecord, brokers: Mapping[int, Mapping[str, str]], topics: Mapping[str, Mapping[str, str]]
+    ours: ThrottleRecord, brokers: Mapping[int, Configs], topics: Mapping[str, Configs]
 ) -> dict[str, object]:
     """Return what is there of throttles, less what is ours, as part of an event's detail: where, key, value."""
     seen: list[list[object]] = []
@@ -170,28 +191,3 @@ def seen_detail(
             entry = ours.lists.get((topic, key))
             seen.append([topic, key, entry.before if entry else config.get(key)])
     return {SEEN: seen}
-
-
-def first_seen(events: Sequence[RunEvent], rollback: Rollback) -> Rollback:
-    """Return the rollback with the throttles that were there when the journal's runs first looked at them."""
-    topics = {topic: dict(keys) for topic, keys in rollback.topic_throttles.items()}
-    brokers = {broker: dict(keys) for broker, keys in rollback.broker_throttles.items()}
-    known: set[tuple[int | str, str]] = set()
-    for where, key, value in _seen_rows(events):
-        if (where, key) in known:
-            continue
-        known.add((where, key))
-        keys = brokers.setdefault(where, {}) if isinstance(where, int) else topics.setdefault(where, {})
-        keys.pop(key, None)
-        keys.update({} if value is None else {key: value})
-    return replace(rollback, topic_throttles=topics, broker_throttles=brokers)
-
-
-def _seen_rows(events: Sequence[RunEvent]) -> Iterator[tuple[int | str, str, str | None]]:
-    """Yield the rows of all events; a journal is an aid, so what does not look like one is passed over."""
-    for event in events:
-        found = event.detail.get(SEEN)
-        for row in found if isinstance(found, list) else ():
-            match row:
-                case [int() | str() as where, str() as key, (None | str()) as value]:
-                    yield where, key, value

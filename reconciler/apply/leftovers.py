@@ -4,29 +4,22 @@ Three sources, the surest first: the record in the cluster, the journal of this 
 the plan sets, and list items that it adds, which were not there when the plan's runs first looked.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.journal import (
-    RUNS,
-    Journal,
-    first_seen,
-    has_ended_well,
-    is_open,
-    lists_once_extended,
-    rates_once_asked,
-    recorded_throttles,
-)
+from reconciler.apply.journal import Journal, Recorded, recorded
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.observed import Observed, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.throttles import (
+    Configs,
     Entry,
     Items,
+    Key,
     ThrottleRecord,
     list_restored,
     our_rates,
@@ -42,13 +35,9 @@ from reconciler.model.diagnosis import KnownRun
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, MissingRight
-from reconciler.model.run import Outcome, RunEvent, RunResult, RunState
+from reconciler.model.run import RunEvent, RunResult, RunState
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import named_some
-
-Configs = Mapping[str, str]
-
-Key = tuple[int | str, str]
 
 
 def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: bool = True) -> None:
@@ -59,40 +48,41 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
     else the plan may have been applied elsewhere since.
     """
-    plan, events = session.paths.plan, session.journal.events
+    plan, told = session.paths.plan, recorded(session.journal.events)
     find_record(session)
-    session.throttles = recorded_throttles(events)
-    session.other_rates = rates_once_asked(events)
+    session.throttles, session.other_rates = told.throttles, told.rates_once_asked
     if session.kept is not None:
         _adopt(session, session.kept)
-    elif _may_have_left_more(session, observed):
+    elif _may_have_left_more(session, told, observed):
         brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
         try:
             broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-            topic_configs = _topic_configs(session, topics) if topics else {}
+            topic_configs = session.admin.topic_configs(topics) if topics else {}
+            # A topic that was made again since the plan is another one: nothing on it is ours.
+            replaced = replaced_topics(session.admin.topics(topics), plan.topic_ids) if topics else {}
         except (MissingRight, ClusterUnavailable) as error:
             if is_reading_needed:
                 raise
             session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
-            broker_configs, topic_configs = {}, {}
+            broker_configs, topic_configs, replaced = {}, {}, {}
+        theirs = {name: topic_configs[name] for name in topic_configs if name not in replaced}
         is_begun = session.paths.is_begun(observed)
-        session.throttles = with_leftovers(plan, events, broker_configs, topic_configs, is_begun=is_begun)
+        session.throttles = _with_leftovers(plan, told, broker_configs, theirs, is_begun=is_begun)
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
-    session.earlier_lists = {**session.throttles.lists, **lists_once_extended(events)}
+    session.earlier_lists = {**session.throttles.lists, **told.lists_once_extended}
 
 
-def _may_have_left_more(session: Session, observed: Observed) -> bool:
+def _may_have_left_more(session: Session, told: Recorded, observed: Observed) -> bool:
     """Whether a run of this plan may have left what neither journal nor record tells of.
 
     Where a record can be kept, none means that no run is to be cleaned up after: a rate that looks like ours is
     somebody's own.
     """
-    events = session.journal.events
-    if not events and session.other_run is None and _is_record_taken(session):
+    if not told.has_events and session.other_run is None and _is_record_taken(session):
         return False
-    return not has_ended_well(events) or session.paths.is_under_way(observed)
+    return not told.has_ended_well or session.paths.is_under_way(observed)
 
 
 def _is_record_taken(session: Session) -> bool:
@@ -140,17 +130,10 @@ def _adopt(session: Session, kept: KeptRun) -> None:
         )
 
 
-def _topic_configs(session: Session, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-    """Return the overrides of these topics; one that was made again since the plan is another, and left out."""
-    configs = session.admin.topic_configs(names)
-    replaced = replaced_topics(session.admin.topics(names), session.paths.plan.topic_ids)
-    return {name: configs[name] for name in configs if name not in replaced}
-
-
 def leftovers(
     plan: Plan,
-    broker_configs: Mapping[int, Mapping[str, str]],
-    topic_configs: Mapping[str, Mapping[str, str]],
+    broker_configs: Mapping[int, Configs],
+    topic_configs: Mapping[str, Configs],
     *,
     is_begun: bool = False,
 ) -> ThrottleRecord:
@@ -161,38 +144,23 @@ def leftovers(
     may cordon a broker by the same `*`, so one is ours only beside a rate of ours, or where a run `is_begun` that is
     not known here.
     """
-    ours = our_rates(plan)
+    ours, before = our_rates(plan), plan.rollback
     has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in BROKER_THROTTLES)
-    rates = _rates_left(plan, broker_configs, ())
-    return ThrottleRecord(
-        _rates_left(plan, broker_configs, plan.cordoned) if rates or is_begun else rates,
-        _lists_left(plan, topic_configs) if has_rate else {},
-    )
 
+    def rates_left(keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str | None]:
+        then = {(broker, key): before.broker_throttles.get(broker, {}).get(key) for broker, key in sorted(keys)}
+        now = {(broker, key): broker_configs.get(broker, {}).get(key) for broker, key in then}
+        return {at: then[at] for at in then if now[at] in ours and now[at] != then[at]}
 
-def _rates_left(
-    plan: Plan, configs: Mapping[int, Mapping[str, str]], cordoned: Iterable[int]
-) -> dict[tuple[int, str], str | None]:
-    ours = our_rates(plan)
-    keys = [(broker, key) for broker in throttled_brokers(plan) for key in BROKER_THROTTLES]
-    keys += [(broker, CORDONED_LOG_DIRS) for broker in cordoned]
-    found: dict[tuple[int, str], str | None] = {}
-    for broker, key in sorted(one for one in keys if one[0] in configs):
-        value = configs[broker].get(key)
-        before = plan.rollback.broker_throttles.get(broker, {}).get(key)
-        if value in ours and value != before:
-            found[broker, key] = before
-    return found
-
-
-def _lists_left(plan: Plan, configs: Mapping[str, Mapping[str, str]]) -> dict[tuple[str, str], Entry]:
-    found: dict[tuple[str, str], Entry] = {}
-    for (topic, key), items in sorted(throttled_lists(plan).items()):
-        before = plan.rollback.topic_throttles.get(topic, {}).get(key)
-        left = (items - set(parts(before))) & set(parts(configs.get(topic, {}).get(key)))
+    rates = rates_left((broker, key) for broker in throttled_brokers(plan) for key in BROKER_THROTTLES)
+    cordons = rates_left((broker, CORDONED_LOG_DIRS) for broker in plan.cordoned) if rates or is_begun else {}
+    lists: dict[tuple[str, str], Entry] = {}
+    for (topic, key), items in sorted(throttled_lists(plan).items()) if has_rate else ():
+        then = before.topic_throttles.get(topic, {}).get(key)
+        left = (items - set(parts(then))) & set(parts(topic_configs.get(topic, {}).get(key)))
         if left:
-            found[topic, key] = Entry(before, left)
-    return found
+            lists[topic, key] = Entry(then, left)
+    return ThrottleRecord(dict(sorted({**rates, **cordons}.items())), lists)
 
 
 def known_run(
@@ -206,25 +174,25 @@ def known_run(
 
     `kept`: its record in the cluster, where there is one, which knows better than a journal of this machine.
     """
-    record = kept.throttles if kept is not None else recorded_throttles(events)
-    if kept is None and not has_ended_well(events):
-        record = with_leftovers(plan, events, broker_configs, topic_configs)
-    began = [event.time.isoformat() for event in events if event.step in RUNS and event.outcome is Outcome.STARTED]
-    ours = our_rates(plan) | rates_once_asked(events) | (kept.ours if kept is not None else frozenset())
+    told = recorded(events)
+    record = kept.throttles if kept is not None else told.throttles
+    if kept is None and not told.has_ended_well:
+        record = _with_leftovers(plan, told, broker_configs, topic_configs)
+    ours = our_rates(plan) | told.rates_once_asked | (kept.ours if kept is not None else frozenset())
     return KnownRun(
         plan_id=plan.id,
-        is_open=not kept.is_over if kept is not None else is_open(events),
+        is_open=not kept.is_over if kept is not None else told.is_open,
         by=kept.started_by if kept is not None else None,
-        began=kept.by.since if kept is not None else next(reversed(began), None),
+        began=kept.by.since if kept is not None else told.began,
         targets={key: frozenset(path.lists) for key, path in paths_of(plan).by_partition.items()},
         throttles=dict(_visible(ours, record, broker_configs, topic_configs)),
         unpaid=tuple(broker for broker in record.brokers if broker not in broker_configs),
     )
 
 
-def with_leftovers(
+def _with_leftovers(
     plan: Plan,
-    events: Sequence[RunEvent],
+    told: Recorded,
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
     *,
@@ -235,11 +203,10 @@ def with_leftovers(
     What looks like ours is ours, judged by what was there when this plan's runs, or else the plan, first looked.
     `is_begun`: the cluster shows that a run of the plan began; one without a journal here was started elsewhere.
     """
-    record = recorded_throttles(events)
-    first = replace(plan, rollback=first_seen(events, plan.rollback))
-    found = leftovers(first, broker_configs, topic_configs, is_begun=is_begun and not events)
-    missed = {key: entry for key, entry in found.lists.items() if key not in record.lists}
-    return record.plus(ThrottleRecord(found.rates, missed))
+    first = replace(plan, rollback=told.first_seen(plan.rollback))
+    found = leftovers(first, broker_configs, topic_configs, is_begun=is_begun and not told.has_events)
+    missed = {key: entry for key, entry in found.lists.items() if key not in told.throttles.lists}
+    return told.throttles.plus(ThrottleRecord(found.rates, missed))
 
 
 def _visible(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, Reassignment
-from reconciler.apply.journal import is_open
+from reconciler.apply.journal import recorded
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.leftovers import known_run
 from reconciler.apply.observed import Observed
@@ -131,7 +131,7 @@ def _status(
         blocking=blocking,
         start=start_order(cluster, seen.min_isr),
         last_event=journal_events[-1] if journal_events else None,
-        is_open=is_open(journal_events),
+        is_open=recorded(journal_events).is_open,
         holder=seen.holder,
         is_lock_told=seen.is_lock_told,
         tally=known,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from reconciler.admin.port import Admin
-from reconciler.apply.journal import Journal, MemoryJournal, is_open, recorded_throttles
+from reconciler.apply.journal import Journal, MemoryJournal, recorded
 from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.leftovers import known_run, restore_throttles
 from reconciler.apply.observed import replaced_topics
@@ -132,13 +132,13 @@ class Kept:
     def is_open(self) -> bool:
         """Whether its end is told neither here nor in the cluster."""
         if self.record is None:
-            return is_open(self.journal.events)
-        return not self.record.is_over and (not self.journal.events or is_open(self.journal.events))
+            return recorded(self.journal.events).is_open
+        return not self.record.is_over and (not self.journal.events or recorded(self.journal.events).is_open)
 
     @property
     def throttles(self) -> ThrottleRecord:
         """What was put on and not taken off, by the record or else the journal."""
-        return recorded_throttles(self.journal.events) if self.record is None else self.record.throttles
+        return recorded(self.journal.events).throttles if self.record is None else self.record.throttles
 
     def known(self, brokers: Configs[int], topics: Configs[str]) -> KnownRun:
         """Return what is known of it beside these configs."""
@@ -170,7 +170,7 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
     return tuple(
         Kept(read_plan(path), journal)
         for number, (path, journal) in enumerate(found)
-        if number == 0 or is_open(journal.events) or not recorded_throttles(journal.events).is_empty
+        if number == 0 or (told := recorded(journal.events)).is_open or not told.throttles.is_empty
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
-from reconciler.apply.journal import MemoryJournal, recorded_throttles, seen_detail
+from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
 from reconciler.apply.leftovers import leftovers
 from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import (
@@ -292,9 +292,9 @@ def test_a_journal_gives_back_nothing_but_what_runs_change() -> None:
     }
     now = datetime(2026, 11, 23, tzinfo=UTC)
 
-    def recorded(detail: Mapping[str, object]) -> ThrottleRecord:
-        return recorded_throttles([RunEvent(now, 1, "throttle", Outcome.STARTED, detail)])
+    def told(detail: Mapping[str, object]) -> ThrottleRecord:
+        return recorded([RunEvent(now, 1, "throttle", Outcome.STARTED, detail)]).throttles
 
-    assert recorded(forged).is_empty
-    assert not recorded(sound).is_empty
-    assert recorded({key: [*sound[key], *forged[key]] for key in sound}) == recorded(sound)
+    assert told(forged).is_empty
+    assert not told(sound).is_empty
+    assert told({key: [*sound[key], *forged[key]] for key in sound}) == told(sound)
