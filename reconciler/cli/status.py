@@ -9,7 +9,7 @@ import click
 
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, TEXT, Asked
-from reconciler.command.terminal import tell, write
+from reconciler.command.terminal import Teller, write
 from reconciler.command.verbs import option, verb
 from reconciler.model.problem import ClusterUnavailable
 
@@ -38,19 +38,21 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
     line of its own.
     """
+    from reconciler.render import as_json
     from reconciler.workflow.status import watched
 
     with watched(asked.inputs, plan_path) as run:
         if not watch:
-            seen = run.look()
-            _tell_restored(seen, set())
+            seen = next(_looks(run))
             write(_shown(seen, asked), asked.color)
         elif asked.is_json:
-            _each_on_a_line(run)
+            for seen in _looks(run):
+                write(as_json.status_line(seen.status, seen.cluster_name))
+                sys.stdout.flush()
         elif sys.stdout.isatty():
-            _redrawn(run, asked)
+            _redraw(run, asked)
         else:
-            _each_that_differs(run, asked)
+            _print_what_differs(run, asked)
     return Exit.DONE
 
 
@@ -64,45 +66,24 @@ def _shown(seen: "Seen", asked: Asked) -> str:
 
 def _looks(run: "Watched") -> Iterator["Seen"]:
     """Yield look after look until the run has ended; a cluster that does not answer is told of, and asked again."""
-    told: set[str] = set()
-    seen = run.look()
-    while True:
-        _tell_restored(seen, told)
+    told = Teller()
+    seen: Seen | None = run.look()
+    while seen is not None:
+        for line in seen.restored:
+            told.once(f"throttles of ended runs: {line}")
         yield seen
         if seen.status.has_ended:
             return
-        seen = _next(run, told)
+        seen = None
+        while seen is None:
+            time.sleep(EVERY_SECONDS)
+            try:
+                seen = run.look()
+            except ClusterUnavailable as error:
+                told.once(f"warning: {error} ({error.code})")
 
 
-def _next(run: "Watched", told: set[str]) -> "Seen":
-    while True:
-        time.sleep(EVERY_SECONDS)
-        try:
-            return run.look()
-        except ClusterUnavailable as error:
-            _tell_once(f"warning: {error} ({error.code})", told)
-
-
-def _tell_restored(seen: "Seen", told: set[str]) -> None:
-    for line in seen.restored:
-        _tell_once(f"throttles of ended runs: {line}", told)
-
-
-def _tell_once(line: str, told: set[str]) -> None:
-    if line not in told:
-        told.add(line)
-        tell(line)
-
-
-def _each_on_a_line(run: "Watched") -> None:
-    from reconciler.render import as_json
-
-    for seen in _looks(run):
-        write(as_json.status_line(seen.status, seen.cluster_name))
-        sys.stdout.flush()
-
-
-def _each_that_differs(run: "Watched", asked: Asked) -> None:
+def _print_what_differs(run: "Watched", asked: Asked) -> None:
     before = ""
     for seen in _looks(run):
         text = _shown(seen, asked)
@@ -112,14 +93,12 @@ def _each_that_differs(run: "Watched", asked: Asked) -> None:
         before = text
 
 
-def _redrawn(run: "Watched", asked: Asked) -> None:
+def _redraw(run: "Watched", asked: Asked) -> None:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
     # What is larger than the terminal is cut while it changes, and whole at the end.
     with Live(console=Console(), auto_refresh=False, vertical_overflow="ellipsis") as shown:
-        text = ""
         for seen in _looks(run):
-            text = _shown(seen, asked)
-            shown.update(Text(text.rstrip("\n")), refresh=True)
+            shown.update(Text(_shown(seen, asked).rstrip("\n")), refresh=True)
