@@ -3,8 +3,7 @@
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.groups.lag import partition_lags
-from reconciler.groups.model.state import GroupState
+from reconciler.groups.model.state import GroupState, partition_lags
 from reconciler.groups.offsets import (
     Log,
     ShiftBy,

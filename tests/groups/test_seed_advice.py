@@ -15,7 +15,7 @@ import pytest
 from reconciler.apply.throttles import Entry, list_restored, wanted_lists, wanted_rates
 from reconciler.files.units import parse_rate
 from reconciler.groups.advice import Wanted, advise, partitions_for
-from reconciler.groups.lag import partition_lags
+from reconciler.groups.model.state import partition_lags
 from reconciler.groups.offsets import Log, ShiftBy, ToOffset, reset
 from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS, Group, Partition
 from reconciler.model.coordinator import offsets_partition

@@ -1,14 +1,16 @@
-"""A group under numbers, so that the sticky assignors compare integers instead of names."""
+"""Numbers a group's members, topics and partitions, so that assignors compare integers instead of names.
 
-from collections.abc import Mapping, Sequence
+Here is also what several of Kafka's assignors share: the order of members and topics, who may keep what, and whether
+racks count.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.groups.assignors.classic import subscribed_topics
-from reconciler.groups.assignors.racks import meets_racks
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 from reconciler.model.java_hash import hash_map_order, java_order, partition_hash, text_hash
 
-NOBODY = -1
+NOBODY = -1  # in place of a member's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +124,83 @@ def group_racks(group: NumberedGroup) -> GroupRacks:
 def _racks_of(topic: SubscribedTopic) -> list[frozenset[str]]:
     known = list(topic.racks[: topic.partitions])
     return known + [frozenset()] * (topic.partitions - len(known))
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Who may keep what.
+
+    `keepers[p]` is the member that may keep partition p, or NOBODY. `contested` holds the partitions that two members
+    of one generation claimed. `stale[p]` is who owned p in an older generation than the group's newest.
+    """
+
+    keepers: list[int]
+    contested: frozenset[int]
+    stale: dict[int, int]
+
+
+def claims_of(group: NumberedGroup) -> Claims:
+    """Return who may keep what: of two claims the newer generation's holds, of two in one generation neither."""
+    keepers = [NOBODY] * group.size
+    latest = [NOBODY] * group.size
+    contested: set[int] = set()
+    for member in group.walk:
+        generation = group.members[member].generation
+        for partition in group.claims(member):
+            other = latest[partition]
+            if other != NOBODY and generation < group.members[other].generation:
+                continue
+            is_tie = other != NOBODY and generation == group.members[other].generation
+            latest[partition] = member
+            keepers[partition] = NOBODY if is_tie else member
+            if is_tie:
+                contested.add(partition)
+    return Claims(keepers, frozenset(contested), _stale(group))
+
+
+def is_equally_subscribed(group: NumberedGroup) -> bool:
+    """Whether all members subscribe to the same topics, those that do not exist included."""
+    return len({frozenset(member.subscription) for member in group.members}) == 1
+
+
+def _stale(group: NumberedGroup) -> dict[int, int]:
+    newest = max((member.generation for member in group.members), default=-1)
+    found: dict[int, int] = {}
+    for member in group.walk:
+        generation = group.members[member].generation
+        if generation < newest:
+            for partition in group.claims(member):
+                other = found.get(partition)
+                if other is None or group.members[other].generation < generation:
+                    found[partition] = member
+    return found
+
+
+def static_first(member: Subscriber) -> tuple[bool, bytes, bytes]:
+    """Return the sort key of `range` and `roundrobin`: static members by instance id, then the others by member id."""
+    by_id = java_order(member.member_id)
+    if member.instance_id is None:
+        return True, b"", by_id
+    return False, java_order(member.instance_id), by_id
+
+
+def subscribed_topics(
+    members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]
+) -> tuple[SubscribedTopic, ...]:
+    """Return the topics that have partitions and a subscriber, as Java sorts their names."""
+    wanted = {name for member in members for name in member.subscription}
+    known = (topics[name] for name in wanted if name in topics)
+    return tuple(sorted((topic for topic in known if topic.partitions), key=lambda topic: java_order(topic.name)))
+
+
+def meets_racks(member_racks: Iterable[str | None], partition_racks: Sequence[frozenset[str]], partitions: int) -> bool:
+    """Whether Kafka takes racks into account: some member shares one with a replica, and not all partitions are alike.
+
+    `partition_racks` may be shorter than the number of partitions: the racks of the others are unknown.
+    """
+    wanted = {rack for rack in member_racks if rack}
+    distinct = set(partition_racks[:partitions])
+    if len(partition_racks) < partitions:
+        distinct.add(frozenset())
+    everywhere = frozenset[str]().union(*distinct)
+    return not wanted.isdisjoint(everywhere) and distinct != {everywhere}

@@ -1,25 +1,23 @@
-"""The assignors by the names that a user gives."""
+"""Lists the assignors that ship, and finds one by the name that a user gives."""
 
-from reconciler.groups.assignors.cooperative_sticky import CooperativeStickyAssignor
-from reconciler.groups.assignors.range import RangeAssignor
-from reconciler.groups.assignors.roundrobin import RoundRobinAssignor
-from reconciler.groups.assignors.server_range import ServerRangeAssignor
+from reconciler.groups.assignors.range_roundrobin import RangeAssignor, RoundRobinAssignor, ServerRangeAssignor
 from reconciler.groups.assignors.server_uniform import ServerUniformAssignor
-from reconciler.groups.assignors.sticky import StickyAssignor
+from reconciler.groups.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from reconciler.model.assignment import Assignor
 from reconciler.model.problem import ReconcilerError
 
-CLIENT_SIDE: tuple[Assignor, ...] = (
-    RangeAssignor(),
-    RoundRobinAssignor(),
-    StickyAssignor(),
-    CooperativeStickyAssignor(),
-)
-
-SERVER_SIDE: tuple[Assignor, ...] = (ServerRangeAssignor(), ServerUniformAssignor())
-
-ASSIGNORS: dict[str, Assignor] = {assignor.name: assignor for assignor in (*CLIENT_SIDE, *SERVER_SIDE)}
-"""Every assignor that ships, by name, in the order in which they are listed."""
+ASSIGNORS: dict[str, Assignor] = {
+    assignor.name: assignor
+    for assignor in (
+        RangeAssignor(),
+        RoundRobinAssignor(),
+        StickyAssignor(),
+        CooperativeStickyAssignor(),
+        ServerRangeAssignor(),
+        ServerUniformAssignor(),
+    )
+}
+"""Every assignor that ships, by name: first those of clients, then those of the coordinator."""
 
 
 class UnknownAssignor(ReconcilerError):

@@ -1,15 +1,23 @@
-"""The order in which Kafka's server-side assignors walk topics and partitions: by topic id, in Java's hash sets."""
+"""Computes what Kafka's server-side assignors start from: the order of topics and partitions, and what is held before.
+
+The coordinator walks Java's hash sets of topic ids, and its order decides who gets which partition. What members hold
+is the group's target assignment, which the coordinator keeps (KIP-848).
+"""
 
 import base64
 import binascii
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from reconciler.model.assignment import SubscribedTopic
+from reconciler.model.assignment import SubscribedTopic, Subscriber
 from reconciler.model.java_hash import FIRST_CAPACITY, MASK, bin_of, capacity_for, java_order, text_hash
 
-_ID_BYTES = 16
-_WHOLE = 1 << 64
+_ID_BYTES = 16  # a topic id is a UUID
+_WHOLE = 1 << 64  # Java's long wraps around there
+Held = dict[str, tuple[int, ...]]
+"""Topic -> its partitions, ascending; a topic without partitions is not there."""
 
 
 def id_bits(topic_id: str | None) -> tuple[int, int] | None:
@@ -93,3 +101,50 @@ def _copied_capacity(size: int) -> int:
     """Return the number of bins of `new HashSet<>(collection)`, which is not that of a set which grew."""
     wanted = max(4 * size // 3 + 1, FIRST_CAPACITY)
     return 1 << (wanted - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What each member holds, in the order of the members, and what of each topic is held at all.
+
+    What a member holds is made for who asked: it may be changed into what the member gets.
+    """
+
+    held: tuple[Held, ...]
+    taken: Mapping[str, frozenset[int] | set[int]]
+
+    def free(self, topic: SubscribedTopic) -> Sequence[int]:
+        """Return the topic's partitions that nobody holds, ascending."""
+        taken = self.taken.get(topic.name, frozenset())
+        if len(taken) == topic.partitions:
+            return ()
+        every = range(topic.partitions)
+        return [partition for partition in every if partition not in taken] if taken else every
+
+
+def target_before(members: Iterable[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Target:
+    """Return what of each member's own exists, is subscribed to, and is not held by a member before it."""
+    taken: dict[str, set[int]] = defaultdict(set)
+    wanted: dict[tuple[str, ...], frozenset[str]] = {}
+    held = []
+    for member in members:
+        subscription = member.subscription
+        if subscription not in wanted:
+            wanted[subscription] = frozenset(subscription).intersection(topics)
+        names = wanted[subscription]
+        own: Held = {}
+        for name, owned in member.owned.items():
+            if owned and name in names:
+                kept = _untaken(owned, topics[name].partitions, taken[name])
+                if kept:
+                    own[name] = kept
+        held.append(own)
+    return Target(tuple(held), taken)
+
+
+def _untaken(owned: tuple[int, ...], count: int, taken: set[int]) -> tuple[int, ...]:
+    """Return those that exist and are not taken yet, and take them."""
+    if owned[-1] >= count or not taken.isdisjoint(owned):
+        owned = tuple(partition for partition in owned if partition < count and partition not in taken)
+    taken.update(owned)
+    return owned

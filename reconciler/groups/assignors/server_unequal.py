@@ -1,4 +1,4 @@
-"""`server-uniform` where members subscribe to different topics: the least loaded takes, the most loaded gives.
+"""Assigns `server-uniform` where members subscribe to different topics: the least loaded takes, the most loaded gives.
 
 This follows UniformHeterogeneousAssignmentBuilder of Kafka 4.1.1 step by step, since its order decides who gets what.
 """
@@ -6,13 +6,11 @@ This follows UniformHeterogeneousAssignmentBuilder of Kafka 4.1.1 step by step, 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from reconciler.groups.assignors.server_held import Held, target_before
-from reconciler.groups.assignors.server_order import fullest_first
+from reconciler.groups.assignors.numbered import NOBODY
+from reconciler.groups.assignors.server_order import Held, fullest_first, target_before
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
-NOBODY = -1
-# Kafka ends here, although subscriptions that overlap may leave it short of the best balance.
-MAX_TURNS = 16
+MAX_TURNS = 16  # Kafka ends here, although subscriptions that overlap may leave it short of the best balance
 
 
 def unequal_shares(members: Sequence[Subscriber], topics: Mapping[str, SubscribedTopic]) -> Assignment:

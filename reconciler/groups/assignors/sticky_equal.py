@@ -1,11 +1,10 @@
-"""The sticky assignment of members who all subscribe to the same topics: to each its quota (KIP-54, KIP-881)."""
+"""Assigns stickily to members who all subscribe to the same topics: to each its quota (KIP-54, KIP-881)."""
 
 from bisect import bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
-from reconciler.groups.assignors.claims import Claims
-from reconciler.groups.assignors.numbered import NOBODY, GroupRacks, NumberedGroup
+from reconciler.groups.assignors.numbered import NOBODY, Claims, GroupRacks, NumberedGroup
 
 
 def assign_equal(group: NumberedGroup, claims: Claims, racks: GroupRacks) -> tuple[list[int], frozenset[int]]:

@@ -1,4 +1,4 @@
-"""The sticky assignment of members with different subscriptions: Kafka's result without its cost (KIP-54, KIP-881).
+"""Assigns stickily to members with different subscriptions: Kafka's result without its cost (KIP-54, KIP-881).
 
 Kafka's class walks all partitions to see whether anything is out of balance before each single move. Here each set of
 members that share a topic keeps its least loaded one at hand, which answers the same question in one comparison.
@@ -6,12 +6,11 @@ members that share a topic keeps its least loaded one at hand, which answers the
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, heapreplace
 
-from reconciler.groups.assignors.claims import Claims
-from reconciler.groups.assignors.least_loaded import LeastLoaded
-from reconciler.groups.assignors.movements import Movements
-from reconciler.groups.assignors.numbered import NOBODY, GroupRacks, NumberedGroup
+from reconciler.groups.assignors.numbered import NOBODY, Claims, GroupRacks, NumberedGroup
 from reconciler.groups.model.simulation import pair_score
+from reconciler.model.java_hash import FIRST_CAPACITY, bin_of, is_too_full
 
 ROUNDS_OF_SWAPS = 100
 """After so many walks over all partitions none is swapped for another any more, only moves that even out go on.
@@ -205,3 +204,101 @@ class _Balance:
         self._loads[member] += 1
         self._loads[owner] -= 1
         self._least.has_less(owner)
+
+
+class LeastLoaded:
+    """Answers who of a set has the least load, the lowest number first; reads `loads`, which its owner changes.
+
+    A load that grows needs no word; of one that shrinks `has_less` must be told. Each answer costs about the logarithm
+    of the set's size.
+    """
+
+    def __init__(self, sets: Sequence[Sequence[int]], loads: Sequence[int]) -> None:
+        self._loads = loads
+        self._members = len(loads)
+        self._sets_of: list[list[int]] = [[] for _ in loads]
+        # An entry is load * members + member. Each member of a set has one there that is no more than its load.
+        self._heaps: list[list[int]] = []
+        for number, members in enumerate(sets):
+            for member in members:
+                self._sets_of[member].append(number)
+            self._heaps.append([loads[member] * self._members + member for member in members])
+            heapify(self._heaps[-1])
+
+    def first(self, number: int) -> int:
+        """Return the least loaded member of a set that is not empty."""
+        heap = self._heaps[number]
+        while True:
+            load, member = divmod(heap[0], self._members)
+            if load == self._loads[member]:
+                return member
+            if load < self._loads[member]:
+                heapreplace(heap, self._loads[member] * self._members + member)
+            else:
+                heappop(heap)
+
+    def has_less(self, member: int) -> None:
+        """Take note that a member's load has shrunk."""
+        entry = self._loads[member] * self._members + member
+        for number in self._sets_of[member]:
+            heappush(self._heaps[number], entry)
+
+
+class Movements:
+    """For each topic and pair of members, the partitions that went from the one to the other."""
+
+    def __init__(self, group: NumberedGroup) -> None:
+        self._group = group
+        self._way: dict[int, tuple[int, int]] = {}
+        self._gone: dict[tuple[int, int, int], _HashSet] = {}
+
+    def instead_of(self, partition: int, owner: int, taker: int) -> int:
+        """Return the partition that rather moves to `taker`: one of the topic that had gone the way back, if any.
+
+        Where several had, Kafka takes the first in hash order.
+        """
+        source = self._way[partition][0] if partition in self._way else owner
+        back = self._gone.get((self._group.topic_of[partition], taker, source))
+        return partition if back is None else back.first()
+
+    def record(self, partition: int, owner: int, taker: int) -> None:
+        """Take note of a move; several of one partition count as one, and none if it comes back to where it was."""
+        topic = self._group.topic_of[partition]
+        source = owner
+        if partition in self._way:
+            way = self._way.pop(partition)
+            source = way[0]
+            gone = self._gone[topic, *way]
+            gone.remove(partition)
+            if not gone:
+                del self._gone[topic, *way]
+        if source != taker:
+            self._way[partition] = (source, taker)
+            key = (topic, source, taker)
+            if key not in self._gone:
+                self._gone[key] = _HashSet()
+            self._gone[key].add(partition, self._group.hash_of(partition))
+
+
+class _HashSet:
+    """Numbers in the order in which a `java.util.HashSet` of their partitions would be walked."""
+
+    __slots__ = ("_capacity", "_hashes")
+
+    def __init__(self) -> None:
+        self._capacity = FIRST_CAPACITY
+        self._hashes: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def add(self, number: int, its_hash: int) -> None:
+        self._hashes[number] = its_hash
+        if is_too_full(len(self._hashes), self._capacity):
+            self._capacity *= 2
+
+    def remove(self, number: int) -> None:
+        del self._hashes[number]
+
+    def first(self) -> int:
+        return min(self._hashes, key=lambda number: bin_of(self._hashes[number], self._capacity))

@@ -11,8 +11,7 @@ from reconciler.files.checked import Fields, malformed, shown
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, read_bytes
 from reconciler.files.snapshot import refuse_other_kind
-from reconciler.groups.model.scenario import Member, Scenario, Step
-from reconciler.groups.model.simulation import Outcome, Stats
+from reconciler.groups.model.simulation import Member, Outcome, Scenario, Stats, Step
 from reconciler.model.assignment import Assignment, SubscribedTopic
 from reconciler.model.codec import Malformed, pointer
 from reconciler.model.problem import InvalidInput

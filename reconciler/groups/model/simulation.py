@@ -1,13 +1,61 @@
-"""What a rebalance would give, as values: what the simulation returns and every view shows."""
+"""Holds a group over time and what becomes of it: scenarios in, outcomes and comparisons out."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.model.assignment import Assignment
+from reconciler.model.assignment import Assignment, SubscribedTopic
 from reconciler.model.topic_partition import TopicPartition
 
-_FEW = 8
+_FEW = 8  # so many counts fit into a cell of a table one by one
+
+Identity = tuple[bool, str]
+"""Who a member is from step to step: (is static, its instance id or member id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member at one step.
+
+    `owned` and `generation` stand for what it brings from before; None means what the step before left to it. They are
+    a claim where the member says so itself: the coordinator of a KIP-848 group goes by its own target, not by claims.
+    """
+
+    member_id: str
+    subscription: tuple[str, ...]
+    instance_id: str | None = None
+    rack: str | None = None
+    owned: Mapping[str, tuple[int, ...]] | None = None
+    generation: int | None = None
+    is_claim: bool = False
+
+    @property
+    def identity(self) -> Identity:
+        """Who it is from step to step: a static member goes by its instance id, whatever its member id."""
+        return (False, self.member_id) if self.instance_id is None else (True, self.instance_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rebalance: its members in the order in which they joined; `topics` None means as before."""
+
+    members: tuple[Member, ...]
+    topics: Mapping[str, SubscribedTopic] | None = None
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Topics, and rebalance after rebalance; each step starts from what the one before left to the same members."""
+
+    topics: Mapping[str, SubscribedTopic]
+    steps: tuple[Step, ...]
+    scenario_id: str | None = None
+
+    def topics_at(self, number: int) -> Mapping[str, SubscribedTopic]:
+        """Return the topics that exist at that step, counted from 0."""
+        given = (step.topics for step in reversed(self.steps[: number + 1]) if step.topics is not None)
+        return next(given, self.topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +111,7 @@ class Sharing:
     @property
     def counts(self) -> dict[str, int]:
         """How many partitions each member has."""
-        return {member_id: sum(map(len, topics.values())) for member_id, topics in self.assignment.items()}
+        return partition_counts(self.assignment)
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -100,6 +148,11 @@ class Comparison:
 
 def _max_over_mean(values: list[int]) -> float | None:
     return max(values) * len(values) / sum(values) if sum(values) else None
+
+
+def partition_counts(assignment: Assignment) -> dict[str, int]:
+    """Return how many partitions each member has."""
+    return {member_id: sum(map(len, topics.values())) for member_id, topics in assignment.items()}
 
 
 def spread(counts: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
-"""A group as it is looked at and changed: who owns what, how far behind it is, where its offsets would go."""
+"""Holds a group as it is looked at and changed: who owns what, how far behind it is, where its offsets would go."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,3 +93,17 @@ class GroupDeletion:
 
     group: Group
     refused: str | None = None
+
+
+def partition_lags(group: Group, ends: Mapping[TopicPartition, int]) -> tuple[PartitionLag, ...]:
+    """Return one entry for each partition that a member owns or the group has a commit of, by topic and number."""
+    owners = {
+        TopicPartition(topic, partition): member.member_id
+        for member in group.members
+        for topic, partitions in member.assignment.items()
+        for partition in partitions
+    }
+    committed = group.committed
+    return tuple(
+        PartitionLag(key, committed.get(key), ends.get(key), owners.get(key)) for key in sorted({*owners, *committed})
+    )

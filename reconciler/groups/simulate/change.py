@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reconciler.groups.model.scenario import Member
+from reconciler.groups.model.simulation import Member
 from reconciler.groups.simulate.live import subscribed_topic
 from reconciler.model.assignment import SubscribedTopic
 from reconciler.model.cluster import Cluster, Group

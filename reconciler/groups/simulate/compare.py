@@ -3,13 +3,18 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.groups.model.scenario import Scenario, Step
-from reconciler.groups.model.simulation import Comparison, Outcome, Sharing
+from reconciler.groups.model.simulation import Comparison, Outcome, Scenario, Sharing, Step
 from reconciler.groups.simulate.change import GroupChange, changed_members, grown_topics, told
-from reconciler.groups.simulate.evenness import moved_partitions, owners, stats_of
 from reconciler.groups.simulate.live import labels, own_assignor, present_members
-from reconciler.groups.simulate.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
-from reconciler.groups.simulate.simulation import simulate
+from reconciler.groups.simulate.simulation import (
+    TOPIC_ORDER_UNKNOWN,
+    is_topic_order_unknown,
+    moved_partitions,
+    owners,
+    sensitive_from_step,
+    simulate,
+    stats_of,
+)
 from reconciler.model.assignment import Assignment, Assignor
 from reconciler.model.cluster import Cluster, Group
 from reconciler.model.topic_partition import TopicPartition

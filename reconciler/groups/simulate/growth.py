@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.groups.assignors.registry import ASSIGNORS
-from reconciler.groups.model.scenario import Member, Scenario, Step
-from reconciler.groups.model.simulation import spread
-from reconciler.groups.simulate.evenness import moved_partitions, owners, partition_counts
+from reconciler.groups.model.simulation import Member, Scenario, Step, partition_counts, spread
 from reconciler.groups.simulate.live import own_assignor, present_members, subscribed_topic
-from reconciler.groups.simulate.simulation import simulate
+from reconciler.groups.simulate.simulation import moved_partitions, owners, simulate
 from reconciler.model.assignment import Assignment, Assignor
 from reconciler.model.change import AlterConfigs, CreatePartitions, TopicChange
 from reconciler.model.cluster import Cluster, Group, Partition

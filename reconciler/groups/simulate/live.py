@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from reconciler.groups.model.scenario import Member
+from reconciler.groups.model.simulation import Member
 from reconciler.model.assignment import SubscribedTopic
 from reconciler.model.cluster import CLASSIC, CONSUMER, Cluster, Group, GroupMember, Topic
 

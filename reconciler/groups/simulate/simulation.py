@@ -1,17 +1,24 @@
-"""Rebalance after rebalance: what each member would own, under any assignor."""
+"""Simulates rebalance after rebalance: what each member would own, under any assignor, how evenly, and how surely.
 
-from collections.abc import Mapping, Sequence
+The result may follow the order in which members are walked. In Kafka that is a hash map's, which no client can know, so
+the same is simulated in other orders, and what differs is said to be unsure.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reconciler.groups.model.scenario import Member, Scenario
-from reconciler.groups.model.simulation import Outcome
-from reconciler.groups.simulate.evenness import Identity, owners, stats_of
+from reconciler.groups.model.simulation import Identity, Member, Outcome, Scenario, Stats, pair_score, partition_counts
 from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
 from reconciler.model.problem import ReconcilerError
+from reconciler.model.topic_partition import TopicPartition
 
-COOPERATIVE = "cooperative-sticky"
-MAX_ROUNDS = 50
-NO_GENERATION = -1
+COOPERATIVE, SERVER_UNIFORM = "cooperative-sticky", "server-uniform"
+MAX_ROUNDS = 50  # rebalances of one step, after which an assignor that still moves partitions is given up
+NO_GENERATION = -1  # Kafka's own mark of a member that comes from no rebalance
+TOPIC_ORDER_UNKNOWN = "topics go by the hash of their ids, which are not known here: who gets which may differ"
+_BUDGET = 300_000  # members and partitions, summed over steps and orders: what is simulated again takes a second or two
+Owners = Mapping[tuple[str, int], Identity]
+"""(topic, partition) -> who owns it."""
 
 
 class AssignorFailed(ReconcilerError):
@@ -118,8 +125,13 @@ def _rounds(
             break
         rounds.append(following)
         is_quiet.append(_is_quiet(members, held, following))
+        if len(rounds) > MAX_ROUNDS and True in is_quiet:
+            return tuple(rounds[: is_quiet.index(True) + 1])
         if len(rounds) > MAX_ROUNDS:
-            return tuple(rounds[: _first_quiet(assignor, is_quiet) + 1])
+            raise AssignorFailed(
+                f"assignor {assignor.name} does not come to rest: partitions still change hands after {MAX_ROUNDS} "
+                "rebalances; it must return the same assignment once every member owns what it was given"
+            )
     return tuple(rounds)
 
 
@@ -131,15 +143,6 @@ def _is_quiet(members: Sequence[Member], held: Mapping[Identity, _Held], given: 
         for topic, partitions in held[member.identity].owned.items()
         if topic in member.subscription
     )
-
-
-def _first_quiet(assignor: Assignor, is_quiet: Sequence[bool]) -> int:
-    if True not in is_quiet:
-        raise AssignorFailed(
-            f"assignor {assignor.name} does not come to rest: partitions still change hands after {MAX_ROUNDS} "
-            "rebalances; it must return the same assignment once every member owns what it was given"
-        )
-    return is_quiet.index(True)
 
 
 def _held_after(members: Sequence[Member], assignment: Assignment, generation: int) -> dict[Identity, _Held]:
@@ -185,39 +188,109 @@ def checked(
     strangers = sorted(set(given) - {member.member_id for member in members})
     if strangers:
         raise AssignorFailed(f"assignor {name} gives partitions to {strangers[0]}, which is no member")
-    handed = _HandedOut(f"assignor {name} gives", topics)
-    return {member.member_id: handed.checked(member, given.get(member.member_id, {})) for member in members}
+    taken: dict[tuple[str, int], str] = {}
+    result: dict[str, dict[str, tuple[int, ...]]] = {member.member_id: {} for member in members}
+    for member in members:
+        own, subscribed = given.get(member.member_id, {}), frozenset(member.subscription)
+        for topic in sorted(topic for topic in own if len(own[topic])):
+            wrong = f"partitions of {topic} to {member.member_id}, which does not subscribe to it"
+            if topic in subscribed:
+                wrong = _wrong(own[topic], member.member_id, topics.get(topic, SubscribedTopic(topic, 0)), taken)
+            if wrong:
+                raise AssignorFailed(f"assignor {name} gives {wrong}")
+            result[member.member_id][topic] = tuple(sorted(own[topic]))
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class _HandedOut:
-    """What has been given to whom so far; `gives` begins what is said of a fault."""
+def _wrong(partitions: Sequence[int], member_id: str, topic: SubscribedTopic, taken: dict[tuple[str, int], str]) -> str:
+    """Return what no group could hold of these partitions of a topic, empty for nothing; `taken` takes note of them."""
+    for partition in partitions:
+        if type(partition) is not int:
+            what = f"{partition!r}, a {type(partition).__name__}, as a partition of {topic.name}"
+            return f"{member_id} {what}: it must be an int"
+        if not 0 <= partition < topic.partitions:
+            return f"{topic.name}-{partition} to {member_id}: there is no such partition"
+        other = taken.setdefault((topic.name, partition), member_id)
+        if other != member_id:
+            return f"{topic.name}-{partition} to {other} and to {member_id}"
+    if len(set(partitions)) != len(partitions):
+        return f"{member_id} a partition of {topic.name} twice"
+    return ""
 
-    gives: str
-    topics: Mapping[str, SubscribedTopic]
-    taken: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def checked(self, member: Member, given: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
-        """Return what the member is given, in order, once none of it is a fault."""
-        subscribed = frozenset(member.subscription)
-        owned = {topic: given[topic] for topic in sorted(given) if len(given[topic])}
-        for topic in owned:
-            if topic not in subscribed:
-                reader = f"{member.member_id}, which does not subscribe to it"
-                raise AssignorFailed(f"{self.gives} partitions of {topic} to {reader}")
-        return {topic: self._checked(member.member_id, topic, partitions) for topic, partitions in owned.items()}
+def stats_of(members: Sequence[Member], assignment: Assignment, before: Owners | None) -> Stats:
+    """Return how even the assignment is over these members, and how much moved between those that were there before."""
+    counts = sorted(partition_counts(assignment).values())
+    moved = None if before is None else len(moved_partitions(members, assignment, before))
+    return Stats(counts[-1] if counts else 0, counts[0] if counts else 0, pair_score(counts), moved)
 
-    def _checked(self, member_id: str, topic: str, partitions: Sequence[int]) -> tuple[int, ...]:
-        count = self.topics[topic].partitions if topic in self.topics else 0
-        for partition in partitions:
-            if type(partition) is not int:
-                what = f"{partition!r}, a {type(partition).__name__}, as a partition of {topic}"
-                raise AssignorFailed(f"{self.gives} {member_id} {what}: it must be an int")
-            if not 0 <= partition < count:
-                raise AssignorFailed(f"{self.gives} {topic}-{partition} to {member_id}: there is no such partition")
-            other = self.taken.setdefault((topic, partition), member_id)
-            if other != member_id:
-                raise AssignorFailed(f"{self.gives} {topic}-{partition} to {other} and to {member_id}")
-        if len(set(partitions)) != len(partitions):
-            raise AssignorFailed(f"{self.gives} {member_id} a partition of {topic} twice")
-        return tuple(sorted(partitions))
+
+def owners(members: Sequence[Member], assignment: Assignment) -> dict[tuple[str, int], Identity]:
+    """Return who owns each partition, by identity."""
+    return {
+        (topic, partition): member.identity
+        for member in members
+        for topic, partitions in assignment[member.member_id].items()
+        for partition in partitions
+    }
+
+
+def moved_partitions(members: Sequence[Member], assignment: Assignment, before: Owners) -> list[TopicPartition]:
+    """Return the partitions whose owner before is still a member and that now belong to another, sorted."""
+    there = {member.identity for member in members}
+    now = owners(members, assignment)
+    return sorted(
+        TopicPartition(*key) for key, owner in before.items() if owner in there and now.get(key, owner) != owner
+    )
+
+
+def sensitive_from_step(scenario: Scenario, assignor: Assignor, outcomes: Sequence[Outcome]) -> int | None:
+    """Return the first step, counted from 0, that comes out otherwise where the members arrive in another order.
+
+    None where none of the orders tried changed anything: up to six, fewer for a large group, at least one.
+    """
+    found = [
+        number
+        for other in _other_orders(scenario)
+        for number, (told, again) in enumerate(zip(outcomes, simulate(other, assignor), strict=True))
+        if told.rounds != again.rounds
+    ]
+    return min(found, default=None)
+
+
+def is_topic_order_unknown(scenario: Scenario, assignor: Assignor) -> bool:
+    """Whether several topics go by their ids, as inside server-uniform, and an id is missing."""
+    if assignor.name != SERVER_UNIFORM:
+        return False
+    lists = [scenario.topics_at(number) for number in range(len(scenario.steps))]
+    return any(len(topics) > 1 and any(topic.topic_id is None for topic in topics.values()) for topics in lists)
+
+
+def _other_orders(scenario: Scenario) -> Iterator[Scenario]:
+    weight = sum(
+        len(step.members) + sum(topic.partitions for topic in scenario.topics_at(number).values())
+        for number, step in enumerate(scenario.steps)
+    )
+    seen = [scenario]
+    for order in _ORDERS[: max(1, _BUDGET // max(weight, 1))]:
+        other = replace(
+            scenario, steps=tuple(replace(step, members=tuple(order(step.members))) for step in scenario.steps)
+        )
+        if other not in seen:
+            seen.append(other)
+            yield other
+
+
+def _by_id(members: Sequence[Member]) -> list[Member]:
+    return sorted(members, key=lambda member: member.member_id)
+
+
+# Reversed, by id, halves swapped, every other one first, by id reversed, the first one last.
+_ORDERS: tuple[Callable[[Sequence[Member]], list[Member]], ...] = (
+    lambda members: [*reversed(members)],
+    _by_id,
+    lambda members: [*members[len(members) // 2 :], *members[: len(members) // 2]],
+    lambda members: [*members[1::2], *members[::2]],
+    lambda members: [*reversed(_by_id(members))],
+    lambda members: [*members[1:], *members[:1]],
+)

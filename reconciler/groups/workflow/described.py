@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from reconciler.admin.port import LATEST, Admin
-from reconciler.groups.lag import partition_lags
-from reconciler.groups.model.scenario import Member
-from reconciler.groups.model.state import GroupState
+from reconciler.groups.model.simulation import Member
+from reconciler.groups.model.state import GroupState, partition_lags
 from reconciler.groups.simulate.live import labels
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.coordinator import OFFSETS_TOPIC, coordination, coordinator_changes

@@ -1,27 +1,31 @@
-"""`groups simulate`: who would own what, in a scenario file or in the groups of a cluster after a change."""
+"""Runs `groups simulate`: who would own what, in a scenario file or in the groups of a cluster after a change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from reconciler.admin.port import Admin
 from reconciler.groups.assignors.registry import ASSIGNORS
 from reconciler.groups.files.scenario import Scenarios, outcomes_text, read_scenarios
-from reconciler.groups.model.scenario import Scenario
-from reconciler.groups.model.simulation import Comparison, Outcome
+from reconciler.groups.model.simulation import Comparison, Outcome, Scenario
 from reconciler.groups.simulate.change import GroupChange
 from reconciler.groups.simulate.compare import compare
 from reconciler.groups.simulate.live import is_assigned
-from reconciler.groups.simulate.order import TOPIC_ORDER_UNKNOWN, is_topic_order_unknown, sensitive_from_step
-from reconciler.groups.simulate.simulation import simulate
+from reconciler.groups.simulate.simulation import (
+    TOPIC_ORDER_UNKNOWN,
+    is_topic_order_unknown,
+    sensitive_from_step,
+    simulate,
+)
 from reconciler.groups.workflow.assignors import assignors_named
 from reconciler.groups.workflow.loads import LoadsFolder, loads_of, read_by_one_group
-from reconciler.groups.workflow.observed import observed_groups
 from reconciler.model.assignment import Assignor
 from reconciler.model.cluster import CLASSIC, Cluster, Group
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import cluster_admin, cluster_meant, observed_state
 
 NO_GROUP = "KR943"
 
@@ -175,3 +179,27 @@ def _refuse_member_changes(change: GroupChange, groups: int) -> None:
     if given:
         message = f"{', '.join(given)}: of which of the {groups} groups? Name one with --group"
         raise InvalidInput([Problem(NO_GROUP, message)])
+
+
+def observed_groups(inputs: Inputs, group_ids: Collection[str] = (), topics: Collection[str] = ()) -> Cluster:
+    """Return these groups, or all, with the brokers and the topics that they read, and `topics` where they exist.
+
+    Of a snapshot that is the whole; of a live cluster neither configs nor sizes, nor topics that nobody asked for.
+    """
+    if inputs.state:
+        return observed_state(inputs, None)
+    with cluster_admin(inputs, cluster_meant(inputs)) as admin:
+        groups = tuple(admin.groups(group_ids or None).values())
+        return _around(admin, groups, topics)
+
+
+def _around(admin: Admin, groups: Iterable[Group], topics: Collection[str]) -> Cluster:
+    """Return the cluster as far as these groups go."""
+    found = tuple(groups)
+    names = {name for group in found for member in group.members for name in (*member.subscription, *member.assignment)}
+    return Cluster(
+        admin.cluster_id(),
+        dict(sorted(admin.brokers().items())),
+        dict(sorted(admin.topics({*names, *topics}).items())),
+        found,
+    )

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.groups.assignors.registry import SERVER_SIDE
+from reconciler.groups.assignors.registry import ASSIGNORS
 from reconciler.groups.assignors.server_order import fullest_first, id_bits, partitions_in_set_order
 from reconciler.groups.assignors.server_uniform import ServerUniformAssignor
 from reconciler.groups.files.scenario import read_scenarios
-from reconciler.groups.model.scenario import Member, Scenario, Step
+from reconciler.groups.model.simulation import Member, Scenario, Step
 from reconciler.groups.simulate.simulation import simulate
 from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
 
 CASES = Path(__file__).parents[1] / "assignors.json"
 IDS = ("uI30ui6ypNgL7mA6Yc9guQ", "P3NI8LJb7z053IdGJ78aag", "57itX0cvJiYBRLgrb75kqA", "7NOSlcMAF9PMCZoUpZ-R-w")
 UNIFORM = ServerUniformAssignor()
+SERVER_SIDE = (ASSIGNORS["server-range"], ASSIGNORS["server-uniform"])
 
 
 def _members(*subscriptions: str, owned: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None) -> list[Subscriber]:

@@ -6,8 +6,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.groups.assignors.registry import ASSIGNORS
-from reconciler.groups.model.scenario import Member
-from reconciler.groups.model.simulation import Sharing
+from reconciler.groups.model.simulation import Member, Sharing
 from reconciler.groups.simulate.change import GroupChange
 from reconciler.groups.simulate.compare import compare
 from reconciler.groups.simulate.live import labels, own_assignor, present_members, subscribed_topic

@@ -13,8 +13,7 @@ import pytest
 from groups.java_assignors import AssignmentForm
 
 from reconciler.groups.assignors.registry import assignor_named
-from reconciler.groups.model.scenario import Member, Scenario, Step
-from reconciler.groups.model.simulation import Outcome, Stats
+from reconciler.groups.model.simulation import Member, Outcome, Scenario, Stats, Step
 from reconciler.groups.simulate.simulation import simulate
 from reconciler.model.assignment import SubscribedTopic
 

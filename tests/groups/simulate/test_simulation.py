@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.groups.model.scenario import Member, Scenario, Step
-from reconciler.groups.model.simulation import pair_score, spread
-from reconciler.groups.simulate.order import sensitive_from_step
-from reconciler.groups.simulate.simulation import AssignorFailed, simulate
+from reconciler.groups.model.simulation import Member, Scenario, Step, pair_score, spread
+from reconciler.groups.simulate.simulation import AssignorFailed, sensitive_from_step, simulate
 from reconciler.model.assignment import Assignment, SubscribedTopic, Subscriber
 
 
