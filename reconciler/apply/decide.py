@@ -5,9 +5,10 @@ look again; at the end take the throttle lists off, then finish. Reassigning and
 reassignment that ends leaves the leader where it was (KAFKA-10149).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import assert_never
 
 from reconciler.apply.observed import Observed
@@ -71,6 +72,7 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: R
     stuck = _stalled(paths, stage, unfinished, record, now)
     if stuck is not None:
         return stuck
+    # Throttles go on before the reassignment, so that no replica begins to copy unthrottled.
     bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
     if bare and not record.is_quiet("throttle", now):
         present = tuple(move for move in unfinished if observed.partition(move.topic_partition) is not None)
@@ -88,20 +90,21 @@ def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, record
 
 def _end_of_moves(stage: ReassignStage, record: RunRecord) -> Step:
     if record.has_lists_on:
+        # A listed replica that falls out of the ISR would be throttled. Rates do nothing without lists: they stay on
+        # for the next stage, and come off with the run.
         return TakeThrottleListsOff()
     if not record.left_alone:
         return FinishStage()
     told = "\n".join(str(problem) for _, problem in sorted(record.left_alone.items()))
     text = f"stage {stage.number} ended with {len(record.left_alone)} of its moves not done:\n{told}"
-    return FailRun(Problem(_first_code(record), text))
-
-
-def _first_code(record: RunRecord) -> str:
-    return min(record.left_alone.items())[1].code
+    return FailRun(Problem(min(record.left_alone.items())[1].code, text))
 
 
 def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecord) -> Step | None:
-    """Return the next request, if any: those that change the replication factor go by themselves."""
+    """Return the next request, if any.
+
+    Moves that change the replication factor go by themselves: for all others Kafka is asked to forbid it (KIP-860).
+    """
     due = [
         move
         for move in unfinished
@@ -161,16 +164,24 @@ def _dead_destination(paths: PlanPaths, moves: Sequence[Move], record: RunRecord
     for broker in sorted(record.fenced_since):
         if not record.is_dead_for(broker, DEAD, now):
             continue
+        # A change of order does not wait for a dead replica; every other move needs all of its target in sync.
         blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
-        in_flight = tuple(
-            move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT)
-        )
-        if in_flight:
-            return WithdrawMoves(in_flight, tuple(_dead_problem(paths, broker, move) for move in in_flight))
-        for move in blocked:
-            if _is_in(record, move, MoveState.TO_DO, MoveState.UNSYNCED):
-                return LeaveAlone(move.topic_partition, _dead_problem(paths, broker, move))
+        problem = partial(_dead_problem, paths, broker)
+        step = _give_up(blocked, broker, record, problem, MoveState.TO_DO, MoveState.UNSYNCED)
+        if step is not None:
+            return step
     return None
+
+
+def _give_up(
+    blocked: Sequence[Move], broker: int, record: RunRecord, problem: Callable[[Move], Problem], *states: MoveState
+) -> Step | None:
+    """Return how to give up moves that a broker blocks: those that copy to it, then, in `states`, one a turn."""
+    in_flight = tuple(move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT))
+    if in_flight:
+        return WithdrawMoves(in_flight, tuple(problem(move) for move in in_flight))
+    skipped = (move for move in blocked if _is_in(record, move, *states))
+    return next((LeaveAlone(move.topic_partition, problem(move)) for move in skipped), None)
 
 
 def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
@@ -202,12 +213,11 @@ def _bad_disk(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: d
         if now - bad.since < FAILED:
             continue
         blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
-        in_flight = tuple(move for move in blocked if _is_in(record, move, MoveState.IN_FLIGHT))
-        if in_flight:
-            return WithdrawMoves(in_flight, tuple(_disk_problem(paths, broker, bad, move) for move in in_flight))
-        for move in blocked:
-            if _is_in(record, move, MoveState.TO_DO) and not bad.is_offline:
-                return LeaveAlone(move.topic_partition, _disk_problem(paths, broker, bad, move))
+        problem = partial(_disk_problem, paths, broker, bad)
+        # Kafka puts a new replica into a log dir that works, where there is one: only those that landed here are stuck.
+        step = _give_up(blocked, broker, record, problem, *([] if bad.is_offline else [MoveState.TO_DO]))
+        if step is not None:
+            return step
     return None
 
 
@@ -276,7 +286,9 @@ def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, reco
         key = str(election.topic_partition)
         if record.is_quiet(key, now):
             continue
-        if not _is_electable(election, observed):
+        # A preferred election elects whoever is first: metadata may lag, or somebody may have changed the list.
+        partition = observed.partition(election.topic_partition)
+        if partition is None or partition.preferred_leader != election.leader:
             if now - record.started_at >= SETTLE:
                 return FailRun(_election_problem(paths, election, observed))
             continue
@@ -285,13 +297,8 @@ def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, reco
         ready.append(election)
     if not ready:
         return poll(record.polls)
+    # In small batches: just after mass elections producers wait 3 to 10 times as long (KAFKA-20708).
     return ElectLeaders(tuple(ready[: max(1, paths.plan.election_batch)]))
-
-
-def _is_electable(election: Election, observed: Observed) -> bool:
-    """Whether a preferred election gives this leader: metadata may lag, or somebody else may have changed the list."""
-    partition = observed.partition(election.topic_partition)
-    return partition is not None and partition.preferred_leader == election.leader
 
 
 def _election_problem(paths: PlanPaths, election: Election, observed: Observed) -> Problem:

@@ -40,7 +40,7 @@ def copied_bytes(move: Move, sizes: ReplicaBytes) -> int:
     return min(found, move.bytes) if move.is_size_known else found
 
 
-def remaining_bytes(move: Move, partition: Partition | None, sizes: ReplicaBytes) -> int:
+def _remaining_bytes(move: Move, partition: Partition | None, sizes: ReplicaBytes) -> int:
     """Return what a move has still to copy: up to what its leader holds by now, else up to what was planned."""
     leader = partition.leader if partition else None
     source = sizes.get((move.topic_partition, leader)) if leader is not None else None
@@ -62,25 +62,26 @@ class _Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Meter:
-    """A sliding window over what one stage has copied and has still to copy.
-
-    `largest`: the most that each move was seen to hold; a partition that grows ends with more than was planned.
-    """
+    """A sliding window over what one stage has copied and has still to copy."""
 
     samples: deque[_Sample] = field(default_factory=deque)
     largest: dict[TopicPartition, int] = field(default_factory=dict)
+    """The most bytes that each move was seen to hold; a partition that grows ends with more than was planned."""
 
     def read(
         self, stage: ReassignStage, stages: int, record: RunRecord, observed: Observed, sizes: ReplicaBytes
     ) -> RunProgress:
         """Return where the stage stands at its last sample."""
-        for move in stage.moves:
-            held = max(self.largest.get(move.topic_partition, 0), _held(move, sizes))
-            self.largest[move.topic_partition] = held
         done = {move.topic_partition for move in stage.moves if record.state(move.topic_partition) is MoveState.DONE}
-        copied = sum(self._copied(move, is_done=move.topic_partition in done) for move in stage.moves)
+        copied = 0
+        for move in stage.moves:
+            key = move.topic_partition
+            self.largest[key] = max(self.largest.get(key, 0), _held(move, sizes))
+            copied += max(self.largest[key], move.bytes) if key in done else self.largest[key]
         under_way = [move for move in record.watched(stage) if move.topic_partition not in done]
-        left = sum(remaining_bytes(move, observed.partition(move.topic_partition), sizes) for move in under_way)
+        left = sum(_remaining_bytes(move, observed.partition(move.topic_partition), sizes) for move in under_way)
+        # What is left may grow while data is written: the time left is taken from how fast it shrinks.
+        shrinks = self._per_second(lambda first, last: first.remaining - last.remaining)
         return RunProgress(
             stage=stage.number,
             stages=stages,
@@ -88,13 +89,9 @@ class Meter:
             moves=len(stage.moves),
             copied_bytes=copied,
             total_bytes=copied + left,
-            bytes_per_second=self.rate(),
-            eta_seconds=self._seconds_left(left),
+            bytes_per_second=self._per_second(lambda first, last: last.copied - first.copied),
+            eta_seconds=left / shrinks if shrinks else None,
         )
-
-    def _copied(self, move: Move, *, is_done: bool) -> int:
-        held = self.largest[move.topic_partition]
-        return max(held, move.bytes) if is_done else held
 
     def sample(self, now: datetime, seen: RunProgress) -> None:
         """Remember where the stage stood at that time, and forget what is older than the window."""
@@ -107,16 +104,8 @@ class Meter:
         """When it was last told where the stage stands."""
         return self.samples[-1].time if self.samples else None
 
-    def rate(self) -> float | None:
-        """Return the bytes per second over the window, None until two samples differ in time."""
-        return self._per_second(lambda first, last: last.copied - first.copied)
-
-    def _seconds_left(self, left: int) -> float | None:
-        """Return the time left at the rate at which what is left shrinks; None while it does not."""
-        rate = self._per_second(lambda first, last: first.remaining - last.remaining)
-        return left / rate if rate else None
-
     def _per_second(self, difference: Callable[[_Sample, _Sample], int]) -> float | None:
+        """Return how fast something changed over the window, None until two samples differ in time."""
         if len(self.samples) < 2:  # noqa: PLR2004 - a rate takes two
             return None
         first, last = self.samples[0], self.samples[-1]
@@ -131,10 +120,6 @@ class ProgressLog:
     session: Session
     last: Mapping[str, int] | None = None
     last_at: datetime | None = None
-
-    def begin(self) -> None:
-        """Forget what was told of an earlier stage."""
-        self.last, self.last_at = None, None
 
     def told(self, seen: RunProgress, record: RunRecord, now: datetime) -> None:
         """Write a line where one is due; the first look at a stage is none."""
@@ -158,20 +143,15 @@ class ProgressLog:
 
 @dataclass(slots=True)
 class Disks:
-    """The last answers in one stage. `sizes`: bytes by (partition, broker), as they were at `sizes_at`.
-
-    `since`: when they were first asked for.
-    """
+    """What brokers last told of their disks in one stage."""
 
     session: Session
-    sizes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
+    sizes: ReplicaBytes = field(default_factory=dict)
+    """Bytes by (partition, broker), as they were at `sizes_at`."""
     sizes_at: datetime | None = None
     since: datetime | None = None
+    """When they were first asked for."""
     is_denied: bool = False
-
-    def begin(self) -> None:
-        """Forget what an earlier stage asked."""
-        self.sizes, self.sizes_at, self.since = {}, None, None
 
     def added_to(self, observed: Observed, stage: ReassignStage) -> Observed:
         """Return the look with what is copied, and the destinations' log dirs, where it is time to ask."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Reassignment
+from reconciler.admin.port import Admin
 from reconciler.apply.journal import recorded
 from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.leftovers import known_run
@@ -23,7 +23,6 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.starting import start_order
 from reconciler.model.status import MoveStatus, Status
 from reconciler.model.tally import ARRIVED, Standing, Tally
-from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K", int, str)
 
@@ -41,15 +40,57 @@ class Watcher:
 
     def look(self, journal_events: Sequence[RunEvent] = ()) -> Status:
         """Return where the run stands; from the second look on, also how fast it goes. Changes nothing."""
+        # The controller's list comes first: what it no longer lists, the later metadata may already show.
         flights = self.admin.reassignments()
-        record = self.record if self.plan is not None and _is_of(self.record, self.plan) else None
         cluster = self.cluster = self._first() if self.cluster is None else self._again(self.cluster)
-        self.previous = _status(
-            self.plan,
-            self.admin,
-            _Seen(cluster, flights, self.min_isr, *_holder(self.admin), record),
-            journal_events,
-            self.previous,
+        plan, record = self.plan, self.record
+        if plan is None or record is None or record.plan_id != plan.id:
+            record = None
+        holder, is_lock_told = _holder(self.admin)
+        observed = Observed(
+            topics=cluster.topics,
+            reassignments=flights,
+            brokers=cluster.brokers,
+            configs={name: topic.configs for name, topic in cluster.topics.items()},
+        )
+        paths = paths_of(plan) if plan is not None else None
+        moves = moves_under_way(paths, observed) if paths is not None else ()
+        alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
+        sizes = self.admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
+        done = stages_done(paths, observed) if paths is not None else 0
+        known = tally(paths, observed) if paths is not None else None
+        now = self.admin.clock.now()
+        statuses = _with_rates(self.previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
+        rate = _rate(statuses) if self.previous is not None else _told_rate(journal_events, now)
+        left = sum(status.remaining_bytes for status in statuses)
+        ours = {move.topic_partition for move in moves}
+        blocking = blocking_partitions(cluster, self.min_isr)
+        self.previous = Status(
+            time=now,
+            plan_id=plan.id if plan else None,
+            stage=plan.stages[done].number if plan and done < len(plan.stages) else None,
+            stages=len(plan.stages) if plan else 0,
+            stages_done=done,
+            moves=statuses,
+            bytes_per_second=rate,
+            eta_seconds=left / rate if rate else None,
+            broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
+            topic_throttles=_set_now(observed.configs),
+            foreign={key: one.target_replicas for key, one in sorted(flights.items()) if key not in ours},
+            safe_to_stop=tuple(broker for broker in alive if broker not in blocking),
+            blocking=blocking,
+            start=start_order(cluster, self.min_isr),
+            last_event=journal_events[-1] if journal_events else None,
+            is_open=recorded(journal_events).is_open,
+            holder=holder,
+            is_lock_told=is_lock_told,
+            tally=known,
+            has_leftovers=_has_leftovers(plan, cluster, journal_events, record),
+            undoes=plan.source.rolls_back if plan else None,
+            is_rolled_back=_is_rolled_back(plan, known, journal_events),
+            started_by=record.started_by if record is not None else None,
+            started_at=record.by.since if record is not None else None,
+            rate_asked=record.rate if record is not None else None,
         )
         return self.previous
 
@@ -74,78 +115,6 @@ class Watcher:
             brokers={one.id: replace(one, configs=rates.get(one.id, {})) for one in brokers.values()},
             topics={name: replace(topic, configs=kept.get(name, {})) for name, topic in topics.items()},
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    cluster: Cluster
-    flights: Mapping[TopicPartition, Reassignment]
-    min_isr: int
-    holder: str | None
-    is_lock_told: bool
-    record: KeptRun | None = None
-
-
-def run_status(
-    plan: Plan | None, admin: Admin, journal_events: Sequence[RunEvent] = (), *, previous: Status | None = None
-) -> Status:
-    """Return where a run stands; with the status before it, also how fast it goes. Changes nothing."""
-    return Watcher(plan, admin, previous=previous).look(journal_events)
-
-
-def _status(
-    plan: Plan | None, admin: Admin, seen: _Seen, journal_events: Sequence[RunEvent], previous: Status | None
-) -> Status:
-    cluster = seen.cluster
-    observed = Observed(
-        topics=cluster.topics,
-        reassignments=seen.flights,
-        brokers=cluster.brokers,
-        configs={name: topic.configs for name, topic in cluster.topics.items()},
-    )
-    paths = paths_of(plan) if plan is not None else None
-    moves = moves_under_way(paths, observed) if paths is not None else ()
-    alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
-    sizes = admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
-    done = stages_done(paths, observed) if paths is not None else 0
-    known = tally(paths, observed) if paths is not None else None
-    now = admin.clock.now()
-    statuses = _with_rates(previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
-    rate = _rate(statuses) if previous is not None else _told_rate(journal_events, now)
-    left = sum(status.remaining_bytes for status in statuses)
-    ours = {move.topic_partition for move in moves}
-    blocking = blocking_partitions(cluster, seen.min_isr)
-    return Status(
-        time=now,
-        plan_id=plan.id if plan else None,
-        stage=plan.stages[done].number if plan and done < len(plan.stages) else None,
-        stages=len(plan.stages) if plan else 0,
-        stages_done=done,
-        moves=statuses,
-        bytes_per_second=rate,
-        eta_seconds=left / rate if rate else None,
-        broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
-        topic_throttles=_set_now({name: topic.configs for name, topic in cluster.topics.items()}),
-        foreign={key: one.target_replicas for key, one in sorted(observed.reassignments.items()) if key not in ours},
-        safe_to_stop=tuple(broker for broker in alive if broker not in blocking),
-        blocking=blocking,
-        start=start_order(cluster, seen.min_isr),
-        last_event=journal_events[-1] if journal_events else None,
-        is_open=recorded(journal_events).is_open,
-        holder=seen.holder,
-        is_lock_told=seen.is_lock_told,
-        tally=known,
-        has_leftovers=_has_leftovers(plan, cluster, journal_events, seen.record),
-        undoes=plan.source.rolls_back if plan else None,
-        is_rolled_back=_is_rolled_back(plan, known, journal_events),
-        started_by=seen.record.started_by if seen.record is not None else None,
-        started_at=seen.record.by.since if seen.record is not None else None,
-        rate_asked=seen.record.rate if seen.record is not None else None,
-    )
-
-
-def _is_of(record: KeptRun | None, plan: Plan) -> bool:
-    return record is not None and record.plan_id == plan.id
 
 
 def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: KeptRun | None) -> bool:

@@ -42,17 +42,17 @@ class Run:
     gate: Gate
     progress: Progress | None
     first: int
+    """The index of the first stage that is not done."""
     record: RunRecord | None = None
-    meter: Meter = field(default_factory=Meter)
+    """The memory of the current stage; None between stages."""
+    meter: Meter = field(init=False)
     disks: Disks = field(init=False)
     log: ProgressLog = field(init=False)
     outage_since: datetime | None = None
     is_kept: bool = False
+    """The cluster's record tells of this stage."""
+    is_disk_denied: bool = False
     wait: Wait = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.disks = Disks(self.session)
-        self.log = ProgressLog(self.session)
 
     @property
     def _plan(self) -> Plan:
@@ -109,12 +109,12 @@ class Run:
         self.session.tell("stage", Outcome.STARTED)
         now = self.session.now()
         self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
-        self.meter = Meter()
-        self.disks.begin()
-        self.log.begin()
+        self.meter, self.log = Meter(), ProgressLog(self.session)
+        self.disks = Disks(self.session, is_denied=self.is_disk_denied)
         with waiting_for() as self.wait:
             while self._turn(index):
                 pass
+        self.is_disk_denied = self.disks.is_denied
         crash_point("stage.done")
         self.session.tell("stage", Outcome.DONE)
         self.session.stages_done += 1

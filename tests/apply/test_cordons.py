@@ -14,7 +14,7 @@ from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
-from reconciler.apply.status import run_status
+from reconciler.apply.status import Watcher
 from reconciler.files.plan_file import plan_from_json
 from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import Cluster
@@ -300,5 +300,5 @@ def test_the_plan_and_the_status_tell_of_it() -> None:
     assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
     plan = draining(admin.cluster, None)
     killed(plan, admin, "stage.done")
-    assert "cordoned: broker 1\n" in as_status.status(run_status(plan, admin), "c")
-    assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(run_status(plan, admin), "c", has_all=True)
+    assert "cordoned: broker 1\n" in as_status.status(Watcher(plan, admin).look(), "c")
+    assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(Watcher(plan, admin).look(), "c", has_all=True)

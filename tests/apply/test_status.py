@@ -10,7 +10,7 @@ from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.apply.status import Watcher, run_status
+from reconciler.apply.status import Watcher
 from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
 from reconciler.model.in_sync import blocking_partitions
 from reconciler.model.problem import MissingRight
@@ -37,9 +37,9 @@ def test_a_run_under_way_tells_its_moves_bytes_rate_and_throttles() -> None:
             run_plan(plan, admin, MemoryJournal())
     except Killed:
         writes = admin.writes
-    first = run_status(plan, admin)
+    first = Watcher(plan, admin).look()
     admin.clock.sleep(2)
-    status = run_status(plan, admin, previous=first)
+    status = Watcher(plan, admin, previous=first).look()
     assert admin.writes == writes
     assert (status.stage, status.stages, status.stages_done) == (2, 2, 1)
     assert [str(one.move.topic_partition) for one in status.moves] == ["orders-0"]
@@ -54,13 +54,13 @@ def test_what_others_reassign_is_told_apart() -> None:
     admin = admin_of(before)
     admin.reassign({TopicPartition("quiet", 0): (3, 5)})
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    status = run_status(plan, admin)
+    status = Watcher(plan, admin).look()
     assert [str(key) for key in status.foreign] == ["quiet-0"]
     assert status.moves == ()
 
 
 def test_without_a_plan_the_cluster_is_told_all_the_same() -> None:
-    status = run_status(None, admin_of(cluster()))
+    status = Watcher(None, admin_of(cluster())).look()
     assert (status.plan_id, status.stage, status.stages) == (None, None, 0)
 
 
@@ -76,7 +76,7 @@ def test_a_broker_is_safe_to_stop_while_no_partition_would_go_under_min_isr() ->
         4: (TopicPartition("c", 0),),
         5: (TopicPartition("c", 0),),
     }
-    assert run_status(None, admin_of(found)).safe_to_stop == (1, 3, 6)
+    assert Watcher(None, admin_of(found)).look().safe_to_stop == (1, 3, 6)
 
 
 def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_cluster_again() -> None:
@@ -96,12 +96,12 @@ def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_clust
     assert (second.stage, second.stages_done, second.has_ended) == (None, 1, True)
     assert (6 in first.safe_to_stop, 6 in second.safe_to_stop) == (True, False)
     assert second.topic_throttles["orders"][FOLLOWER_THROTTLED_REPLICAS] == "0:9"
-    assert second.broker_throttles == run_status(plan, admin_of(admin.cluster)).broker_throttles
+    assert second.broker_throttles == Watcher(plan, admin_of(admin.cluster)).look().broker_throttles
 
 
 def test_brokers_own_min_isr_decides_who_is_safe_to_stop() -> None:
     found = small_cluster("a-0: 1,2,3", "b-0: 4,5,6 isr 4,5", rates={1: {"min.insync.replicas": "2"}})
-    assert run_status(None, admin_of(found)).safe_to_stop == (1, 2, 3, 6)
+    assert Watcher(None, admin_of(found)).look().safe_to_stop == (1, 2, 3, 6)
 
 
 def test_dead_brokers_are_told_in_the_order_of_their_start_at_each_look() -> None:
@@ -118,12 +118,12 @@ def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> Non
     before = cluster()
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     admin = admin_of(before)
-    assert run_status(plan, admin).has_ended
+    assert Watcher(plan, admin).look().has_ended
     with admin.lock("apply of plan 0badcafe"):
-        assert not run_status(plan, admin).has_ended
-        assert "apply of plan 0badcafe" in str(run_status(plan, admin).holder)
+        assert not Watcher(plan, admin).look().has_ended
+        assert "apply of plan 0badcafe" in str(Watcher(plan, admin).look().holder)
     admin.reassign({TopicPartition("orders", 0): (1, 2, 4)})
-    assert not run_status(plan, admin).has_ended
+    assert not Watcher(plan, admin).look().has_ended
 
 
 def test_where_the_lock_may_not_be_seen_the_journal_tells_whether_a_run_has_ended() -> None:
@@ -137,6 +137,6 @@ def test_where_the_lock_may_not_be_seen_the_journal_tells_whether_a_run_has_ende
     admin = SimulatedAdmin(before, fault=hide)
     started = RunEvent(admin.clock.now(), 0, "run", Outcome.STARTED)
     stopped = replace(started, outcome=Outcome.SKIPPED)
-    assert not run_status(plan, admin).has_ended
-    assert not run_status(plan, admin, [started]).has_ended
-    assert run_status(plan, admin, [started, stopped]).has_ended
+    assert not Watcher(plan, admin).look().has_ended
+    assert not Watcher(plan, admin).look([started]).has_ended
+    assert Watcher(plan, admin).look([started, stopped]).has_ended
