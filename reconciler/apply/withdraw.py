@@ -41,11 +41,7 @@ NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
 
 T = TypeVar("T")
 
-Reassign = Callable[[Mapping[TopicPartition, Sequence[int] | None]], Mapping[TopicPartition, Answer]]
-
-Targets = Callable[[Sequence[Move]], Mapping[TopicPartition, Sequence[int] | None]]
-
-IsDue = Callable[[PlanPaths, Move, Observed], bool]
+Answers = Mapping[TopicPartition, Answer]
 
 
 @dataclass(slots=True)
@@ -83,6 +79,7 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     if not moves:
         return outcome
     observed, moves = _looked_at(session, moves, outcome)
+    # What was in flight a moment ago may have reached its target, or gone on from there.
     ended = [move for move in moves if _has_ended(session.paths, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
@@ -154,7 +151,6 @@ def _topics(moves: Iterable[Move]) -> frozenset[str]:
 
 
 def _has_ended(paths: PlanPaths, move: Move, observed: Observed) -> bool:
-    """Whether a move that was in flight a moment ago has reached its target, or gone on from there."""
     path = paths.by_partition[move.topic_partition]
     position = paths.position(move.topic_partition, observed)
     return position.place is Place.AT and position.index > path.moves.index(move)
@@ -177,10 +173,16 @@ def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:
 
 def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> list[Move]:
     """Cancel these reassignments; return the moves that were stopped by it."""
+
+    def send(due: Sequence[Move]) -> Answers:
+        return session.admin.reassign(dict.fromkeys(move.topic_partition for move in due))
+
+    def is_due(move: Move, observed: Observed) -> bool:
+        return session.paths.position(move.topic_partition, observed).place is Place.MOVING
+
     stopped: list[Move] = []
     for batch in _batches(moves):
-        send = partial(_answered, session, batch, session.admin.reassign, _targets_of_a_cancel, _is_in_flight)
-        answers = _tried(outcome, send)
+        answers = _answered(session, batch, outcome, send, is_due)
         crash_point("withdraw.sent")
         if isinstance(answers, Trouble):
             outcome.leave(batch, answers, "it was not cancelled")
@@ -189,9 +191,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
     return stopped
 
 
-def _after_cancel(
-    session: Session, batch: Sequence[Move], answers: Mapping[TopicPartition, Answer], outcome: Withdrawal
-) -> list[Move]:
+def _after_cancel(session: Session, batch: Sequence[Move], answers: Answers, outcome: Withdrawal) -> list[Move]:
     unseen = Withdrawal()
     observed, _ = _looked_at(session, batch, unseen)
     stopped = []
@@ -230,6 +230,7 @@ def _restore_order(
         target = list(in_flight[move.topic_partition].target_replicas)
         outcome.left[move.topic_partition] = f"it is being reassigned to {target}, which this plan did not ask for"
     loose = [move for move in disordered if move.topic_partition not in in_flight]
+    # Only what an overwrite left with more replicas may change the factor: of all others Kafka forbids it (KIP-860).
     for is_factor_change in (False, True):
         fitting = [move for move in loose if (move.topic_partition in overwritten) is is_factor_change]
         for batch in _batches(fitting):
@@ -238,15 +239,19 @@ def _restore_order(
 
 
 def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool) -> None:
-    submit = partial(session.admin.reassign, is_replication_factor_change_allowed=is_factor_change)
-    answers = _tried(outcome, partial(_answered, session, batch, submit, _targets_of_a_return, _is_loose))
+    def send(due: Sequence[Move]) -> Answers:
+        targets = {move.topic_partition: move.from_replicas for move in due}
+        return session.admin.reassign(targets, is_replication_factor_change_allowed=is_factor_change)
+
+    answers = _answered(session, batch, outcome, send, _is_loose)
     crash_point("withdraw.sent")
     if isinstance(answers, Trouble):
         outcome.leave(batch, answers, f"{CANCELLED}, but its order was not restored")
         return
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition)
-        is_back = answer is not None or tried(lambda m=move: session.patiently(partial(_is_shown_back, session, m)))  # type: ignore[misc]
+        # Without an answer, what is seen decides: the list may have been taken all the same.
+        is_back = answer is not None or tried(partial(_is_shown_back, session, move))
         if isinstance(is_back, Trouble):
             outcome.leave([move], is_back, f"{CANCELLED}, but its order may not be restored")
         elif not is_back:
@@ -258,47 +263,38 @@ def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, 
 
 
 def _is_shown_back(session: Session, move: Move) -> bool:
-    return _is_back(move, session.look([move.topic_partition.topic]))
-
-
-def _tried(outcome: Withdrawal, request: Callable[[], T]) -> T | Trouble:
-    """Return what a request brings, or why nothing; a cluster that has not answered often enough is not asked again."""
-    return Trouble(outcome.unanswered, is_passing=True) if outcome.unanswered else tried(request)
+    return session.patiently(lambda: _is_back(move, session.look([move.topic_partition.topic])))
 
 
 def _answered(
-    session: Session, batch: Sequence[Move], reassign: Reassign, targets: Targets, is_due: IsDue
-) -> Mapping[TopicPartition, Answer]:
-    """Return the answers to one request; where none came, what it has done is looked at before it is sent again."""
-    due = list(batch)
-    for attempt in range(TRIES):
-        wanted = targets(due)
-        try:
-            return session.write(partial(reassign, wanted))
-        except ClusterUnavailable as error:
-            if attempt == TRIES - 1 or not error.is_passing:
-                raise
-        session.pause(attempt)
-        observed = session.patiently(lambda: session.look(_topics(batch)))
-        due = [move for move in due if is_due(session.paths, move, observed)]
-        if not due:
-            break
-    return {}
+    session: Session,
+    batch: Sequence[Move],
+    outcome: Withdrawal,
+    send: Callable[[Sequence[Move]], Answers],
+    is_due: Callable[[Move, Observed], bool],
+) -> Answers | Trouble:
+    """Return the answers to one request, or why there are none; before a repeat it looks at what was done."""
+
+    def request() -> Answers:
+        due = list(batch)
+        for attempt in range(TRIES):
+            try:
+                return session.write(partial(send, due))
+            except ClusterUnavailable as error:
+                if attempt == TRIES - 1 or not error.is_passing:
+                    raise
+            session.pause(attempt)
+            observed = session.patiently(lambda: session.look(_topics(batch)))
+            due = [move for move in due if is_due(move, observed)]
+            if not due:
+                break
+        return {}
+
+    # A cluster that has not answered often enough is not asked again.
+    return Trouble(outcome.unanswered, is_passing=True) if outcome.unanswered else tried(request)
 
 
-def _targets_of_a_cancel(moves: Sequence[Move]) -> Mapping[TopicPartition, None]:
-    return dict.fromkeys(move.topic_partition for move in moves)
-
-
-def _targets_of_a_return(moves: Sequence[Move]) -> Mapping[TopicPartition, Sequence[int]]:
-    return {move.topic_partition: move.from_replicas for move in moves}
-
-
-def _is_in_flight(paths: PlanPaths, move: Move, observed: Observed) -> bool:
-    return paths.position(move.topic_partition, observed).place is Place.MOVING
-
-
-def _is_loose(_itinerary: PlanPaths, move: Move, observed: Observed) -> bool:
+def _is_loose(move: Move, observed: Observed) -> bool:
     """Whether a list is still to be restored: nobody else moves the partition, or has moved it, since."""
     partition = observed.partition(move.topic_partition)
     is_there = partition is not None and set(move.from_replicas) <= set(partition.replicas)
@@ -341,7 +337,8 @@ def _lead(session: Session, preferred: Sequence[Move]) -> None:
     end = session.now() + LED_AGAIN
     while preferred:
         observed = session.patiently(lambda p=tuple(preferred): session.look(_topics(p)))  # type: ignore[misc]
-        preferred = [move for move in preferred if _is_led_elsewhere(move, observed)]
+        seen = [(move, observed.partition(move.topic_partition)) for move in preferred]
+        preferred = [move for move, one in seen if one is not None and one.leader != move.from_replicas[0]]
         if preferred and session.now() >= end:
             names = ", ".join(str(move.topic_partition) for move in preferred)
             session.messages.append(f"not led by their preferred leader: {names}")
@@ -354,11 +351,6 @@ def _lead(session: Session, preferred: Sequence[Move]) -> None:
             crash_point("election.sent")
         if preferred:
             session.admin.clock.sleep(POLL_SECONDS)
-
-
-def _is_led_elsewhere(move: Move, observed: Observed) -> bool:
-    partition = observed.partition(move.topic_partition)
-    return partition is not None and partition.leader != move.from_replicas[0]
 
 
 def _batches(moves: Sequence[Move]) -> Iterable[Sequence[Move]]:
