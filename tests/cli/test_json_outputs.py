@@ -15,7 +15,8 @@ from jsonschema import Draft7Validator
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.files.schema_check import schema_folder
-from reconciler.groups.workflow.simulate import run_scenarios, scenarios_json
+from reconciler.groups.files.scenario import outcomes_text
+from reconciler.groups.workflow.simulate import run_scenarios
 from reconciler.render import as_json
 
 STEP: dict[str, Any] = {"assignment": {"m": {"t": [0]}}, "stats": {"max": 1, "min": 1, "pair_score": 0}}
@@ -122,7 +123,8 @@ def test_what_scenarios_come_to_is_what_its_schema_says(tmp_path: Path) -> None:
     for number, form in enumerate((cases[0], cases, {"scenarios": cases})):
         file = tmp_path / f"{number}.json"
         file.write_text(json.dumps(form))
-        printed.append(scenarios_json(run_scenarios(str(file))))
+        read, simulated = run_scenarios(str(file))
+        printed.append(outcomes_text(read, [each.outcomes for each in simulated]))
         check("groups-simulate-scenario", printed[-1])
     assert [json.loads(text) for text in printed] == [cases[0]["expected"], expected, {"scenarios": expected}]
 

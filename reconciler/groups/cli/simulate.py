@@ -1,19 +1,19 @@
 """`reconciler groups simulate`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
-from reconciler.command.terminal import tell, write
+from reconciler.command.terminal import write
 from reconciler.command.values import STATISTICS
 from reconciler.command.verbs import option, verb
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
-    from reconciler.groups.workflow.simulate import Question, Simulated
+    from reconciler.groups.workflow.simulate import Question
 
 Value = TypeVar("Value")
 
@@ -86,40 +86,32 @@ def command(
 
 def _simulate_groups(asked: Asked, question: "Question") -> None:
     from reconciler.command.progress import reading
-    from reconciler.groups.render import as_simulation, as_simulation_json, as_simulation_markdown
+    from reconciler.groups.render import as_simulation
     from reconciler.groups.workflow.simulate import compare_groups
 
     with reading():
         compared = compare_groups(asked.inputs, question)
-    if asked.is_json:
-        write(as_simulation_json.comparisons(compared))
-    elif asked.output == MARKDOWN:
-        write(as_simulation_markdown.comparisons(compared))
-    else:
-        write(as_simulation.comparisons(compared), asked.color)
+    asked.write(
+        text=lambda: as_simulation.comparisons_text(compared),
+        json=lambda: as_simulation.comparisons_json(compared),
+        markdown=lambda: as_simulation.comparisons_markdown(compared),
+    )
 
 
 def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> None:
-    from reconciler.groups.render import as_simulation, as_simulation_markdown
-    from reconciler.groups.workflow.simulate import run_scenarios, scenarios_json
+    from reconciler.groups.files.scenario import outcomes_text
+    from reconciler.groups.render import as_simulation
+    from reconciler.groups.workflow.simulate import run_scenarios
 
-    ran = run_scenarios(path, assignors)
+    read, simulated = run_scenarios(path, assignors)
     if asked.is_json:
-        write(scenarios_json(ran))
-        doubts = [line for each in ran.simulated for line in _doubts(each)]
-        if doubts:
-            tell("\n".join(doubts))
+        write(outcomes_text(read, [each.outcomes for each in simulated]))
+        # The form of the JSON has no place for doubts.
+        asked.tell(f"note: {each.title}: {doubt}" for each in simulated for doubt in each.doubts)
         return
-    for each in ran.simulated:
-        if asked.output == MARKDOWN:
-            write(as_simulation_markdown.scenario(each.title, each.changes, each.outcomes, each.doubts))
-        else:
-            write(as_simulation.scenario(each.title, each.changes, each.outcomes, each.doubts), asked.color)
-
-
-def _doubts(simulated: "Simulated") -> Iterator[str]:
-    """Yield what the form of the JSON has no place for."""
-    return (f"note: {simulated.title}: {doubt}" for doubt in simulated.doubts)
+    for each in simulated:
+        shown = as_simulation.scenario_markdown if asked.output == MARKDOWN else as_simulation.scenario_text
+        write(shown(each.title, each.changes, each.outcomes, each.doubts), asked.color)
 
 
 def _each_once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

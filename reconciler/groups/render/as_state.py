@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.groups.model.state import GroupDeletion, GroupReset, GroupState, OffsetChange, PartitionLag
-from reconciler.groups.render.simulation_tables import partition_list
+from reconciler.groups.render.as_simulation import partition_list
 from reconciler.model.cluster import CLASSIC, Group, GroupMember
 from reconciler.model.words import counted, number
 from reconciler.render.escape import visible

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from reconciler.admin.port import Admin
 from reconciler.groups.assignors.registry import ASSIGNORS
-from reconciler.groups.files.scenario import Scenarios, outcomes_text, read_scenarios
+from reconciler.groups.files.scenario import Scenarios, read_scenarios
 from reconciler.groups.model.simulation import Comparison, Outcome, Scenario
 from reconciler.groups.simulate.change import GroupChange
 from reconciler.groups.simulate.compare import compare
@@ -51,14 +51,6 @@ class Simulated:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A scenario file as read, and what each of its scenarios comes to."""
-
-    read: Scenarios
-    simulated: tuple[Simulated, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked of real groups: which (none: every one with members), what changes, under which assignors."""
 
@@ -68,16 +60,11 @@ class Question:
     loads: LoadsFolder | None = None
 
 
-def run_scenarios(path: str, names: Sequence[str] = ()) -> Ran:
-    """Return what the scenarios of that file come to under these assignors, by default under all that ship."""
+def run_scenarios(path: str, names: Sequence[str] = ()) -> tuple[Scenarios, tuple[Simulated, ...]]:
+    """Return the scenarios of that file, and what each comes to under these assignors, by default all that ship."""
     chosen = assignors_named(names)
     read = read_scenarios(path)
-    return Ran(read, tuple(_simulated(scenario, chosen) for scenario in read.scenarios))
-
-
-def scenarios_json(ran: Ran) -> str:
-    """Return what each scenario comes to, in the form in which the file holds them."""
-    return outcomes_text(ran.read, [each.outcomes for each in ran.simulated])
+    return read, tuple(_simulated(scenario, chosen) for scenario in read.scenarios)
 
 
 def compare_groups(inputs: Inputs, question: Question) -> tuple[Comparison, ...]:
