@@ -2,29 +2,22 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import click
 
-from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
-from reconciler.command.terminal import write
+from reconciler.command.values import STATISTICS
 from reconciler.command.verbs import option, verb
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate
 from reconciler.model.loads import Statistic
 from reconciler.model.words import percent
 
-if TYPE_CHECKING:
-    from reconciler.groups.advice import Wanted
-    from reconciler.groups.workflow.loads import LoadsFolder
-
 Value = TypeVar("Value", int, Fraction)
 
-MOST_PARTITIONS = 1_000_000
-MOST_BROKERS = 10_000
-MOST_REPLICAS = 1_000
-MOST_HEADROOM = 100
-STATISTICS = click.Choice([statistic.value for statistic in Statistic])
+# Above these a figure is a slip of the finger, and the costs that follow from it would be nonsense.
+MOST_PARTITIONS, MOST_BROKERS, MOST_REPLICAS = 1_000_000, 10_000, 1_000
+MOST_HEADROOM = 100  # times the target
 
 
 class Figure(click.ParamType[Value], Generic[Value]):
@@ -101,7 +94,7 @@ def command(
     segment_size: int | None,
     loads: str | None,
     statistic: str,
-) -> int:
+) -> None:
     """Say how many partitions a topic needs, and what they cost: max(target / producer, target / consumer).
 
     By figures alone, or with --topic against what exists: its partitions, the groups that read it, the brokers.
@@ -110,30 +103,24 @@ def command(
         raise click.UsageError(f"--headroom {percent(headroom)} is more than {percent(MOST_HEADROOM)}: is it meant so?")
     if topic is None and (loads or asked.inputs.state or asked.inputs.is_client_given):
         raise click.UsageError("--state, --loads and a cluster tell of a topic that exists: name it with --topic.")
+    from reconciler.command.progress import reading
     from reconciler.groups.advice import Wanted
+    from reconciler.groups.render import as_advice
+    from reconciler.groups.workflow.advise import advise_by_figures, advise_topic
     from reconciler.groups.workflow.loads import LoadsFolder
 
     wanted = Wanted(
         target, producer, consumer, headroom or Fraction(0), consumers, brokers, replication_factor, batch_size,
         segment_size,
     )  # fmt: skip
-    _show(asked, topic, wanted, None if loads is None else LoadsFolder(loads, Statistic(statistic)))
-    return Exit.DONE
-
-
-def _show(asked: Asked, topic: str | None, wanted: "Wanted", loads: "LoadsFolder | None") -> None:
-    from reconciler.command.progress import reading
-    from reconciler.groups.render import as_advice
-    from reconciler.groups.workflow.advise import advise_by_figures, advise_topic
-
     if topic is None:
         advice = advise_by_figures(wanted)
     else:
+        at = None if loads is None else LoadsFolder(loads, Statistic(statistic))
         with reading() as progress:
-            advice = advise_topic(asked.inputs, topic, wanted, loads=loads, progress=progress)
-    if asked.is_json:
-        write(as_advice.as_json(advice))
-    elif asked.output == MARKDOWN:
-        write(as_advice.markdown(advice))
-    else:
-        write(as_advice.text(advice), asked.color)
+            advice = advise_topic(asked.inputs, topic, wanted, loads=at, progress=progress)
+    asked.write(
+        text=lambda: as_advice.text(advice),
+        json=lambda: as_advice.as_json(advice),
+        markdown=lambda: as_advice.markdown(advice),
+    )

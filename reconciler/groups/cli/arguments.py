@@ -1,16 +1,25 @@
-"""How groups are named on the command line: one after the other, or with `--group` as Kafka's own tool has it."""
+"""Names the groups that a verb is about, and shows them: what list, describe, lag and the writing verbs share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from reconciler.command.options import Asked
+
+if TYPE_CHECKING:
+    from reconciler.groups.model.state import GroupState
+    from reconciler.model.problem import Problem
 
 Result = TypeVar("Result")
 
 
 def group_arguments(command: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a verb the groups that it is about; it is called with `group_ids`, in order, each once."""
+    """Give a verb the groups that it is about, one after the other or with `--group` as Kafka's own tool has it.
+
+    The verb is called with `group_ids`, in order, each once.
+    """
 
     @click.argument("named", metavar="[GROUP]...", nargs=-1)
     @click.option("--group", metavar="GROUP", multiple=True, show_envvar=True, help="The same, as an option.")
@@ -19,3 +28,21 @@ def group_arguments(command: Callable[..., Result]) -> Callable[..., Result]:
         return command(*arguments, group_ids=tuple(dict.fromkeys((*named, *group))), **options)
 
     return with_groups
+
+
+def show_groups(
+    asked: Asked,
+    text: "Callable[[Sequence[GroupState]], str]",
+    json: "Callable[[Sequence[GroupState], Iterable[Problem]], str]",
+    group_ids: Sequence[str] = (),
+    plan: str | None = None,
+) -> None:
+    """Look at these groups, or all, and write them; with a plan, which of them get another coordinator by it."""
+    from reconciler.command.progress import reading
+    from reconciler.groups.workflow.described import groups_seen
+    from reconciler.render import as_text
+
+    with reading():
+        seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
+    asked.write(text=lambda: text(seen.groups), json=lambda: json(seen.groups, (*seen.warnings, *seen.of_client)))
+    asked.tell(as_text.problems(seen.warnings))

@@ -24,11 +24,11 @@ def command(asked: Asked, group_ids: tuple[str, ...], *, execute: bool) -> int:
     """Delete groups and their committed offsets. Shows first; a group with members is refused (exit 3)."""
     if not group_ids:
         raise click.UsageError("name the groups to delete.")
-    from reconciler.groups.render import as_state, as_state_json
+    from reconciler.groups.render import as_state
     from reconciler.groups.workflow.delete import delete_groups, refusal
 
     outcome = delete_groups(asked.inputs, group_ids, is_executed=execute)
-    shown = as_state_json.deletions if asked.is_json else as_state.deletions
+    shown = as_state.deletions_json if asked.is_json else as_state.deletions_text
     write(shown(outcome.groups, is_done=outcome.is_done), asked.color)
     refused = refusal(outcome)
     if refused is not None:

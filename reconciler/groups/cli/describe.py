@@ -2,7 +2,7 @@
 
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.verbs import option, verb
-from reconciler.groups.cli.arguments import group_arguments
+from reconciler.groups.cli.arguments import group_arguments, show_groups
 
 
 @verb(
@@ -21,15 +21,6 @@ def command(asked: Asked, group_ids: tuple[str, ...], plan: str | None) -> None:
 
     Without a GROUP, all of them. A dash is what is not known: a partition without a commit has no lag.
     """
-    from reconciler.command.progress import reading
-    from reconciler.groups.render import as_state, as_state_json
-    from reconciler.groups.workflow.described import groups_seen
-    from reconciler.render import as_text
+    from reconciler.groups.render import as_state
 
-    with reading():
-        seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
-    asked.write(
-        text=lambda: as_state.described(seen.groups),
-        json=lambda: as_state_json.described(seen.groups, (*seen.warnings, *seen.of_client)),
-    )
-    asked.tell(as_text.problems(seen.warnings))
+    show_groups(asked, as_state.described_text, as_state.described_json, group_ids, plan)

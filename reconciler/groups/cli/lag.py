@@ -2,7 +2,7 @@
 
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.verbs import verb
-from reconciler.groups.cli.arguments import group_arguments
+from reconciler.groups.cli.arguments import group_arguments, show_groups
 
 
 @verb(
@@ -19,15 +19,6 @@ def command(asked: Asked, group_ids: tuple[str, ...]) -> None:
 
     Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
     """
-    from reconciler.command.progress import reading
-    from reconciler.groups.render import as_state, as_state_json
-    from reconciler.groups.workflow.described import groups_seen
-    from reconciler.render import as_text
+    from reconciler.groups.render import as_state
 
-    with reading():
-        seen = groups_seen(asked.inputs, group_ids)
-    asked.write(
-        text=lambda: as_state.lags(seen.groups),
-        json=lambda: as_state_json.lags(seen.groups, (*seen.warnings, *seen.of_client)),
-    )
-    asked.tell(as_text.problems(seen.warnings))
+    show_groups(asked, as_state.lags_text, as_state.lags_json, group_ids)

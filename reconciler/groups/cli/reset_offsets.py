@@ -180,13 +180,13 @@ def _target(targets: dict[str, object]) -> "Target | timedelta | FromFile":
 
 
 def _show(outcome: "ResetOutcome", asked: Asked, export: str | None) -> None:
-    from reconciler.groups.render import as_state, as_state_json
+    from reconciler.groups.render import as_state
     from reconciler.groups.workflow.reset_offsets import export_offsets, offsets_csv
     from reconciler.render import as_text
 
-    shown = as_state.resets(outcome.groups, is_done=outcome.is_done)
+    shown = as_state.resets_text(outcome.groups, is_done=outcome.is_done)
     if asked.is_json:
-        write(as_state_json.resets(outcome.groups, outcome.warnings, is_done=outcome.is_done))
+        write(as_state.resets_json(outcome.groups, outcome.warnings, is_done=outcome.is_done))
     elif export == STDOUT:
         write(offsets_csv(outcome))
         tell(shown, asked.color)
@@ -195,6 +195,4 @@ def _show(outcome: "ResetOutcome", asked: Asked, export: str | None) -> None:
     if export is not None and export != STDOUT:
         export_offsets(outcome, export)
         tell(f"Wrote {export}.")
-    warnings = as_text.problems(outcome.warnings)
-    if warnings:
-        tell("\n".join(warnings), asked.color)
+    asked.tell(as_text.problems(outcome.warnings))

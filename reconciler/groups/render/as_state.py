@@ -1,19 +1,21 @@
-"""Groups as text for a terminal: as they are, and what a reset or a deletion would do."""
+"""Writes groups as text and JSON: as they are, and what a reset or a deletion would do. The unknown is `-` or null."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.groups.model.state import GroupDeletion, GroupReset, GroupState, OffsetChange, PartitionLag
 from reconciler.groups.render.as_simulation import partition_list
 from reconciler.model.cluster import CLASSIC, Group, GroupMember
+from reconciler.model.problem import Problem
 from reconciler.model.words import counted, number
+from reconciler.render.as_json import document, problem_object
 from reconciler.render.escape import visible
 from reconciler.render.tables import Table, text_table
 
-NONE = "-"
+NONE = "-"  # in place of what is not known, which is never zero
 NO_GROUPS = "No groups."
 
 
-def overview(seen: Sequence[GroupState]) -> str:
+def overview_text(seen: Sequence[GroupState]) -> str:
     """Return one line a group: kind, state, assignor, members, coordinator, total lag."""
     if not seen:
         return f"{NO_GROUPS}\n"
@@ -21,7 +23,7 @@ def overview(seen: Sequence[GroupState]) -> str:
     rows = tuple(
         (
             each.group.group_id,
-            kind(each.group),
+            _kind(each.group),
             each.group.state or NONE,
             each.group.protocol or NONE,
             number(len(each.group.members)),
@@ -33,27 +35,27 @@ def overview(seen: Sequence[GroupState]) -> str:
     return "\n".join(text_table(Table(head, rows, left=4))) + "\n"
 
 
-def described(seen: Sequence[GroupState]) -> str:
+def described_text(seen: Sequence[GroupState]) -> str:
     """Return each group: where it is coordinated, its members with what they own, the lag of each partition."""
     return "\n".join("\n".join(_described(each)) + "\n" for each in seen) or f"{NO_GROUPS}\n"
 
 
-def lags(seen: Sequence[GroupState]) -> str:
+def lags_text(seen: Sequence[GroupState]) -> str:
     """Return the lag of each partition of each group, and its total."""
     return "\n".join("\n".join([_title(each), *_lag_table(each)]) + "\n" for each in seen) or f"{NO_GROUPS}\n"
 
 
-def resets(planned: Sequence[GroupReset], *, is_done: bool) -> str:
+def resets_text(planned: Sequence[GroupReset], *, is_done: bool) -> str:
     """Return what a reset changes, or has changed, partition by partition, and why Kafka refused what it did."""
     return "\n".join("\n".join(_reset(each, is_done=is_done)) + "\n" for each in planned)
 
 
-def deletions(planned: Sequence[GroupDeletion], *, is_done: bool) -> str:
+def deletions_text(planned: Sequence[GroupDeletion], *, is_done: bool) -> str:
     """Return the groups that go, or have gone, with how many commits go with them."""
     return "".join(f"{line}\n" for each in planned for line in _deletion(each, is_done=is_done))
 
 
-def kind(group: Group) -> str:
+def _kind(group: Group) -> str:
     """Return what kind of group it is: `classic`, `consumer` (KIP-848), or what its members speak instead."""
     if group.kind == CLASSIC and group.protocol_type not in {"consumer", ""}:
         return f"{CLASSIC} ({group.protocol_type})"
@@ -72,7 +74,7 @@ def _described(seen: GroupState) -> Iterator[str]:
 
 def _title(seen: GroupState) -> str:
     group = seen.group
-    parts = [group.state, group.protocol, kind(group), counted(len(group.members), "member")]
+    parts = [group.state, group.protocol, _kind(group), counted(len(group.members), "member")]
     parts += [f"lag {number(seen.total_lag)}"] if seen.total_lag is not None else []
     return visible(f"group {group.group_id}: {', '.join(filter(None, parts))}")
 
@@ -186,3 +188,108 @@ def _known(value: int | None) -> str:
 
 def _amount(value: int | None) -> str:
     return NONE if value is None else number(value)
+
+
+def overview_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
+    """Return `groups`, each with kind, state, assignor, member count, coordinator and total lag."""
+    return _groups([_head(each) | {"members": len(each.group.members)} for each in seen], warnings)
+
+
+def described_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
+    """Return `groups`, each with its members, what they own, and the lag of each partition."""
+    groups = [
+        _head(each) | {"members": [_member(member) for member in each.group.members]} | _partitions(each)
+        for each in seen
+    ]
+    return _groups(groups, warnings)
+
+
+def lags_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
+    """Return `groups`, each with the lag of each partition."""
+    return _groups([_head(each) | _partitions(each) for each in seen], warnings)
+
+
+def resets_json(planned: Sequence[GroupReset], warnings: Iterable[Problem] = (), *, is_done: bool) -> str:
+    """Return `executed`, and `groups` with each partition's commit before and after, `error` where it was refused."""
+    groups: list[dict[str, object]] = [
+        {
+            "groupId": each.group_id,
+            "offsets": [
+                {
+                    "topic": change.topic_partition.topic,
+                    "partition": change.topic_partition.partition,
+                    "committed": change.old,
+                    "new": change.new,
+                    "latest": change.latest,
+                    "lag": change.lag,
+                    "error": each.refused.get(change.topic_partition),
+                }
+                for change in each.changes
+            ],
+        }
+        for each in planned
+    ]
+    return _groups(groups, warnings, executed=is_done)
+
+
+def deletions_json(planned: Sequence[GroupDeletion], *, is_done: bool) -> str:
+    """Return `executed`, and `groups` with the commits that go with each, `error` where it was not deleted."""
+    groups = [
+        {
+            "groupId": each.group.group_id,
+            "state": each.group.state,
+            "committedOffsets": len(each.group.committed),
+            "error": each.refused,
+        }
+        for each in planned
+    ]
+    return document({"executed": is_done, "groups": groups})
+
+
+def _groups(groups: Sequence[dict[str, object]], warnings: Iterable[Problem], **more: object) -> str:
+    return document({"groups": groups, "warnings": [problem_object(problem) for problem in warnings]} | more)
+
+
+def _head(seen: GroupState) -> dict[str, object]:
+    group = seen.group
+    return {
+        "groupId": group.group_id,
+        "type": group.kind,
+        "protocolType": group.protocol_type,
+        "state": group.state or None,
+        "assignor": group.protocol or None,
+        "coordinator": group.coordinator,
+        "coordinatorHost": seen.coordinator_host,
+        "coordinatorAfterPlan": seen.coordinator_after,
+        "offsetsPartition": seen.offsets_partition,
+        "totalLag": seen.total_lag,
+    }
+
+
+def _member(member: GroupMember) -> dict[str, object]:
+    return {
+        "memberId": member.member_id,
+        "clientId": member.client_id,
+        "host": member.host,
+        "instanceId": member.instance_id,
+        "rack": member.rack,
+        "subscription": member.subscription,
+        "subscriptionPattern": member.subscription_pattern,
+        "assignment": member.assignment,
+    }
+
+
+def _partitions(seen: GroupState) -> dict[str, object]:
+    return {
+        "partitions": [
+            {
+                "topic": each.topic_partition.topic,
+                "partition": each.topic_partition.partition,
+                "committed": each.committed,
+                "end": each.end,
+                "lag": each.lag,
+                "memberId": each.member_id,
+            }
+            for each in seen.lags
+        ]
+    }
