@@ -35,10 +35,10 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
 **Our own words.** Everything else is Kafka's word or the contract's: desired, observed, change, move, stage, plan, run.
 
     price             what one more replica on a broker costs an objective: a dual variable of the planner's flow
-    level             one objective, its optimum and its prices; levels follow one another (a plan's `proof.levels`)
+    level             one objective, its optimum, its prices; levels come one by one (a plan's `proof.levels`)
     row               in the planner's arrays: a partition to place, or a class of partitions under the same rules
     band              the least and the most that a broker may end with, where a balance says `{within: X}`
-    ground            why a move is made, or why its broker was chosen: what `show --explain` tells
+    ground            why a move is made, or why its broker was chosen: what `--explain` shows
     remedy            an edit of the desired state with which a refused plan would fit
     effect            what a topic change does to records and clients: destroys, irreversible, availability, clients
     step              a part of a partition's move that is carried out at once; the steps of one move are a chain
