@@ -17,9 +17,10 @@ from typing import Any
 
 from helpers.waiting import HANG
 
-MODULES = ("validate", "show", "diff", "groups", "groups_simulate", "groups_reset_offsets", "snapshot", "status")
+MODULES = ("validate", "show", "diff", "snapshot", "status")
+GROUPS = ("cli.groups", "cli.simulate", "cli.reset_offsets", "files.scenario", "files.offsets_csv")
 LIBRARIES = ("deepdiff", "jsonschema", "reconciler.workflow.diff", "reconciler.render.as_text")
-FILES = ("load", "snapshot", "plan_file", "scenario", "offsets_csv", "properties", "journal")
+FILES = ("load", "snapshot", "plan_file", "properties", "journal")
 ADDRESS_SPACE = 2 << 30
 MOST_KEPT = 1 << 20
 
@@ -73,6 +74,7 @@ if __name__ == "__main__":
     for name in (
         *(f"reconciler.cli.{each}" for each in MODULES),
         *(f"reconciler.files.{each}" for each in FILES),
+        *(f"reconciler.groups.{each}" for each in GROUPS),
         *LIBRARIES,
     ):
         import_module(name)

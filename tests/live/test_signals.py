@@ -41,7 +41,7 @@ def test_a_signal_takes_the_moves_back_and_the_throttles_off(
 def test_a_run_whose_output_nobody_reads_any_more_ends_in_order(
     tmp_path: Path, mended: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, mended, "unread", BEFORE, AFTER, partition_bytes=3 * MB, throttle=SLOWEST)
+    run = LiveRun(tmp_path, mended, "unread", BEFORE, AFTER, partition_bytes=6 * MB, throttle=SLOWEST)
     with run.delivery() as delivery:
         applying = run.start("2>&1 | while [ ! -e gone ]; do sleep 0.1; done")
         run.wait_in_flight(DESTINATION)

@@ -255,9 +255,9 @@ FAULTS = [
     Fault("a loose band will do", f"{BALANCE}.tightest_band", "for band in BANDS", "for band in BANDS[3:]"),
     Fault(
         "elections are overlooked",
-        "workflow.importing._cluster_document",
-        "len(kept.waiting)",
-        "0",
+        "workflow.importing.import_cluster",
+        "waiting=len(kept.waiting)",
+        "waiting=0",
     ),
     Fault(
         "the planner is not asked",

@@ -43,12 +43,13 @@ def make_balance(
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
+    from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
+
+    require_spark()  # before pyarrow, which the same extra brings, is imported
     from reconciler.balance.files.assignment_table import brokers_of
     from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
-    from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
     from reconciler.files.plan_file import read_plan
 
-    require_spark()
     refuse_connect(job.master, os.environ)
     if out is not None:
         refuse_uri(out)
