@@ -87,7 +87,7 @@ def _shown_as_bar(cluster_name: str, wait: Wait) -> Iterator[Callable[[RunProgre
 
 
 def progress_text(seen: RunProgress) -> str:
-    """Return where a stage stands: `8/12   16.0 of 24.0 GiB   48MiB/s   about 3 min left`."""
+    """Return where a stage stands: `8/12   16.0 of 24.0 GiB   48 MiB/s   about 3 min left`."""
     parts = [f"{number(seen.done_moves)}/{number(seen.moves)}"]
     if seen.total_bytes:
         parts.append(f"{size(seen.copied_bytes)} of {size(seen.total_bytes)}")

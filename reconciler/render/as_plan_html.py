@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage
-from reconciler.model.words import counted, duration, size
+from reconciler.model.words import counted, duration, percent, size
 from reconciler.render.effects import GRAVE, told, total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
@@ -23,7 +23,6 @@ from reconciler.render.html_tables import (
     bytes_text,
     count_text,
     figure_cell,
-    share_text,
 )
 from reconciler.render.html_timeline import timeline
 from reconciler.render.labels import labels
@@ -150,7 +149,7 @@ def _tiles(reviewed: Plan) -> Iterator[Tile]:
     yield Tile("Elections", figure_cell(summary.elections, count_text))
     yield Tile("Topic changes", figure_cell(summary.topic_changes, count_text))
     if full:
-        yield Tile("Fullest disk, worst moment", figure_cell(full[0].share, share_text))
+        yield Tile("Fullest disk, worst moment", figure_cell(full[0].share, percent))
 
 
 def _moves(reviewed: Plan) -> Iterator[MoveLine]:

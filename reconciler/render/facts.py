@@ -74,7 +74,7 @@ def _least(plan: Plan) -> str:
 
 
 def throttle(plan: Plan) -> str:
-    """Return the throttle of the plan's moves: `at 50MiB/s per broker`, or that there is none."""
+    """Return the throttle of the plan's moves: `at 50 MiB/s per broker`, or that there is none."""
     stages = [stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.bytes]
     rates = sorted({stage.throttle_bytes_per_second for stage in stages if stage.throttle_bytes_per_second})
     told = f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"

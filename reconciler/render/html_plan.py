@@ -7,7 +7,7 @@ from reconciler.model.desired import BrokerState
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel
 from reconciler.model.stage import ReassignStage
-from reconciler.model.words import counted, duration, number, percent
+from reconciler.model.words import counted, duration, number, percent, rate
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     estimate,
@@ -29,8 +29,6 @@ from reconciler.render.html_tables import (
     figure_cell,
     name_cell,
     pair_cell,
-    rate_text,
-    share_text,
     text_cell,
 )
 from reconciler.render.plan_figures import (
@@ -64,8 +62,8 @@ _MEASURES = (
     Measured("Replicas", lambda share: share.replicas, count_text, _DECIMAL),
     Measured("Preferred leaders", lambda share: share.leaders, count_text, _DECIMAL),
     Measured("Data", lambda share: share.bytes, bytes_text),
-    Measured("In", lambda share: share.bytes_in_per_second, rate_text),
-    Measured("Out", lambda share: share.bytes_out_per_second, rate_text),
+    Measured("In", lambda share: share.bytes_in_per_second, rate),
+    Measured("Out", lambda share: share.bytes_out_per_second, rate),
 )
 
 
@@ -173,8 +171,8 @@ def _disk_chart(shares: Sequence[BrokerFigures]) -> Chart | None:
     known = [each.before for each in members if each.before is not None]
     if not known:
         return None
-    summary = f"Up to {share_text(max(known))} full at the worst moment of the run."
-    return chart("Fullest disk by broker", summary, members, share_text, line=("full", 1.0), is_limit=True)
+    summary = f"Up to {percent(max(known))} full at the worst moment of the run."
+    return chart("Fullest disk by broker", summary, members, percent, line=("full", 1.0), is_limit=True)
 
 
 def _arrivals(shares: Sequence[BrokerFigures]) -> Chart | None:
@@ -257,7 +255,7 @@ def _disk_tables(reviewed: Plan) -> tuple[Table, ...]:
             text_cell(f"{each.path or '(all)'}{', predicted' if each.is_predicted else ''}"),
             figure_cell(each.peak_bytes, bytes_text),
             figure_cell(each.total_bytes, bytes_text),
-            replace(figure_cell(each.share, share_text), share=min(each.share, 1.0)),
+            replace(figure_cell(each.share, percent), share=min(each.share, 1.0)),
         )
         for each in found
     )
@@ -347,7 +345,7 @@ def _of(share: BrokerShare | None, measured: Measured) -> int | None:
 def _disk_words(each: BrokerFigures) -> str:
     if each.disk is None:
         return "unknown"
-    return f"{share_text(each.disk.share)}{f' of {visible(each.disk.path)}' if each.disk.path else ''}"
+    return f"{percent(each.disk.share)}{f' of {visible(each.disk.path)}' if each.disk.path else ''}"
 
 
 def _broker_name(reviewed: Plan, each: BrokerFigures) -> str:

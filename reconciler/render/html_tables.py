@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.model.words import number, percent, rate, size
+from reconciler.model.words import number, size
 from reconciler.render.escape import visible
 
 UNKNOWN = "unknown"
@@ -50,19 +50,9 @@ def bytes_text(value: float) -> str:
     return f"-{size(round(-value))}" if round(value) < 0 else size(round(value))
 
 
-def rate_text(value: float) -> str:
-    """Return bytes a second."""
-    return rate(value)
-
-
 def count_text(value: float) -> str:
     """Return a count."""
     return number(round(value))
-
-
-def share_text(value: float) -> str:
-    """Return a ratio as a percentage."""
-    return percent(value)
 
 
 def figure_cell(value: Figure, shown: Callable[[float], str]) -> Cell:

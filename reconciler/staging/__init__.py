@@ -9,7 +9,7 @@ How a plan's whole moves become stages (`stages.stage_moves`):
    packing overfills a disk, `safe_order` searches an order that does not.
 3. `stages` puts topic changes and elections before, between and after them.
 4. `problems` and `throttle_feasibility` say which limits are broken and what could not be counted.
-5. `assembly` puts the plan together; `estimate` says how long it takes, and the least it could take.
+5. `assembly` puts the plan together; `estimate` says how long it takes.
 
 `rollback` makes the plan that undoes another; `return_path` decides partition by partition whether it can go back.
 Read `step`, `chain`, `packing` first.

@@ -7,10 +7,14 @@ same order, `MUTANTS=all` every one (hours). Where those beyond are judged, rais
 Nothing is left in the checkout. What lives on is told as an entry for `equal_mutants.toml`, without its reason.
 """
 
+import ast
+import inspect
 import os
+import textwrap
 import tomllib
 from collections import Counter
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from helpers.figures import Tell
@@ -23,6 +27,12 @@ EQUAL = {(entry["function"], entry["right"], entry["wrong"]): entry["why"] for e
 def test_each_equal_mutant_is_listed_once_with_its_reason() -> None:
     assert len(EQUAL) == len(LISTED)
     assert all(EQUAL.values())
+
+
+@pytest.mark.parametrize(("function", "right"), sorted({(function, right) for function, right, _ in EQUAL}))
+def test_an_equal_mutant_stands_in_for_a_line_that_is_there(function: str, right: str) -> None:
+    found = ast.parse(textwrap.dedent(inspect.getsource(resolve_name(f"reconciler.{function}"))))
+    assert right in ast.unparse(found) or ast.unparse(ast.parse(right)) in ast.unparse(found)
 
 
 @pytest.mark.deep

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from staging.disks import disks_are_counted_with_old_replicas_until_their_move_has_ended
 from staging.drawn import Case
+from staging.least_time import least_seconds
 from staging.urgency import no_move_waits_for_a_less_urgent_one
 
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.staging.estimate import lower_bound_seconds
 
 
 def imbalance(case: Case, replicas: Sequence[int], racks: Sequence[str]) -> int:
@@ -114,7 +114,7 @@ def each_estimate_is_its_busiest_brokers_and_none_beats_the_bound(case: Case) ->
         is_copying = any(copied.values())
         assert stage.estimated_seconds == (max(1, -(-busiest // rate)) if is_copying else 0)
         assert stage.throttle_bytes_per_second == (case.policy.throttle_bytes_per_second if is_copying else None)
-    bound = lower_bound_seconds(case.staged().stages, case.observed, case.policy)
+    bound = least_seconds(case.staged().stages, case.observed, case.policy)
     assert bound <= sum(stage.estimated_seconds for stage in stages)
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 from staging.cases import cluster, desired, key, move, rules_of, run
+from staging.least_time import least_seconds
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
@@ -13,7 +14,7 @@ from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
-from reconciler.staging.estimate import busiest_broker_seconds, lower_bound_seconds, served_moves
+from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging, stage_moves
 from reconciler.staging.step import Step, Urgency
 from reconciler.staging.work import Weights, Work
@@ -453,7 +454,7 @@ def test_the_bounds_count_bytes_and_what_the_limits_force() -> None:
     policy = MovePolicy(throttle_bytes_per_second=1, per_broker=2)
     stages = staged(observed, moves, policy=policy).stages
     assert busiest_broker_seconds(stages, observed, policy) == 9
-    assert lower_bound_seconds(stages, observed, policy) == 9 + 5
+    assert least_seconds(stages, observed, policy) == 9 + 5
     assert sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)) == 14
 
 
@@ -466,11 +467,11 @@ def test_two_large_moves_to_one_broker_make_two_stages_long_whatever_the_limits_
     policy = MovePolicy(throttle_bytes_per_second=1, per_broker=2)
     stages = staged(observed, moves, policy=policy).stages
     assert busiest_broker_seconds(stages, observed, policy) == 170
-    assert lower_bound_seconds(stages, observed, policy) == 90 + 80 + 50
+    assert least_seconds(stages, observed, policy) == 90 + 80 + 50
     assert sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)) == 220
     near = [replace(one, to_replicas=(1 + n, 10 + n)) for n, one in enumerate(moves)]
     stages = staged(observed, near, policy=policy).stages
-    assert lower_bound_seconds(stages, observed, policy) == 90 + 50 + 50
+    assert least_seconds(stages, observed, policy) == 90 + 50 + 50
 
 
 def test_what_leaves_a_broker_weighs_as_much_as_what_comes() -> None:

@@ -1,7 +1,6 @@
 """What is written: one answer an item, batches as large as the controller can take, nothing repeated blindly."""
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,7 @@ from reconciler.admin.client.errors import (
 )
 from reconciler.admin.client.in_force import await_lists
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
-from reconciler.admin.client.wire import Build, NotSent, Wire, batches
+from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
@@ -76,7 +75,7 @@ def reassign(
             topic_form(
                 name=topic, partitions=[form(partition_index=n, replicas=_listed(targets, topic, n)) for n in numbers]
             )
-            for topic, numbers in _by_topic(some).items()
+            for topic, numbers in by_topic(some).items()
         ]
         return AlterPartitionReassignmentsRequest(timeout_ms=wire.write_timeout_ms, topics=topics, **guard)
 
@@ -100,7 +99,7 @@ def elect_preferred_leaders(wire: Wire, topic_partitions: Collection[TopicPartit
     found: dict[TopicPartition, Answer] = {}
     for some in batches(sorted(set(topic_partitions)), PARTITIONS_A_REQUEST):
         # Never None, which would mean every partition of the cluster.
-        asked = [form(topic=topic, partitions=numbers) for topic, numbers in _by_topic(some).items()]
+        asked = [form(topic=topic, partitions=numbers) for topic, numbers in by_topic(some).items()]
         response = wire.write(partial(_election, wire, asked))
         _check_right(response.error_code, "Alter", CLUSTER_RESOURCE, (), "Electing leaders")
         whole = answer(response.error_code, None)
@@ -226,7 +225,7 @@ def _placing(choices: Mapping[TopicPartition, str]) -> "ApiMessage":
     form = AlterReplicaLogDirsRequest.AlterReplicaLogDir
     dirs = []
     for path in sorted(set(choices.values())):
-        topics = _by_topic([key for key in choices if choices[key] == path])
+        topics = by_topic([key for key in choices if choices[key] == path])
         listed = [form.AlterReplicaLogDirTopic(name=name, partitions=numbers) for name, numbers in topics.items()]
         dirs.append(form(path=path, topics=listed))
     return AlterReplicaLogDirsRequest(dirs=dirs)
@@ -351,13 +350,6 @@ def _check_right(code: int, operation: str, resource: str, names: Collection[str
 def _listed(targets: Mapping[TopicPartition, Sequence[int] | None], topic: str, number: int) -> list[int] | None:
     target = targets[TopicPartition(topic, number)]
     return None if target is None else list(target)
-
-
-def _by_topic(topic_partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for topic, partition in sorted(topic_partitions):
-        found[topic].append(partition)
-    return found
 
 
 def _untold() -> Answer:
