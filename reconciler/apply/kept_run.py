@@ -27,27 +27,28 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """One run's record.
-
-    `stage` of `stages`: where it is. `is_over`: it has ended, and what stands here is still owed. `rate`: what it was
-    asked to throttle to meanwhile, bytes per second. `ours`: every value that it sets on brokers. `moves`: those of its
-    stage. `leaders`: who led before, where that is not the first replica. `is_whole`: False where moves and the items
-    of lists were too many to be kept: `completed` finds what the cluster shows of them.
-    """
+    """One run's record."""
 
     plan_id: str
     cluster_name: str
     by: Holder
     stage: int = 0
+    """Where the run is, of `stages`."""
     stages: int = 0
     is_over: bool = False
+    """The run has ended, and what stands here is still to be put back."""
     rate: int | None = None
+    """What it was asked to throttle to meanwhile, in bytes per second."""
     ours: Items = frozenset()
+    """Every value that it sets on brokers."""
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     moves: tuple[Move, ...] = ()
+    """Those of its stage."""
     leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    """Who led before, where that is not the first replica."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = True
+    """False where moves and the items of lists were too many to be kept: `completed` finds what the cluster shows."""
 
     def __str__(self) -> str:
         return f"the run of plan {self.plan_id} (started by {self.started_by} at {self.by.since})"

@@ -218,7 +218,7 @@ class Session:
 
     def ending(self) -> dict[str, object]:
         """Return what an event that tells of the end says: leftover throttles, and how many moves stand how."""
-        return {"debts": [str(debt) for debt in self.leftover_throttles], "moves": self.tally.counts}
+        return {"leftoverThrottles": [str(one) for one in self.leftover_throttles], "moves": self.tally.counts}
 
     @property
     def tally(self) -> Tally:
@@ -236,7 +236,7 @@ class Session:
             stages_done=self.stages_done,
             stages=len(self.paths.plan.stages),
             writes=self.writes,
-            seconds=(self.now() - self.started_at).total_seconds(),
+            seconds=round((self.now() - self.started_at).total_seconds(), 3),
             messages=tuple(self.messages),
             leftover_throttles=tuple(self.leftover_throttles),
             left=undone if left is None else tuple(sorted(left)),
@@ -248,7 +248,7 @@ class Session:
 
 def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     """Return the error with what the run came to, and its text with what the run leaves behind."""
-    tail = [*result.messages, *(str(debt) for debt in result.leftover_throttles)]
+    tail = [*result.messages, *(str(one) for one in result.leftover_throttles)]
     if not isinstance(error, RunEnded):
         error.args = ("\n".join([str(error), *tail]),)
         return error
@@ -262,6 +262,6 @@ def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) ->
     session.leftover_throttles = leftover_problems(session.throttles)
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
-    text = "\n".join([*lines, *(str(debt) for debt in session.leftover_throttles)])
+    text = "\n".join([*lines, *(str(one) for one in session.leftover_throttles)])
     session.notify(text)  # at once: connections, and the lock, may take their time to end
     return StoppedEarly(text, code="KR715", result=session.result(RunState.STOPPED, left))

@@ -104,13 +104,13 @@ def command(
         asked.tell(as_text.effects(plan.topic_changes))
         asked.write(
             text=lambda: "\n".join(map(visible, applied.result.messages)) or "Nothing is left to do.",
-            json=lambda: as_json.result(applied.result),
+            json=lambda: as_json.document(applied.result),
         )
         tell("Dry run: nothing has been changed.")
         return Exit.DONE
     asked.write(
         text=lambda: as_text.result(applied.result, simulated_in=seconds if applied.is_simulated else None),
-        json=lambda: as_json.result(applied.result),
+        json=lambda: as_json.document(applied.result),
     )
     with heartbeat(), waiting_for("a new plan, to see what is left"):
         left = plan_again(asked.inputs, plan)

@@ -71,7 +71,7 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
     with ending_in_order(told, "cancel again") as stop, heartbeat():
         ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
         code = stop.exit or Exit.DONE  # an output that is closed later keeps nothing from its end
-    asked.write(text=lambda: as_text.result(ended), json=lambda: as_json.result(ended))
+    asked.write(text=lambda: as_text.result(ended), json=lambda: as_json.document(ended))
     if ended.undoes is not None:
         tell(f"cancel --rollback goes on with this rollback, an apply of plan {ended.undoes} undoes it.")
     elif ended.state is RunState.DONE:
@@ -124,7 +124,7 @@ def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     with ending_in_order(told, "cancel --rollback again") as stop, heartbeat(), watch.bar:
         ended = roll_back(asked.inputs, undone, Hooks(watch.is_confirmed, stop.reason, watch.progress, told))
     seconds = time.monotonic() - started
-    asked.write(text=lambda: as_text.rolled_back(ended, seconds=seconds), json=lambda: as_json.rolled_back(ended))
+    asked.write(text=lambda: as_text.rolled_back(ended, seconds=seconds), json=lambda: as_json.document(ended))
     if ended.is_declined:
         tell("What had ended stays as it is.")
     return Exit.STOPPED if ended.is_declined else Exit.DONE

@@ -91,7 +91,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
     with stopping() as stop:  # it is the way back already: a first signal only tells so
         ended = beside.take_off()
         stopped = stop.exit
-    owed = [debt for result in ended for debt in result.leftover_throttles]
-    tell("\n".join([f"owed: {debt}" for debt in owed] or [f"Put back: {len(lines)}."]))
+    left = [one for result in ended for one in result.leftover_throttles]
+    tell("\n".join([f"leftover throttles: {one}" for one in left] or [f"Put back: {len(lines)}."]))
     code = _told(beside.look(), beside.name, asked, lines)
-    return stopped or (Exit.ERROR if owed else code)
+    return stopped or (Exit.ERROR if left else code)

@@ -29,9 +29,5 @@ def command(asked: Asked, plan_path: str, rate: int) -> int:
 
     with heartbeat():
         done = throttle(asked.inputs, plan_path, rate, notify=Teller())
-    values = done.plan.id, str(done.holder), rate
-    asked.write(
-        text=lambda: as_text.throttled(*values, is_taken_up=done.is_taken_up),
-        json=lambda: as_json.throttled(*values, is_taken_up=done.is_taken_up),
-    )
+    asked.write(text=lambda: as_text.throttled(done), json=lambda: as_json.document(done))
     return Exit.DONE if done.is_taken_up else Exit.ERROR

@@ -14,7 +14,7 @@ _COLORS = (
     (re.compile(r"^  - .*", re.MULTILINE), "red"),
     (re.compile(r"^  ~ .*", re.MULTILINE), "yellow"),
     (re.compile(r"^(error|violation|Failed)\b", re.MULTILINE), "red"),
-    (re.compile(r"^(warning|owed|Stopped|Cancelled)\b", re.MULTILINE), "yellow"),
+    (re.compile(r"^(warning|leftover throttles|Stopped|Cancelled)\b", re.MULTILINE), "yellow"),
     (re.compile(r"^(No changes\.|Done\b)", re.MULTILINE), "green"),
 )
 # What a terminal obeys or does not show, and the older form of a command to GitHub's runner. Names are spelled out

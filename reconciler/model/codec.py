@@ -108,7 +108,7 @@ class Check:
 
 
 class _Note(Enum):
-    ALWAYS, REQUIRED, NULLABLE, HIDDEN, DISTINCT, FILLED = range(6)
+    ALWAYS, REQUIRED, NULLABLE, HIDDEN, DISTINCT, FILLED, OBJECT = range(7)
 
 
 INLINE = Key("")
@@ -124,6 +124,8 @@ DISTINCT = _Note.DISTINCT
 """No item stands in the list twice."""
 FILLED = _Note.FILLED
 """The list has an item: of numbers, it names a broker."""
+OBJECT = _Note.OBJECT
+"""A named tuple is an object of its fields, not a short list of them."""
 
 Ids = Annotated[tuple[int, ...], DISTINCT]
 """Ids of brokers, or other numbers of which each stands there once."""
@@ -200,6 +202,8 @@ def _of_hint(hint: Any, notes: tuple[Any, ...]) -> _Codec:
         codec = _mapping(arguments[0], arguments[1], notes)
     elif origin is Literal:
         codec = _Codec(None, lambda found: found, lambda _: {"const": arguments[0]})
+    elif OBJECT in notes:
+        codec = _object(hint)
     elif hint is int:
         codec = _integer(_note(notes, AtLeast) or AtLeast(0))
     elif hint is str and (pattern := _note(notes, Pattern)) is not None:
@@ -431,6 +435,8 @@ def _mapping(key: Any, item: Any, notes: tuple[Any, ...]) -> _Codec:
         return _mapping_as_list(_sorted_list(codec, by.field), attrgetter(by.field))
     if value is not None:
         return _pairs(_object(key), codec, value)
+    if isinstance(key, type) and issubclass(key, Enum):
+        return _by_member(key, codec)
     write, read_one, is_numbered = codec.write, codec.read, key is int
 
     def read(found: Any) -> dict[Any, Any]:
@@ -457,6 +463,21 @@ def _mapping_as_list(listed: _Codec, order: Callable[[Any], Any]) -> _Codec:
         lambda values: write(values.values()),
         lambda found: {order(each): each for each in read(found)},
         listed.schema,
+    )
+
+
+def _by_member(key: Any, item: _Codec) -> _Codec:
+    """Return the codec of a mapping from every member of an enumeration, each of which says what it is `about`."""
+
+    def explained(about: str) -> _Codec:
+        return replace(item, schema=lambda strict: {**item.schema(strict), "description": about})
+
+    members = [_Member(each.value, (each.value,), explained(each.about)) for each in key]
+    write, read = item.write or (lambda value: value), _reader(members, {})
+    return _Codec(
+        lambda values: {each.value: write(values[each]) for each in key},
+        lambda found: {key(name): value for name, value in read(found).items()},
+        lambda strict: _object_schema(members, {}, strict),
     )
 
 
@@ -639,7 +660,7 @@ def _member(name: str, hint: Any, default: object) -> list[_Member]:
     path = tuple(key.path.split("/"))
     when = _note(notes, When)
     is_always = default is MISSING or ALWAYS in notes or REQUIRED in notes
-    codec = _noted(hint) if path[-1] else _object(kind)
+    codec = _noted(hint) if path[-1] or get_origin(kind) is not None else _object(kind)
     read, schema = codec.read, codec.schema
     if NULLABLE in notes:
         codec = replace(codec, read=lambda found: default if found is None else read(found))

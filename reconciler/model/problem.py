@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
 
-from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, Key
+from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, AtLeast, Key, Pattern
 
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
@@ -67,6 +67,25 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.at.file}:{self.at.line}:{self.at.column}: " if self.at else ""
         return f"{place}{self.message} ({self.code})"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedProblem:
+    """A problem as `-o json` tells it, where no list in a plan says how much it weighs."""
+
+    code: Annotated[str, Pattern("^KR[0-9]{3}$"), "Its stable code."]
+    message: Annotated[str, "What, where and what next, in words."]
+    severity: Annotated[Severity, "How much it weighs."]
+    file: Annotated[str | None, "The file that it is in; null where it is in none, as the two below."]
+    line: Annotated[int | None, AtLeast(1), "Its line, from 1."]
+    column: Annotated[int | None, AtLeast(1), "Its column, from 1."]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return the problem in that form."""
+        at = problem.at
+        place = (at.file, at.line, at.column) if at is not None else (None, None, None)
+        return cls(problem.code, problem.message, problem.severity, *place)
 
 
 @dataclass(frozen=True, slots=True)

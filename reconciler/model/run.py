@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, AtLeast, Key
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, ReconcilerError
+from reconciler.model.problem import Problem, ReconcilerError, ReportedProblem
 from reconciler.model.tally import Tally
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import PartitionObject
 
 
 class Outcome(StrEnum):
@@ -62,24 +64,44 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run, or a cancel, came to."""
+    """How a run, a dry run of it, or a cancel ended."""
 
-    state: RunState
-    stages_done: int
-    stages: int
-    writes: int
-    seconds: float
-    messages: tuple[str, ...] = ()
-    leftover_throttles: tuple[Problem, ...] = ()
-    """Throttles that it could not take off; JSON and journals call them `debts`."""
-    left: tuple[TopicPartition, ...] = ()
-    """Partitions whose moves are left to do, or that a cancel could not take back."""
-    tally: Tally | None = None
-    """Where every move stands, None where nobody looked."""
-    is_idle: bool = False
+    state: Annotated[RunState, "How it ended; checked: it was a dry run, and nothing forbids the run."]
+    stages_done: Annotated[int, "Stages that are done, by earlier parts of the run too."]
+    stages: Annotated[int, "Stages of the plan."]
+    writes: Annotated[int, "Requests that changed something."]
+    seconds: Annotated[float, "How long it took; on a simulated cluster, by its clock."]
+    messages: Annotated[
+        tuple[str, ...], REQUIRED, "What a person is told; of a dry run, each step that would be done."
+    ] = ()
+    leftover_throttles: Annotated[tuple[Problem, ...], HIDDEN] = ()
+    """Throttles that it could not take off."""
+    left: Annotated[
+        tuple[PartitionObject, ...],
+        REQUIRED,
+        "Partitions whose moves are left to do, or that a cancel could not take back.",
+    ] = ()
+    tally: Annotated[
+        Tally | None,
+        Key("moves"),
+        REQUIRED,
+        "How many moves of the plan stand how, and which; null where nobody looked.",
+    ] = None
+    is_idle: Annotated[bool, HIDDEN] = False
     """A cancel that found nothing to do, as its messages say."""
-    undoes: str | None = None
+    undoes: Annotated[str | None, HIDDEN] = None
     """The id of the plan that this one rolls back."""
+
+    @property
+    def reported_throttles(
+        self,
+    ) -> Annotated[
+        tuple[ReportedProblem, ...],
+        Key("leftoverThrottles"),
+        "Throttles that could not be put back, because a broker was down.",
+    ]:
+        """The leftover throttles as JSON tells them."""
+        return tuple(map(ReportedProblem.of, self.leftover_throttles))
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -109,18 +131,50 @@ class StoppedEarly(RunEnded):
 
 
 @dataclass(frozen=True, slots=True)
+class RollbackRun:
+    """One plan of a rollback, and how its run ended."""
+
+    plan: Annotated[Plan, HIDDEN]
+    result: Annotated[RunResult, INLINE]
+
+    @property
+    def plan_id(self) -> Annotated[str, "The id of the rollback's plan."]:
+        """The plan's id."""
+        return self.plan.id
+
+    @property
+    def warnings(self) -> Annotated[tuple[ReportedProblem, ...], "Warnings of that plan."]:
+        """The plan's warnings as JSON tells them."""
+        return tuple(map(ReportedProblem.of, self.plan.warnings))
+
+
+@dataclass(frozen=True, slots=True)
 class RolledBack:
-    """What undoing a plan came to: what was cancelled first, and each plan that ran, with its result.
+    """What a rollback did."""
 
-    `cancelled` is None where it did not come to that; `is_declined`: somebody was shown a plan and did not want it;
-    `is_simulated`: the cluster, and so its time, is simulated.
-    """
+    undone: Annotated[Plan, HIDDEN]
+    cancelled: Annotated[
+        RunResult | None, REQUIRED, "How what was in flight was taken back first; null: it did not come to that."
+    ] = None
+    runs: Annotated[tuple[RollbackRun, ...], REQUIRED, "Each plan that ran, with how it ended."] = ()
+    is_declined: Annotated[bool, REQUIRED, "Somebody was shown a plan and did not want it."] = False
+    is_simulated: Annotated[bool, HIDDEN] = False
+    """Whether the cluster, and so its time, is simulated."""
 
-    undone: Plan
-    cancelled: RunResult | None = None
-    runs: tuple[tuple[Plan, RunResult], ...] = ()
-    is_declined: bool = False
-    is_simulated: bool = False
+    @property
+    def undoes(self) -> Annotated[str, "The id of the plan that is undone."]:
+        """The id of the plan that is undone."""
+        return self.undone.id
+
+
+@dataclass(frozen=True, slots=True)
+class AskedThrottle:
+    """What became of another rate that a run was asked for."""
+
+    plan_id: Annotated[str, "The plan whose run was asked."]
+    locked_by: Annotated[str, "Who runs it."]
+    throttle_bytes_per_second: Annotated[int, AtLeast(1), "The rate asked for, per broker and direction."]
+    is_taken_up: Annotated[bool, "Whether the run has told that it goes on at that rate."]
 
 
 @dataclass(frozen=True, slots=True)

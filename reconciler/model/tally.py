@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Self
 
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.codec import HIDDEN, INLINE, AtLeast
+from reconciler.model.topic_partition import PartitionObject, TopicPartition
 from reconciler.model.words import counted, named_some
 
 _FEW = 5
@@ -12,36 +14,45 @@ _FEW = 5
 
 
 class Standing(StrEnum):
-    """Where one move stands.
+    """Where one move stands: its name in JSON, its word in text, and what it is about."""
 
-    UNSYNCED: it has arrived, and a replica fell out of sync. IN_FLIGHT: a cancel would take it back. FOREIGN: its
-    partition is where neither the plan nor its undoing puts it. LEFT: it is to do.
-    """
+    word: str
+    about: str
 
-    DONE = "done"
-    UNSYNCED = "unsynced"
-    IN_FLIGHT = "inFlight"
-    TAKEN_BACK = "takenBack"
-    LEFT = "left"
-    FOREIGN = "foreign"
+    def __new__(cls, value: str, word: str, about: str) -> Self:
+        """Return the member, with its word and what it is about beside its value."""
+        member = str.__new__(cls, value)
+        member._value_, member.word, member.about = value, word, about
+        return member
+
+    DONE = "done", "done", "Done: in order and in sync."
+    UNSYNCED = "unsynced", "arrived but not in sync", "Arrived, and a replica fell out of sync."
+    IN_FLIGHT = "inFlight", "in flight", "In flight: a cancel takes it back."
+    TAKEN_BACK = "takenBack", "taken back", "Taken back by this run, or by the run that this cancel stopped."
+    LEFT = "left", "to do", "To do."
+    FOREIGN = (
+        "foreign",
+        "changed by somebody else",
+        "The partition is where neither the plan nor its undoing puts it: somebody else has changed it.",
+    )
 
 
 ARRIVED = frozenset({Standing.DONE, Standing.UNSYNCED})
-_WORDS = {
-    Standing.DONE: "done",
-    Standing.UNSYNCED: "arrived but not in sync",
-    Standing.IN_FLIGHT: "in flight",
-    Standing.TAKEN_BACK: "taken back",
-    Standing.LEFT: "to do",
-    Standing.FOREIGN: "changed by somebody else",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class StageTally:
+    """Where the moves of one stage stand."""
+
+    stage: Annotated[int, AtLeast(1), "The stage's number."]
+    partitions: Annotated[Mapping[Standing, tuple[PartitionObject, ...]], INLINE]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Where every move of a plan stands: by the number of its stage, and its partition."""
 
-    stages: Mapping[int, Mapping[TopicPartition, Standing]]
+    stages: Annotated[Mapping[int, Mapping[TopicPartition, Standing]], HIDDEN]
 
     def of(self, *standings: Standing) -> tuple[TopicPartition, ...]:
         """Return the partitions with moves that stand so, sorted."""
@@ -49,10 +60,20 @@ class Tally:
         return tuple(sorted(found))
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Annotated[Mapping[Standing, int], INLINE]:
         """How many moves stand how: every word of `Standing` is there."""
         found = [one for moves in self.stages.values() for one in moves.values()]
-        return {standing.value: found.count(standing) for standing in Standing}
+        return {standing: found.count(standing) for standing in Standing}
+
+    @property
+    def by_stage(
+        self,
+    ) -> Annotated[tuple[StageTally, ...], "Each stage that moves partitions, with the partitions that stand so."]:
+        """The partitions of each stage by where they stand."""
+        return tuple(
+            StageTally(number, {each: tuple(key for key in moves if moves[key] is each) for each in Standing})
+            for number, moves in self.stages.items()
+        )
 
     @property
     def moves(self) -> int:
@@ -83,7 +104,7 @@ class Tally:
         if counts[Standing.DONE] == moves:
             return {0: "no moves", 1: "its 1 move done"}.get(moves, f"all {moves} moves done")
         there = [one for one in Standing if counts[one]]
-        parts = [f"{counts[one]} {_WORDS[one]}{self._named(one) if has_names else ''}" for one in there]
+        parts = [f"{counts[one]} {one.word}{self._named(one) if has_names else ''}" for one in there]
         return f"{counted(moves, 'move')}: {', '.join(parts)}"
 
     def _named(self, standing: Standing) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
+from reconciler.model.codec import OBJECT
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; sorts by topic, then partition."""
@@ -11,3 +13,7 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+PartitionObject = Annotated[TopicPartition, OBJECT]
+"""A partition in a list of a format: `{"topic": "orders", "partition": 3}`."""

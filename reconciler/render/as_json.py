@@ -13,12 +13,11 @@ from reconciler.model.change import (
     TopicChange,
     destruction,
 )
+from reconciler.model.codec import to_json
 from reconciler.model.effect import Destruction, Effect
-from reconciler.model.problem import Location, Problem, Remedy
-from reconciler.model.run import RolledBack, RunResult
+from reconciler.model.problem import Location, Problem, Remedy, ReportedProblem
 from reconciler.model.starting import Start
 from reconciler.model.status import Status
-from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import MASK, config_value
 
@@ -87,48 +86,6 @@ def error(
     return document({"error": fields | {"remedies": cures} if cures else fields})
 
 
-def result(ended: RunResult) -> str:
-    """Return how a run, or a cancel, ended."""
-    return document(_result(ended))
-
-
-def rolled_back(ended: RolledBack) -> str:
-    """Return what a rollback did: `undoes`, `cancelled`, and `runs`, each with its plan's id, result and warnings."""
-    return document(
-        {
-            "undoes": ended.undone.id,
-            "declined": ended.is_declined,
-            "cancelled": None if ended.cancelled is None else _result(ended.cancelled),
-            "runs": [
-                {"plan": plan.id, **_result(run), "warnings": [problem_object(each) for each in plan.warnings]}
-                for plan, run in ended.runs
-            ],
-        }
-    )
-
-
-def _result(ended: RunResult) -> dict[str, object]:
-    return {
-        "state": ended.state.value,
-        "stagesDone": ended.stages_done,
-        "stages": ended.stages,
-        "writes": ended.writes,
-        "seconds": round(ended.seconds, 3),
-        "messages": list(ended.messages),
-        "debts": [problem_object(debt) for debt in ended.leftover_throttles],
-        "left": [_key(left) for left in ended.left],
-        "moves": None if ended.tally is None else {**ended.tally.counts, "byStage": _by_stage(ended.tally)},
-    }
-
-
-def _by_stage(known: Tally) -> list[dict[str, object]]:
-    """Return for each stage the partitions that stand so, by where they stand."""
-    return [
-        {"stage": number, **{each.value: [_key(key) for key in moves if moves[key] is each] for each in Standing}}
-        for number, moves in known.stages.items()
-    ]
-
-
 def _key(key: TopicPartition) -> dict[str, object]:
     return {"topic": key.topic, "partition": key.partition}
 
@@ -189,9 +146,10 @@ def _status(seen: Status, cluster_name: str) -> dict[str, object]:
     }
 
 
-def document(value: Mapping[str, object]) -> str:
-    """Return that value as sorted, indented JSON with one newline at its end."""
-    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+def document(value: object) -> str:
+    """Return plain data, or a value whose type is its format, as sorted, indented JSON with one newline at its end."""
+    plain = value if isinstance(value, Mapping) else to_json(value)
+    return json.dumps(plain, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
 def starts(order: Sequence[Start]) -> list[dict[str, object]]:
@@ -213,15 +171,8 @@ def starts(order: Sequence[Start]) -> list[dict[str, object]]:
 
 def problem_object(problem: Problem) -> dict[str, object]:
     """Return a problem as JSON has it; line and column are null where there is no place."""
-    at = problem.at
-    return {
-        "code": problem.code,
-        "message": problem.message,
-        "severity": problem.severity.value,
-        "file": at.file if at else None,
-        "line": at.line if at else None,
-        "column": at.column if at else None,
-    }
+    plain: dict[str, object] = to_json(ReportedProblem.of(problem))
+    return plain
 
 
 def _topic_change(change: TopicChange) -> dict[str, object]:
@@ -279,9 +230,3 @@ def _value(key: str, value: str | None) -> str | None:
 
 def _place(at: Location | None) -> str | None:
     return str(at) if at else None
-
-
-def throttled(plan_id: str, holder: str, rate: int, *, is_taken_up: bool) -> str:
-    """Return what became of another rate that a run was asked for."""
-    found = {"planId": plan_id, "holder": holder, "throttleBytesPerSecond": rate, "isTakenUp": is_taken_up}
-    return document(found)

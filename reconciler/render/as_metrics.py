@@ -39,7 +39,8 @@ def _values(seen: RunMetrics) -> Iterator[tuple[str, str, Number]]:
     yield f"{run}_estimated_seconds", "What the plan estimates for all stages.", seen.estimated_seconds
     yield f"{run}_stage_remaining_seconds", "Time left for the stage at work, as it goes.", seen.stage_seconds_left
     yield f"{run}_warnings", "Warnings of the plan.", seen.warnings
-    yield f"{run}_throttle_debts", "Throttles that could not be put back when the run ended.", seen.leftover_throttles
+    text = "Throttles that could not be put back when the run ended."
+    yield f"{run}_leftover_throttles", text, seen.leftover_throttles
     text = "How apply ended: 0 done, 1 error, 3 refused, 4 stale plan, 5 stopped with work left; absent while it runs."
     yield f"{run}_exit_code", text, seen.exit_code
     yield LAST_SUCCESS, "When a run of this cluster was last done; kept when a later one fails.", seen.last_success_at

@@ -8,7 +8,7 @@ from reconciler.model.change import Changes, Difference, TopicChange, destructio
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
-from reconciler.model.run import RolledBack, RunResult, RunState
+from reconciler.model.run import AskedThrottle, RolledBack, RunResult, RunState
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told
@@ -169,7 +169,7 @@ def input_problem(problem: Problem, *, root: str = "") -> str:
 
 
 def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
-    """Return how a run, or a cancel, ended, and what it still owes; a simulated one took so many real seconds."""
+    """Return how a run, or a cancel, ended, and which throttles it left; a simulated one took so many real seconds."""
     spent = _spent(ended.seconds)
     if simulated_in is not None:
         spent = f"{_spent(simulated_in)} (simulated {spent})"
@@ -179,7 +179,7 @@ def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
     lines += [visible(message) for message in ended.messages]
     if ended.left:
         lines.append(f"{counted(len(ended.left), 'partition')} left as they are: {some(map(str, ended.left))}")
-    lines += [f"owed: {visible(debt.message)} ({debt.code})" for debt in ended.leftover_throttles]
+    lines += [f"leftover throttles: {visible(one.message)} ({one.code})" for one in ended.leftover_throttles]
     return "\n".join(lines) + "\n"
 
 
@@ -187,11 +187,11 @@ def rolled_back(ended: RolledBack, *, seconds: float = 0.0) -> str:
     """Return what a rollback did: what was taken back, then how each of its plans ended, and what it leaves."""
     lines = [] if ended.cancelled is None else [f"Cancelled first: {visible(text)}" for text in ended.cancelled.told]
     texts = ["\n".join(lines) + "\n"] if lines else []
-    for reviewed, run in ended.runs:
-        texts.append(f"Plan {visible(reviewed.id)} {visible(undoes(reviewed))}.\n")
+    for run in ended.runs:
+        texts.append(f"Plan {visible(run.plan_id)} {visible(undoes(run.plan))}.\n")
         is_timed = ended.is_simulated and len(ended.runs) == 1
-        texts.append(result(run, simulated_in=seconds if is_timed else None))
-        texts += [f"{line}\n" for line in problems(reviewed.warnings)]
+        texts.append(result(run.result, simulated_in=seconds if is_timed else None))
+        texts += [f"{line}\n" for line in problems(run.plan.warnings)]
     if not ended.runs and not ended.is_declined:
         texts.append(f"Nothing of plan {visible(ended.undone.id)} is left to undo.\n")
     return "".join(texts)
@@ -257,9 +257,9 @@ def some(names: Iterable[str]) -> str:
     return f"{shown}, …" if len(listed) > MOST_NAMED else shown
 
 
-def throttled(plan_id: str, holder: str, asked: int, *, is_taken_up: bool) -> str:
+def throttled(asked: AskedThrottle) -> str:
     """Return what became of another rate that a run was asked for."""
-    by = visible(holder)
-    if is_taken_up:
-        return f"Run {plan_id} goes on at {rate(asked)}: taken up by {by}.\n"
-    return f"Run {plan_id} was asked for {rate(asked)}, and has not told that it took it up: {by}.\n"
+    by, wanted = visible(asked.locked_by), rate(asked.throttle_bytes_per_second)
+    if asked.is_taken_up:
+        return f"Run {asked.plan_id} goes on at {wanted}: taken up by {by}.\n"
+    return f"Run {asked.plan_id} was asked for {wanted}, and has not told that it took it up: {by}.\n"

@@ -15,7 +15,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.run import RunProgress, RunResult
+from reconciler.model.run import AskedThrottle, RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, restore_leftovers, run_journal
@@ -109,18 +109,9 @@ class NotRunning(ReconcilerError):
     code = "KR458"
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
-    """Who runs the plan and has read what was asked; `is_taken_up`: its record in the cluster tells of the new rate."""
-
-    plan: Plan
-    holder: Holder
-    is_taken_up: bool
-
-
 def throttle(
     inputs: Inputs, plan_path: str, rate: int, *, notify: Callable[[str], None] = lambda _told: None
-) -> Throttled:
+) -> AskedThrottle:
     """Ask the run of that plan for another rate, in bytes per second, and wait until it has taken it up.
 
     Raises NotRunning where no run of the plan is on.
@@ -135,7 +126,7 @@ def throttle(
             is_taken_up = _is_taken_up(admin, rate)
         if not is_taken_up and admin.lock_holder() is None:
             raise NotRunning(f"the run of plan {plan.id} has ended, before it told whether it took the rate up")
-        return Throttled(plan, holder, is_taken_up)
+        return AskedThrottle(plan.id, str(holder), rate, is_taken_up)
 
 
 def _running(plan: Plan, holder: Holder | None) -> Holder:

@@ -31,7 +31,7 @@ from reconciler.model.problem import (
     StalePlan,
     WouldBeRefused,
 )
-from reconciler.model.run import Outcome, RolledBack, RunFailed, RunProgress, RunResult, StoppedEarly
+from reconciler.model.run import Outcome, RollbackRun, RolledBack, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.model.words import named_some
 from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name
@@ -184,7 +184,7 @@ def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBac
     """
     desired = _desired(inputs, undone)
     is_simulated = simulated(inputs, desired) is not None
-    runs: list[tuple[Plan, RunResult]] = []
+    runs: list[RollbackRun] = []
     with cluster_admin(replace(inputs, cluster=undone.cluster_name), desired) as admin:
         run = partial(_run, inputs=inputs, undone=undone, desired=desired, admin=admin, hooks=hooks)
         stopped = stop_run(undone, admin, notify=hooks.notify)
@@ -192,7 +192,7 @@ def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBac
         if begun is None:
             _restore_after_lost_rollback(inputs, undone, desired, admin, hooks)
         elif hooks.is_confirmed(begun):
-            runs.append((begun, run(begun)))
+            runs.append(RollbackRun(begun, run(begun)))
         else:
             return RolledBack(undone, is_declined=True, is_simulated=is_simulated)
         cancelled = cancel_run(
@@ -211,11 +211,11 @@ def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBac
         back = _return_plan(undone, admin, desired)
         is_declined = not (back.plan.is_empty or hooks.is_confirmed(back.plan))
         if not (back.plan.is_empty or is_declined):
-            runs.append((back.plan, run(back.plan, cancelled.told)))
+            runs.append(RollbackRun(back.plan, run(back.plan, cancelled.told)))
         if back.left and not is_declined:
             left = "\n".join(problem.message for problem in back.left)
             text = f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{left}"
-            raise RunFailed(text, code="KR717", result=runs[-1][1] if runs else cancelled)
+            raise RunFailed(text, code="KR717", result=runs[-1].result if runs else cancelled)
         return RolledBack(undone, cancelled, tuple(runs), is_declined, is_simulated)
 
 

@@ -249,7 +249,7 @@ def owe(crashed: Program) -> dict[object, dict[str, str]]:
     """Let a run end while broker 4, which has its rates, is dead; return what is left on once it is back."""
     changed(lambda cluster: killed(later(cluster), 4))
     ended = crashed("cancel")
-    told = "owed: broker 4 keeps what this run set: follower.replication.throttled.rate (before: not set)"
+    told = "leftover throttles: broker 4 keeps what this run set: follower.replication.throttled.rate (before: not set)"
     assert (ended.code, told in ended.out) == (0, True)
     return throttles()
 
@@ -265,7 +265,7 @@ def test_status_pays_a_debt_once_its_broker_is_back_and_says_so_on_stderr(crashe
     assert left == {**OPERATORS, 4: left[4]}
     assert "broker 4 may keep a throttle rate of the run of plan" in crashed("doctor").out
     waiting = crashed("status")
-    assert (throttles(), "debts" in waiting.err) == (left, False)
+    assert (throttles(), "throttles of ended runs" in waiting.err) == (left, False)
     changed(lambda cluster: returned(cluster, 4))
     paid = crashed("status", "-o", "json")
     assert throttles() == OPERATORS

@@ -17,6 +17,7 @@ from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.files.schema_check import schema_folder
 from reconciler.groups.files.scenario import outcomes_text
 from reconciler.groups.workflow.simulate import run_scenarios
+from reconciler.model.run import AskedThrottle
 from reconciler.render import as_json
 
 STEP: dict[str, Any] = {"assignment": {"m": {"t": [0]}}, "stats": {"max": 1, "min": 1, "pair_score": 0}}
@@ -85,7 +86,7 @@ def check(name: str, text: str) -> None:
 
 
 def test_what_became_of_a_rate_is_what_its_schema_says() -> None:
-    check("throttle", as_json.throttled("9b21e07c", "apply of plan 9b21e07c", 20 << 20, is_taken_up=True))
+    check("throttle", as_json.document(AskedThrottle("9b21e07c", "apply of plan 9b21e07c", 20 << 20, is_taken_up=True)))
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from reconciler.model.codec import (
     HIDDEN,
     INLINE,
     NULLABLE,
+    OBJECT,
     REQUIRED,
     AtLeast,
     By,
@@ -263,3 +264,37 @@ def test_the_schema_says_what_is_beside_the_fields() -> None:
         {"const": "square", "description": "What it is."},
     ]
     assert not {"secret", "silent"} & properties.keys()
+
+
+class Standing(StrEnum):
+    about: str
+
+    def __new__(cls, value: str, about: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.about = value, about
+        return member
+
+    UP = "up", "Those that stand."
+    DOWN = "down", "Those that do not."
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    by_standing: Annotated[Mapping[Standing, tuple[Annotated[Pair, OBJECT], ...]], INLINE]
+    of: Annotated[Mapping[Standing, int], "How many."]
+
+
+def test_a_mapping_from_an_enumeration_has_a_member_for_each_with_what_it_is_about() -> None:
+    value = Count({Standing.UP: (Pair("a", 1),), Standing.DOWN: ()}, {Standing.UP: 1, Standing.DOWN: 0})
+    document = to_json(value)
+    assert document == {"up": [{"name": "a", "number": 1}], "down": [], "of": {"up": 1, "down": 0}}
+    assert from_json(Count, document) == value
+    found = schema_of(Count)
+    assert [found["properties"][name]["description"] for name in ("up", "down")] == [
+        "Those that stand.",
+        "Those that do not.",
+    ]
+    assert set(found["required"]) == {"up", "down", "of"}
+    with pytest.raises(Malformed) as wrong:
+        from_json(Count, {"up": [], "down": [], "of": {"up": 1}})
+    assert (wrong.value.pointer, wrong.value.message) == ("/of", 'needs the field "down"')

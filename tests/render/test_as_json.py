@@ -54,12 +54,12 @@ def test_an_error_carries_its_code_exit_code_and_problems() -> None:
 
 
 def test_a_result_has_its_units_in_the_keys() -> None:
-    ended = RunResult(RunState.DONE, 3, 3, 7, 1.23456, left=(TopicPartition("t", 0),))
-    value = json.loads(as_json.result(ended))
+    ended = RunResult(RunState.DONE, 3, 3, 7, 1.235, left=(TopicPartition("t", 0),))
+    value = json.loads(as_json.document(ended))
     assert (value["state"], value["seconds"], value["left"]) == ("done", 1.235, [{"partition": 0, "topic": "t"}])
     assert value["moves"] is None
     stands = Tally({2: {TopicPartition("t", 0): Standing.DONE, TopicPartition("t", 1): Standing.TAKEN_BACK}})
-    moves = json.loads(as_json.result(replace(ended, tally=stands)))["moves"]
+    moves = json.loads(as_json.document(replace(ended, tally=stands)))["moves"]
     assert (moves["done"], moves["takenBack"], moves["left"]) == (1, 1, 0)
     (stage,) = moves["byStage"]
     assert (stage["stage"], stage["takenBack"], stage["foreign"]) == (2, [{"topic": "t", "partition": 1}], [])

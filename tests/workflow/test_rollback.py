@@ -122,7 +122,8 @@ def test_what_is_in_flight_is_taken_back_and_what_had_ended_is_undone(admin: Sim
     assert ended.cancelled is not None
     assert "2 taken back (" in str(ended.cancelled.tally)
     assert ended.cancelled.stages_done == 3
-    ((made, result),) = ended.runs
+    (ran,) = ended.runs
+    made, result = ran.plan, ran.result
     assert made.source.rolls_back == plan.id
     assert result.state is RunState.DONE
     writes = admin.writes
@@ -148,7 +149,7 @@ def test_a_rollback_can_itself_be_undone_when_it_is_named(admin: SimulatedAdmin)
     plan = plan_for(admin.cluster)
     run(admin, plan)
     after = admin.cluster
-    ((made, _),) = undo(plan).runs
+    made = undo(plan).runs[0].plan
     undo(made)
     assert assignments(admin.cluster) == assignments(after)
 
@@ -159,7 +160,7 @@ def test_the_plan_is_found_by_the_latest_run_even_when_that_is_its_rollback(admi
         verb.plan_to_undo(INPUTS, None)
     run(admin, plan)
     assert verb.plan_to_undo(INPUTS, None) == plan
-    ((made, _),) = undo(plan).runs
+    made = undo(plan).runs[0].plan
     assert verb.plan_to_cancel(INPUTS, None) == made
     assert verb.plan_to_undo(INPUTS, None) == plan
     Path("runs", "small", f"{plan.id}.plan.json").unlink()
@@ -176,7 +177,7 @@ def test_the_plan_can_be_shown_first_and_nothing_is_changed(admin: SimulatedAdmi
     assert (admin.writes, admin.cluster) == (writes, seen)
     assert shown.warnings[0].code == "KR859"
     assert "2 moves of plan" in shown.warnings[0].message
-    ((made, _),) = undo(plan).runs
+    made = undo(plan).runs[0].plan
     assert (made.stages, made.rollback) == (shown.stages, shown.rollback)
 
 
@@ -259,7 +260,7 @@ def test_a_stopped_rollback_says_how_to_go_on_and_goes_on(admin: SimulatedAdmin)
     begun = verb.rollback_plan(INPUTS, plan)
     assert begun.is_begun
     ended = undo(plan)
-    assert ended.runs[0][0] == begun.plan
+    assert ended.runs[0].plan == begun.plan
     assert differences(before, admin.cluster) == []
 
 

@@ -64,7 +64,7 @@ def test_a_run_begins_with_what_is_planned(tmp_path: Path) -> None:
         "copied_bytes": 0,
         "estimated_seconds": 30,
         "warnings": 1,
-        "throttle_debts": 0,
+        "leftover_throttles": 0,
     }
 
 
@@ -98,7 +98,7 @@ def test_the_last_success_outlives_a_later_failure(tmp_path: Path) -> None:
     later.progress(RunProgress(1, 3, 0, 1, 40, 100))
     later.end(5, RunResult(RunState.STOPPED, 0, 3, 5, 30.0, leftover_throttles=(Problem("KR703", "x"),)))
     seen = values(tmp_path / "run.prom")
-    assert (seen["exit_code"], seen["active"], seen["throttle_debts"]) == (5, 0, 1)
+    assert (seen["exit_code"], seen["active"], seen["leftover_throttles"]) == (5, 0, 1)
     assert (seen["stages_done"], seen["copied_bytes"], seen["moves_done"]) == (0, 40, 0)
     assert seen["last_success_timestamp_seconds"] == before
 
