@@ -21,7 +21,7 @@ from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import ReassignStage
 from reconciler.model.starting import start_order
-from reconciler.model.status import MoveStatus, Status
+from reconciler.model.status import LastEvent, MoveStatus, Status
 from reconciler.model.tally import ARRIVED, Standing, Tally
 
 K = TypeVar("K", int, str)
@@ -37,6 +37,7 @@ class Watcher:
     min_isr: int = 1
     previous: Status | None = None
     record: KeptRun | None = None
+    cluster_name: str | None = None
 
     def look(self, journal_events: Sequence[RunEvent] = ()) -> Status:
         """Return where the run stands; from the second look on, also how fast it goes. Changes nothing."""
@@ -46,7 +47,7 @@ class Watcher:
         plan, record = self.plan, self.record
         if plan is None or record is None or record.plan_id != plan.id:
             record = None
-        holder, is_lock_told = _holder(self.admin)
+        locked_by, is_lock_told = _locked_by(self.admin)
         observed = Observed(
             topics=cluster.topics,
             reassignments=flights,
@@ -66,6 +67,7 @@ class Watcher:
         ours = {move.topic_partition for move in moves}
         blocking = blocking_partitions(cluster, self.min_isr)
         self.previous = Status(
+            cluster_name=self.cluster_name or cluster.cluster_id,
             time=now,
             plan_id=plan.id if plan else None,
             stage=plan.stages[done].number if plan and done < len(plan.stages) else None,
@@ -80,9 +82,9 @@ class Watcher:
             safe_to_stop=tuple(broker for broker in alive if broker not in blocking),
             blocking=blocking,
             start=start_order(cluster, self.min_isr),
-            last_event=journal_events[-1] if journal_events else None,
+            last_event=_last_event(journal_events),
             is_open=recorded(journal_events).is_open,
-            holder=holder,
+            locked_by=locked_by,
             is_lock_told=is_lock_told,
             tally=known,
             has_leftovers=_has_leftovers(plan, cluster, journal_events, record),
@@ -90,7 +92,7 @@ class Watcher:
             is_rolled_back=_is_rolled_back(plan, known, journal_events),
             started_by=record.started_by if record is not None else None,
             started_at=record.by.since if record is not None else None,
-            rate_asked=record.rate if record is not None else None,
+            throttle_bytes_per_second=record.rate if record is not None else None,
         )
         return self.previous
 
@@ -117,6 +119,10 @@ class Watcher:
         )
 
 
+def _last_event(events: Sequence[RunEvent]) -> LastEvent | None:
+    return LastEvent(events[-1].time, events[-1].step, events[-1].outcome) if events else None
+
+
 def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: KeptRun | None) -> bool:
     if plan is None:
         return False
@@ -132,7 +138,7 @@ def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[Run
     return were_done and known is not None and not known.of(*ARRIVED, Standing.IN_FLIGHT)
 
 
-def _holder(admin: Admin) -> tuple[str | None, bool]:
+def _locked_by(admin: Admin) -> tuple[str | None, bool]:
     """Return who holds the lock, in words, None where nobody does; and whether this user may see that."""
     try:
         holder = admin.lock_holder()

@@ -47,7 +47,7 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
             write(_shown(seen, asked), asked.color)
         elif asked.is_json:
             for seen in _looks(run):
-                write(as_json.status_line(seen.status, seen.cluster_name))
+                write(as_json.line(seen.status))
                 sys.stdout.flush()
         elif sys.stdout.isatty():
             _redraw(run, asked)
@@ -60,8 +60,8 @@ def _shown(seen: "Seen", asked: Asked) -> str:
     from reconciler.render import as_json, as_status
 
     if asked.is_json:
-        return as_json.status(seen.status, seen.cluster_name)
-    return as_status.status(seen.status, seen.cluster_name, has_all=asked.verbosity > 0)
+        return as_json.document(seen.status)
+    return as_status.status(seen.status, has_all=asked.verbosity > 0)
 
 
 def _looks(run: "Watched") -> Iterator["Seen"]:

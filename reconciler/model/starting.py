@@ -7,24 +7,34 @@ While fewer than min.insync.replicas are in sync nothing is acknowledged with ac
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.codec import REQUIRED, Key
 from reconciler.model.in_sync import needed_in_sync
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import PartitionObject, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A dead broker to start, in its place in the order.
+    """A dead broker to start, in its place in the order."""
 
-    `can_lead`: partitions without a leader of which it has every acknowledged record; `leads`: those of them that none
-    before it can lead. `opens`: partitions that reach min.insync.replicas with it and those before it.
-    """
-
-    broker_id: int
-    leads: tuple[TopicPartition, ...] = ()
-    can_lead: tuple[TopicPartition, ...] = ()
-    opens: tuple[TopicPartition, ...] = ()
+    broker_id: Annotated[int, Key("broker"), "Its id."]
+    leads: Annotated[
+        tuple[PartitionObject, ...],
+        REQUIRED,
+        "Partitions without a leader that it can lead, and none before it can.",
+    ] = ()
+    can_lead: Annotated[
+        tuple[PartitionObject, ...],
+        REQUIRED,
+        "All partitions without a leader of which it has every acknowledged record.",
+    ] = ()
+    opens: Annotated[
+        tuple[PartitionObject, ...],
+        REQUIRED,
+        "Partitions that reach min.insync.replicas with it and those before it.",
+    ] = ()
 
 
 def heirs(partition: Partition) -> tuple[int, ...] | None:

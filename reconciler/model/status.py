@@ -5,22 +5,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Ids, Key, Value
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import Move
-from reconciler.model.run import RunEvent
+from reconciler.model.run import Outcome
 from reconciler.model.starting import Start
-from reconciler.model.tally import Tally
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.tally import Standing, Tally
+from reconciler.model.topic_partition import PartitionObject, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class MoveStatus:
-    """A move in flight, how much of it is copied, and how fast it went since the look before (None: not known)."""
+    """A move in flight."""
 
-    move: Move
-    copied_bytes: int
-    bytes_per_second: float | None = None
+    move: Annotated[Move, HIDDEN]
+    copied_bytes: Annotated[int, "Bytes copied so far."]
+    bytes_per_second: Annotated[
+        float | None, REQUIRED, "Rate of copying since the look before; null where it is not known."
+    ] = None
+
+    @property
+    def topic_partition(self) -> Annotated[TopicPartition, INLINE]:
+        """The partition that is moved."""
+        return self.move.topic_partition
+
+    @property
+    def from_replicas(self) -> Annotated[tuple[int, ...], Key("from"), "The replicas before."]:
+        """The replicas before."""
+        return self.move.from_replicas
+
+    @property
+    def to_replicas(self) -> Annotated[tuple[int, ...], Key("to"), "The replicas after."]:
+        """The replicas after."""
+        return self.move.to_replicas
+
+    @property
+    def bytes(self) -> Annotated[int, "Bytes to copy."]:
+        """Bytes that the move copies in all."""
+        return self.move.bytes
 
     @property
     def remaining_bytes(self) -> int:
@@ -28,9 +52,18 @@ class MoveStatus:
         return max(0, self.move.bytes - self.copied_bytes)
 
     @property
-    def eta_seconds(self) -> float | None:
+    def eta_seconds(self) -> Annotated[float | None, "Time left at that rate."]:
         """Time left at that rate, None where it is not known."""
         return self.remaining_bytes / self.bytes_per_second if self.bytes_per_second else None
+
+
+@dataclass(frozen=True, slots=True)
+class LastEvent:
+    """The last event of a run's journal, without its detail."""
+
+    time: Annotated[datetime, "When, ISO 8601."]
+    step: Annotated[str, "Which step."]
+    outcome: Annotated[Outcome, "How it went."]
 
 
 class Phase(StrEnum):
@@ -46,51 +79,78 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A cluster as seen beside a plan."""
+    """A cluster as seen beside a plan. None, which is null in JSON, is unknown, or none."""
 
-    time: datetime
-    plan_id: str | None
-    stage: int | None
-    """The first that is not done, None where all are, or there is no plan."""
-    stages: int
-    stages_done: int
-    moves: tuple[MoveStatus, ...] = ()
-    """Those in flight alone; `tally` has the others."""
-    bytes_per_second: float | None = None
-    eta_seconds: float | None = None
-    broker_throttles: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    topic_throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    foreign: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    """Targets of the reassignments that are not the plan's."""
-    safe_to_stop: tuple[int, ...] = ()
-    blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    """For each broker that is not safe to stop, the partitions that would go under min ISR without it."""
-    start: tuple[Start, ...] = ()
-    """Dead brokers, in the order in which to start them."""
-    last_event: RunEvent | None = None
-    """The journal's last line."""
-    is_open: bool = False
-    """The journal tells of a start without an end."""
-    holder: str | None = None
-    """Who holds the cluster's lock, in words; None also where this user may not see it."""
-    is_lock_told: bool = False
+    cluster_name: Annotated[str, Key("cluster"), "The cluster's name; its id where it was not named."]
+    time: Annotated[datetime, "When it was looked at, ISO 8601."]
+    plan_id: Annotated[str | None, "The plan that runs, or ran last."]
+    stage: Annotated[int | None, "The first stage that is not done; null where all are, or there is no plan."]
+    stages: Annotated[int, "Stages of the plan."]
+    stages_done: Annotated[int, "Stages that are done."]
+    moves: Annotated[tuple[MoveStatus, ...], REQUIRED, "Moves in flight."] = ()
+    """Those alone; `tally` has the others."""
+    bytes_per_second: Annotated[float | None, REQUIRED, "Rate of copying."] = None
+    eta_seconds: Annotated[float | None, REQUIRED, "Time left for the stage."] = None
+    broker_throttles: Annotated[
+        Mapping[int, Annotated[Mapping[str, str], "Keys and values."]], REQUIRED, "Throttles on brokers, by broker id."
+    ] = field(default_factory=dict)
+    topic_throttles: Annotated[
+        Mapping[str, Annotated[Mapping[str, str], "Keys and values."]], REQUIRED, "Throttles on topics, by topic."
+    ] = field(default_factory=dict)
+    foreign: Annotated[
+        Mapping[TopicPartition, tuple[int, ...]],
+        Value("to", "Where it goes."),
+        REQUIRED,
+        "Reassignments that are not the plan's: somebody else started them.",
+    ] = field(default_factory=dict)
+    safe_to_stop: Annotated[Ids, REQUIRED, "Brokers that may be stopped, one at a time."] = ()
+    blocking: Annotated[
+        Mapping[int, Annotated[tuple[PartitionObject, ...], "Partitions."]],
+        REQUIRED,
+        "By broker id, the partitions that would be short of replicas or leaderless without it.",
+    ] = field(default_factory=dict)
+    start: Annotated[
+        tuple[Start, ...],
+        REQUIRED,
+        "Dead brokers in the order in which to start them, so that no acknowledged record is lost.",
+    ] = ()
+    last_event: Annotated[LastEvent | None, REQUIRED, "The last line of the run's journal."] = None
+    is_open: Annotated[bool, REQUIRED, "The journal tells of a start without an end."] = False
+    locked_by: Annotated[
+        str | None, REQUIRED, "Who holds the cluster's lock, in words; null also where this user may not see it."
+    ] = None
+    is_lock_told: Annotated[bool, HIDDEN] = False
     """Whether this user may see who holds the lock."""
-    tally: Tally | None = None
-    has_leftovers: bool = False
+    tally: Annotated[Tally | None, HIDDEN] = None
+    has_leftovers: Annotated[bool, HIDDEN] = False
     """Throttles, or cordons, that look like the plan's are on."""
-    undoes: str | None = None
-    """The id of the plan that this one rolls back."""
-    is_rolled_back: bool = False
+    undoes: Annotated[str | None, REQUIRED, "The id of the plan that this one rolls back."] = None
+    is_rolled_back: Annotated[bool, HIDDEN] = False
     """The journal tells of moves that were done, and none of the plan is any more."""
-    started_by: str | None = None
-    """As the run's record in the cluster tells, like the two below."""
-    started_at: str | None = None
-    """In ISO 8601."""
-    rate_asked: int | None = None
-    """Bytes per second, by `throttle`."""
+    started_by: Annotated[str | None, REQUIRED, "Who started the run, as its record in the cluster tells."] = None
+    started_at: Annotated[str | None, REQUIRED, "When, ISO 8601, as its record in the cluster tells."] = None
+    throttle_bytes_per_second: Annotated[
+        int | None, REQUIRED, "The rate that `reconciler throttle` asked it for; null: the plan's own holds."
+    ] = None
 
     @property
-    def phase(self) -> Phase | None:
+    def move_counts(
+        self,
+    ) -> Annotated[
+        Mapping[Standing, int] | None,
+        "How many moves of the plan stand how; null without a plan. What was taken back is to do again.",
+    ]:
+        """How many moves of the plan stand how."""
+        return None if self.tally is None else self.tally.counts
+
+    @property
+    def state(
+        self,
+    ) -> Annotated[
+        Phase | None,
+        "What has become of the run; dead: nobody runs it, its end is not told, and it left moves in flight or "
+        "throttles. Null without a plan.",
+    ]:
         """What has become of the run, None without a plan."""
         if self.plan_id is None:
             return None
@@ -107,9 +167,9 @@ class Status:
     @property
     def is_running(self) -> bool:
         """Whether somebody holds the lock for that plan; where the lock is not told, whether its run seems to go on."""
-        if self.holder is None and not self.is_lock_told:
+        if self.locked_by is None and not self.is_lock_told:
             return self.stage is not None and (bool(self.moves) or self.is_open)
-        return self.holder is not None and f" of plan {self.plan_id} " in self.holder
+        return self.locked_by is not None and f" of plan {self.plan_id} " in self.locked_by
 
     @property
     def _is_end_told(self) -> bool:
@@ -127,12 +187,12 @@ class Status:
         Where the lock is not told, its journal must tell of the run's end.
         """
         is_over = self.is_lock_told or self._is_end_told
-        return self.stage is None or (is_over and self.holder is None and not self.moves)
+        return self.stage is None or (is_over and self.locked_by is None and not self.moves)
 
     @property
     def has_begun(self) -> bool:
         """Whether anything shows a run of the plan: a journal, a record, a stage done, a move in flight, the lock."""
-        is_running = self.holder is not None and self.holder.startswith(f"{purpose_of_run(self.plan_id or '')} ")
+        is_running = self.locked_by is not None and self.locked_by.startswith(f"{purpose_of_run(self.plan_id or '')} ")
         return bool(self.last_event or self.started_by or self.stages_done or self.moves) or is_running
 
     @property

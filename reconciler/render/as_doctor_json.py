@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from reconciler.model.codec import to_json
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Features, Quorum, QuorumMember
-from reconciler.render.as_json import document, starts
+from reconciler.render.as_json import document
 
 FORMAT_VERSION = "1.0"
 
@@ -31,7 +32,7 @@ def doctor(found: Diagnosis, name: str | None, restored: Sequence[str] = ()) -> 
             "throttles": [_throttle(one) for one in found.throttles],
             "safeToStop": list(found.safe_to_stop),
             "blocking": {str(broker): _partitions(keys) for broker, keys in found.blocking.items()},
-            "start": starts(found.start),
+            "start": [to_json(one) for one in found.start],
             "lockedBy": found.holder,
             "unexamined": list(found.unexamined),
             "restored": list(restored),

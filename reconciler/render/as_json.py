@@ -16,9 +16,6 @@ from reconciler.model.change import (
 from reconciler.model.codec import to_json
 from reconciler.model.effect import Destruction, Effect
 from reconciler.model.problem import Location, Problem, Remedy, ReportedProblem
-from reconciler.model.starting import Start
-from reconciler.model.status import Status
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.escape import MASK, config_value
 
 
@@ -86,87 +83,15 @@ def error(
     return document({"error": fields | {"remedies": cures} if cures else fields})
 
 
-def _key(key: TopicPartition) -> dict[str, object]:
-    return {"topic": key.topic, "partition": key.partition}
-
-
-def status(seen: Status, cluster_name: str) -> str:
-    """Return where a run stands."""
-    return document(_status(seen, cluster_name))
-
-
-def status_line(seen: Status, cluster_name: str) -> str:
-    """Return where a run stands, on one line."""
-    return json.dumps(_status(seen, cluster_name), sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def _status(seen: Status, cluster_name: str) -> dict[str, object]:
-    event = seen.last_event
-    return {
-        "cluster": cluster_name,
-        "time": seen.time.isoformat(),
-        "planId": seen.plan_id,
-        "state": seen.phase,
-        "undoes": seen.undoes,
-        "startedBy": seen.started_by,
-        "startedAt": seen.started_at,
-        "rateAsked": seen.rate_asked,
-        "moveCounts": None if seen.tally is None else seen.tally.counts,
-        "stage": seen.stage,
-        "stages": seen.stages,
-        "stagesDone": seen.stages_done,
-        "moves": [
-            {
-                "topic": each.move.topic_partition.topic,
-                "partition": each.move.topic_partition.partition,
-                "from": list(each.move.from_replicas),
-                "to": list(each.move.to_replicas),
-                "copiedBytes": each.copied_bytes,
-                "bytes": each.move.bytes,
-                "bytesPerSecond": each.bytes_per_second,
-                "etaSeconds": each.eta_seconds,
-            }
-            for each in seen.moves
-        ],
-        "bytesPerSecond": seen.bytes_per_second,
-        "etaSeconds": seen.eta_seconds,
-        "brokerThrottles": {str(owner): dict(keys) for owner, keys in seen.broker_throttles.items()},
-        "topicThrottles": {owner: dict(keys) for owner, keys in seen.topic_throttles.items()},
-        "foreign": [
-            {"topic": key.topic, "partition": key.partition, "to": list(to)} for key, to in seen.foreign.items()
-        ],
-        "safeToStop": list(seen.safe_to_stop),
-        "blocking": {str(owner): [str(key) for key in keys] for owner, keys in seen.blocking.items()},
-        "start": starts(seen.start),
-        "isOpen": seen.is_open,
-        "lockedBy": seen.holder,
-        "lastEvent": {"time": event.time.isoformat(), "step": event.step, "outcome": event.outcome.value}
-        if event
-        else None,
-    }
-
-
 def document(value: object) -> str:
     """Return plain data, or a value whose type is its format, as sorted, indented JSON with one newline at its end."""
     plain = value if isinstance(value, Mapping) else to_json(value)
     return json.dumps(plain, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
-def starts(order: Sequence[Start]) -> list[dict[str, object]]:
-    """Return dead brokers in the order in which to start them, as JSON has it."""
-
-    def keys(some: Sequence[TopicPartition]) -> list[dict[str, object]]:
-        return [_key(key) for key in some]
-
-    return [
-        {
-            "broker": one.broker_id,
-            "leads": keys(one.leads),
-            "canLead": keys(one.can_lead),
-            "opens": keys(one.opens),
-        }
-        for one in order
-    ]
+def line(value: object) -> str:
+    """Return a value whose type is its format as sorted JSON on one line."""
+    return json.dumps(to_json(value), sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def problem_object(problem: Problem) -> dict[str, object]:

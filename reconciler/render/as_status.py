@@ -20,15 +20,19 @@ _WORDS = {
 }
 
 
-def status(seen: Status, cluster_name: str, *, has_all: bool = False) -> str:
+def status(seen: Status, *, has_all: bool = False) -> str:
     """Return where a run stands, what is throttled, what somebody else moves, and which brokers are safe to stop.
 
     `has_all`: every move in flight and every throttle, not the slowest few and a summary.
     """
-    lines = [_run_line(seen, cluster_name), *_in_flight(seen, has_all=has_all)]
+    lines = [_run_line(seen), *_in_flight(seen, has_all=has_all)]
     lines += _throttle_lines(seen) if has_all else _throttles(seen)
-    lines += [f"locked by {visible(seen.holder)}"] if seen.holder else list(_recorded(seen))
-    lines += [f"rate asked for: {rate(seen.rate_asked)}"] if seen.rate_asked is not None else []
+    lines += [f"locked by {visible(seen.locked_by)}"] if seen.locked_by else list(_recorded(seen))
+    lines += (
+        [f"rate asked for: {rate(seen.throttle_bytes_per_second)}"]
+        if seen.throttle_bytes_per_second is not None
+        else []
+    )
     lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
     lines += start_lines(seen.start)
     lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
@@ -38,13 +42,13 @@ def status(seen: Status, cluster_name: str, *, has_all: bool = False) -> str:
     return "\n".join([*lines, *_next(seen)]) + "\n"
 
 
-def _run_line(seen: Status, cluster_name: str) -> str:
-    phase = seen.phase
+def _run_line(seen: Status) -> str:
+    name, phase = visible(seen.cluster_name), seen.state
     if phase is None:
-        return f"{visible(cluster_name)}: no run is known here."
+        return f"{name}: no run is known here."
     if phase is Phase.NOT_BEGUN:
         unknown = "no run of it is known here, and nothing of it is done or in flight"
-        return f"{visible(cluster_name)}: plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
+        return f"{name}: plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
     undoes = f", the rollback of plan {visible(seen.undoes)}" if seen.undoes is not None else ""
     parts = [counted(seen.stages, "stage") if seen.stage is None else f"stage {seen.stage} of {seen.stages}"]
     parts += [seen.tally.summary] if seen.tally is not None and seen.tally.moves else []
@@ -52,7 +56,7 @@ def _run_line(seen: Status, cluster_name: str) -> str:
         parts = ["of its moves nothing is on the cluster any more"]
     state = "done" if phase is Phase.ROLLED_BACK and undoes else _WORDS[phase]
     back = f" Plan {visible(seen.undoes)} is rolled back." if seen.undoes and phase is Phase.ROLLED_BACK else ""
-    return f"{visible(cluster_name)}: run {seen.plan_id}{undoes}, {state}: {', '.join(parts)}.{back}"
+    return f"{name}: run {seen.plan_id}{undoes}, {state}: {', '.join(parts)}.{back}"
 
 
 def _recorded(seen: Status) -> Iterator[str]:
@@ -117,11 +121,11 @@ def _throttle_line(owner: str, keys: Mapping[str, str]) -> str:
 
 def _next(seen: Status) -> Iterator[str]:
     """Yield what an operator can do about a run that nobody runs."""
-    if seen.phase not in {Phase.STOPPED, Phase.DEAD}:
+    if seen.state not in {Phase.STOPPED, Phase.DEAD}:
         return
     on = "apply" if seen.undoes is None else "cancel --rollback"
     back = "cancel takes back what is in flight" if seen.moves else "cancel puts throttles back"
     undo = (
         "cancel --rollback undoes what is done" if seen.undoes is None else f"an apply of plan {seen.undoes} undoes it"
     )
-    yield f"next: {on} goes on with it, {back if seen.phase is Phase.DEAD else undo}"
+    yield f"next: {on} goes on with it, {back if seen.state is Phase.DEAD else undo}"

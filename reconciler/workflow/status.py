@@ -19,9 +19,8 @@ from reconciler.workflow.sources import cluster_admin, declared_cluster, simulat
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A status, the cluster that it is of, and which throttles of ended runs were restored, in sentences."""
+    """A status, and which throttles of ended runs were restored, in sentences."""
 
-    cluster_name: str
     status: Status
     restored: tuple[str, ...] = ()
 
@@ -62,7 +61,7 @@ class Watched:
     def _seen(self, plan: Plan | None, restored: tuple[str, ...], *, has_journal: bool = True) -> Seen:
         events = run_journal(self.inputs, plan).events if plan is not None and has_journal else ()
         self.watcher.plan = plan
-        return Seen(self.name or self.watcher.admin.cluster_id(), self.watcher.look(events), restored)
+        return Seen(self.watcher.look(events), restored)
 
 
 def _record(admin: Admin) -> KeptRun | None:
@@ -96,7 +95,9 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
             plan = None
         # A simulated cluster is a file, which other processes write: it is read anew for each look.
         reopen = open_cluster if simulated(inputs, desired) is not None else None
-        yield Watched(name, inputs, plan, Watcher(plan, admin), reopen, is_named=plan_path is not None)
+        yield Watched(
+            name, inputs, plan, Watcher(plan, admin, cluster_name=name), reopen, is_named=plan_path is not None
+        )
 
 
 def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Seen:

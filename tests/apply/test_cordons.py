@@ -300,5 +300,5 @@ def test_the_plan_and_the_status_tell_of_it() -> None:
     assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
     plan = draining(admin.cluster, None)
     killed(plan, admin, "stage.done")
-    assert "cordoned: broker 1\n" in as_status.status(Watcher(plan, admin).look(), "c")
-    assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(Watcher(plan, admin).look(), "c", has_all=True)
+    assert "cordoned: broker 1\n" in as_status.status(Watcher(plan, admin).look())
+    assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(Watcher(plan, admin).look(), has_all=True)

@@ -121,7 +121,7 @@ def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> Non
     assert Watcher(plan, admin).look().has_ended
     with admin.lock("apply of plan 0badcafe"):
         assert not Watcher(plan, admin).look().has_ended
-        assert "apply of plan 0badcafe" in str(Watcher(plan, admin).look().holder)
+        assert "apply of plan 0badcafe" in str(Watcher(plan, admin).look().locked_by)
     admin.reassign({TopicPartition("orders", 0): (1, 2, 4)})
     assert not Watcher(plan, admin).look().has_ended
 

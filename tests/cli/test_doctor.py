@@ -309,7 +309,7 @@ def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
     changed(later)
     assert crashed("apply", "plan.json", "--yes").code == 0
     (line,) = crashed("status", "--watch", "-o", "json").out.splitlines()
-    assert json.loads(line)["isOpen"] is False
+    assert json.loads(line)["open"] is False
     assert "done: 2 stages, " in crashed("status", "--watch").out
 
 

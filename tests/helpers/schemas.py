@@ -7,6 +7,7 @@ from typing import NamedTuple
 from reconciler.model.codec import schema_of
 from reconciler.model.plan import Plan
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
+from reconciler.model.status import Status
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -24,6 +25,7 @@ FORMATS = {
     "plan": Format(Plan, "Plan", "A plan: what was reviewed, and exactly what runs"),
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),
+    "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

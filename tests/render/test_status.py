@@ -3,9 +3,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from reconciler.model.move import Move, Reason
-from reconciler.model.run import Outcome, RunEvent
+from reconciler.model.run import Outcome
 from reconciler.model.starting import Start
-from reconciler.model.status import MoveStatus, Phase, Status
+from reconciler.model.status import LastEvent, MoveStatus, Phase, Status
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_json, as_status
@@ -22,6 +22,7 @@ def tally_of(standings: list[Standing], stage: int = 7) -> Tally:
 
 
 UNDER_WAY = Status(
+    cluster_name="prod",
     time=NOW,
     plan_id="51d0c2aa",
     stage=7,
@@ -35,16 +36,16 @@ UNDER_WAY = Status(
     foreign={TopicPartition("u", 1): (4, 5)},
     safe_to_stop=(3,),
     blocking={1: (TopicPartition("t", 0),)},
-    last_event=RunEvent(NOW, 7, "reassign", Outcome.STARTED),
+    last_event=LastEvent(NOW, "reassign", Outcome.STARTED),
     is_open=True,
-    holder=SOMEONE.format("51d0c2aa"),
+    locked_by=SOMEONE.format("51d0c2aa"),
     is_lock_told=True,
     tally=tally_of(6 * [Standing.DONE] + [Standing.IN_FLIGHT, Standing.LEFT]),
 )
 
 
 def test_a_run_under_way_tells_all_that_it_does() -> None:
-    assert as_status.status(UNDER_WAY, "prod") == (
+    assert as_status.status(UNDER_WAY) == (
         "prod: run 51d0c2aa, running: stage 7 of 13, 8 moves: 6 done, 1 in flight, 1 to do.\n"
         "in flight: 1.0 GiB of 4.0 GiB copied, 50 MiB/s, about 1 min left\n"
         "  ~ t-0  [1, 2] -> [1, 3]    1.0 GiB of 4.0 GiB, 50 MiB/s, about 1 min left\n"
@@ -54,24 +55,24 @@ def test_a_run_under_way_tells_all_that_it_does() -> None:
         "safe to stop, one at a time: 3\n"
         "not safe to stop: 1 (t-0)\n"
     )
-    lines = as_status.status(UNDER_WAY, "prod", has_all=True).splitlines()
+    lines = as_status.status(UNDER_WAY, has_all=True).splitlines()
     assert "throttle on broker 1: leader.replication.throttled.rate=10485760" in lines
     assert "throttle on topic t: leader.replication.throttled.replicas=0:1\\u001b" in lines
     assert not [line for line in lines if line.startswith("throttled: ")]
 
 
 def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
-    idle = Status(NOW, None, None, 0, 0, safe_to_stop=(1, 2))
-    assert as_status.status(idle, "prod") == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
-    done = Status(NOW, "51d0c2aa", None, 13, 13)
-    assert as_status.status(done, "prod").startswith("prod: run 51d0c2aa, done: 13 stages.\n")
+    idle = Status("prod", NOW, None, None, 0, 0, safe_to_stop=(1, 2))
+    assert as_status.status(idle) == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
+    done = Status("prod", NOW, "51d0c2aa", None, 13, 13)
+    assert as_status.status(done).startswith("prod: run 51d0c2aa, done: 13 stages.\n")
 
 
 def test_whom_to_start_stands_before_who_may_stop() -> None:
     keys = (TopicPartition("t", 0), TopicPartition("t", 1))
     order = (Start(2, leads=keys[:1], can_lead=keys[:1]), Start(1, can_lead=keys, opens=keys))
-    down = Status(NOW, None, None, 0, 0, start=order)
-    assert as_status.status(down, "prod") == (
+    down = Status("prod", NOW, None, None, 0, 0, start=order)
+    assert as_status.status(down) == (
         "prod: no run is known here.\n"
         "start in this order:\n"
         "  broker 2: 1 partition without a leader can be led again\n"
@@ -79,38 +80,36 @@ def test_whom_to_start_stands_before_who_may_stop() -> None:
         "2 partitions open to acks=all again\n"
         "safe to stop, one at a time: none\n"
     )
-    told = json.loads(as_json.status(down, "prod"))["start"]
+    told = json.loads(as_json.document(down))["start"]
     assert [one["broker"] for one in told] == [2, 1]
     assert told[0]["leads"] == [{"topic": "t", "partition": 0}]
     many = replace(down, start=tuple(Start(broker, opens=keys) for broker in range(12)))
-    assert as_status.status(many, "prod").count("\n  broker ") == 10
-    assert "  and 2 brokers more: -o json has all\n" in as_status.status(many, "prod")
+    assert as_status.status(many).count("\n  broker ") == 10
+    assert "  and 2 brokers more: -o json has all\n" in as_status.status(many)
 
 
 def test_a_plan_of_which_nothing_is_known_to_have_begun_is_no_run() -> None:
-    plan = Status(NOW, "51d0c2aa", 1, 13, 0)
-    assert as_status.status(plan, "prod").startswith(
+    plan = Status("prod", NOW, "51d0c2aa", 1, 13, 0)
+    assert as_status.status(plan).startswith(
         "prod: plan 51d0c2aa, 13 stages: no run of it is known here, and nothing of it is done or in flight.\n"
     )
     shown = (
-        replace(plan, last_event=RunEvent(NOW, 0, "run", Outcome.STARTED)),
+        replace(plan, last_event=LastEvent(NOW, "run", Outcome.STARTED)),
         replace(plan, stages_done=1),
         replace(plan, moves=UNDER_WAY.moves),
-        replace(plan, holder=SOMEONE.format("51d0c2aa")),
+        replace(plan, locked_by=SOMEONE.format("51d0c2aa")),
     )
-    assert [as_status.status(one, "prod").partition(":")[2].partition(".")[0] for one in shown] == [
+    assert [as_status.status(one).partition(":")[2].partition(".")[0] for one in shown] == [
         " run 51d0c2aa, stopped: stage 1 of 13",
         " run 51d0c2aa, stopped: stage 1 of 13",
         " run 51d0c2aa, running: stage 1 of 13",
         " run 51d0c2aa, running: stage 1 of 13",
     ]
-    assert "plan 51d0c2aa, 13 stages: no run" in as_status.status(
-        replace(plan, holder=SOMEONE.format("5ca1ab1e")), "prod"
-    )
+    assert "plan 51d0c2aa, 13 stages: no run" in as_status.status(replace(plan, locked_by=SOMEONE.format("5ca1ab1e")))
 
 
 def test_json_has_units_in_its_keys() -> None:
-    value = json.loads(as_json.status(UNDER_WAY, "prod"))
+    value = json.loads(as_json.document(UNDER_WAY))
     assert (value["planId"], value["bytesPerSecond"], value["etaSeconds"]) == ("51d0c2aa", 50.0 * 1024**2, 61.0)
     assert value["moves"] == [
         {
@@ -126,15 +125,15 @@ def test_json_has_units_in_its_keys() -> None:
     ]
     assert (value["state"], value["moveCounts"]["done"], value["moveCounts"]["foreign"]) == ("running", 6, 0)
     assert value["lastEvent"]["step"] == "reassign"
-    assert json.loads(as_json.status(Status(NOW, None, None, 0, 0), "prod"))["lastEvent"] is None
+    assert json.loads(as_json.document(Status("prod", NOW, None, None, 0, 0)))["lastEvent"] is None
 
 
 def test_each_state_has_its_name_and_what_comes_next() -> None:
-    stopped = replace(UNDER_WAY, moves=(), holder=None, is_open=False, broker_throttles={}, topic_throttles={})
-    dead = replace(UNDER_WAY, holder=None)
+    stopped = replace(UNDER_WAY, moves=(), locked_by=None, is_open=False, broker_throttles={}, topic_throttles={})
+    dead = replace(UNDER_WAY, locked_by=None)
     finished = replace(stopped, stage=None, tally=tally_of([Standing.DONE] * 8))
     back = replace(stopped, stage=1, is_rolled_back=True)
-    told = {one.phase: as_status.status(one, "prod").splitlines() for one in (stopped, dead, finished, back)}
+    told = {one.state: as_status.status(one).splitlines() for one in (stopped, dead, finished, back)}
     assert told[Phase.STOPPED][-1] == "next: apply goes on with it, cancel --rollback undoes what is done"
     assert told[Phase.DEAD][-1] == "next: apply goes on with it, cancel takes back what is in flight"
     assert told[Phase.DONE][0] == "prod: run 51d0c2aa, done: 13 stages, all 8 moves done."
@@ -142,10 +141,10 @@ def test_each_state_has_its_name_and_what_comes_next() -> None:
         "prod: run 51d0c2aa, rolled back: of its moves nothing is on the cluster any more."
     )
     undoing = replace(stopped, undoes="5ca1ab1e")
-    assert as_status.status(undoing, "prod").splitlines()[-1] == (
+    assert as_status.status(undoing).splitlines()[-1] == (
         "next: cancel --rollback goes on with it, an apply of plan 5ca1ab1e undoes it"
     )
-    assert as_status.status(replace(finished, undoes="5ca1ab1e"), "prod").splitlines()[0] == (
+    assert as_status.status(replace(finished, undoes="5ca1ab1e")).splitlines()[0] == (
         "prod: run 51d0c2aa, the rollback of plan 5ca1ab1e, done: 13 stages, all 8 moves done. "
         "Plan 5ca1ab1e is rolled back."
     )
@@ -158,9 +157,9 @@ def test_of_many_moves_the_slowest_are_shown_and_of_throttles_how_many() -> None
     )
     rates = {broker: {"follower.replication.throttled.rate": str((1 + broker // 3) * 1024**2)} for broker in range(4)}
     seen = replace(UNDER_WAY, moves=moves, broker_throttles=rates)
-    lines = as_status.status(seen, "prod").splitlines()
+    lines = as_status.status(seen).splitlines()
     assert [line.split()[1] for line in lines if line.startswith("  ~ ")] == ["t-0", "t-1", "t-2", "t-3", "t-4"]
     assert "no bytes since the last look" in lines[2]
     assert lines[1].endswith("; the slowest of 8, -v lists all")
     assert "throttled: 3 brokers at 1 MiB/s, 1 broker at 2 MiB/s, 1 topic; -v lists them" in lines
-    assert as_status.status(seen, "prod", has_all=True).count("  ~ ") == 8
+    assert as_status.status(seen, has_all=True).count("  ~ ") == 8
