@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,8 @@ from typing import Any, NamedTuple
 from reconciler.files.bounded import file_bytes
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid, make_folder, sync_folder
-from reconciler.model.run import Outcome, RunEvent, RunFailed
+from reconciler.model.codec import Malformed, from_json, to_json
+from reconciler.model.run import RunEvent, RunFailed
 
 UNREADABLE = "KR221"
 NOT_WRITTEN = "KR721"
@@ -110,15 +110,7 @@ def _of(plan: str, events: Sequence[RunEvent]) -> tuple[RunEvent, ...]:
 
 def event_text(event: RunEvent) -> str:
     """Return the event's line, without its newline; `sum` is what a damaged line is known by."""
-    fields: dict[str, Any] = {
-        "time": event.time.isoformat(),
-        "stage": event.stage,
-        "step": event.step,
-        "outcome": event.outcome.value,
-        "detail": dict(event.detail),
-    }
-    if event.plan is not None:
-        fields["plan"] = event.plan
+    fields: dict[str, Any] = to_json(event)
     return canonical_json(fields | {"sum": _checksum(fields)})
 
 
@@ -214,15 +206,8 @@ def _event(line: bytes) -> RunEvent | None:
         fields: dict[str, Any] = json.loads(line)
         if fields.pop("sum") != _checksum(fields):
             return None
-        return RunEvent(
-            datetime.fromisoformat(fields["time"]),
-            int(fields["stage"]),
-            str(fields["step"]),
-            Outcome(fields["outcome"]),
-            dict(fields["detail"]),
-            fields.get("plan"),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return from_json(RunEvent, fields)
+    except (Malformed, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -25,17 +25,18 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """One line of the run journal: what happened when, in which stage (0: before the first), in a run of which plan.
+    """One line of the run journal."""
 
-    `plan`: that plan's id, None while the event is not in a journal.
-    """
-
-    time: datetime
-    stage: int
-    step: str
-    outcome: Outcome
-    detail: Mapping[str, object] = field(default_factory=dict)
-    plan: str | None = None
+    time: Annotated[datetime, "When it happened, ISO 8601."]
+    stage: Annotated[int, "In which stage; 0: before the first."]
+    step: Annotated[str, "What was done."]
+    outcome: Annotated[Outcome, "How it went."]
+    detail: Annotated[
+        Mapping[str, object],
+        REQUIRED,
+        "What a run that goes on needs to know of it, as far as the cluster cannot tell.",
+    ] = field(default_factory=dict)
+    plan: Annotated[str | None, "The id of the plan that ran; not there while the event is in no journal."] = None
 
 
 @dataclass(frozen=True, slots=True)

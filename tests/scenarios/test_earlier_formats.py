@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from helpers.program.call import Program
 
+from reconciler.files.journal import event_text, read_journal
+
 FILES = Path(__file__).parent / "formats_1_0"
 ID, ROLLBACK_ID = "c39dcec5", "2cfbfee7"
+RATE = str(50 * 1024**2)
+"""The plan's throttle, in bytes per second."""
 
 
 @pytest.fixture
@@ -66,6 +70,32 @@ def test_a_journal_tells_that_its_run_has_ended(shop: Program) -> None:
     ended = shop("status", "plan.json")
     assert ended.code == 0, ended.err
     assert f"run {ID}" in ended.out
+
+
+def test_a_journals_lines_are_written_as_they_were() -> None:
+    lines = (FILES / "journal.jsonl").read_text("utf-8").splitlines()
+    assert [event_text(event) for event in read_journal(FILES / "journal.jsonl")] == lines
+
+
+def test_a_run_that_died_is_taken_up_and_its_throttles_taken_off(shop: Program) -> None:
+    """The cluster is as stage 4 left it: throttled, nothing moved; the journal alone knows what was before."""
+    lines = (FILES / "journal.jsonl").read_text("utf-8").splitlines(keepends=True)
+    throttling = next(number for number, line in enumerate(lines) if '"step":"throttle"' in line)
+    detail = json.loads(lines[throttling])["detail"]
+    state = json.loads(Path("desired-state/shop/state.json").read_text("utf-8"))
+    for broker_id, key, _ in detail["rates"]:
+        next(one for one in state["brokers"] if one["id"] == broker_id).setdefault("configs", {})[key] = RATE
+    for topic, key, _, items in detail["lists"]:
+        next(one for one in state["topics"] if one["name"] == topic).setdefault("configs", {})[key] = items
+    Path("desired-state/shop/state.json").write_text(json.dumps(state), "utf-8")
+    journal = Path(f"runs/shop/{ID}.jsonl")
+    journal.parent.mkdir(parents=True)
+    journal.write_text("".join(lines[: throttling + 1]), "utf-8")
+    assert "throttled: " in shop("status", "plan.json").out
+    applied = shop("apply", "plan.json", "--yes")
+    assert applied.code == 0, applied.err
+    assert "5 of 5 stages, all 10 moves done" in applied.out
+    assert "throttled" not in Path("desired-state/shop/state.json").read_text("utf-8")
 
 
 def test_a_plan_that_was_changed_by_hand_is_refused(shop: Program) -> None:
