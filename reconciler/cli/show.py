@@ -144,7 +144,7 @@ def _explain(asked: Asked, plan_path: str, seal: "Seal", text: str) -> int:
 
 def _prove(asked: Asked, plan_path: str, seal: "Seal", loads: str | None, statistic: Statistic) -> int:
     from reconciler.command.progress import reading
-    from reconciler.render import as_proof
+    from reconciler.render import as_json, as_proof
     from reconciler.workflow.plan import LoadsAt
     from reconciler.workflow.saved_plan import plan_named, prove_plan
 
@@ -152,5 +152,5 @@ def _prove(asked: Asked, plan_path: str, seal: "Seal", loads: str | None, statis
     at = LoadsAt(loads, statistic) if loads is not None else None
     with reading("proving") as progress:
         verdict = prove_plan(asked.inputs, plan, loads=at, progress=progress)
-    write(as_proof.json(verdict) if asked.is_json else as_proof.text(verdict))
+    write(as_json.document(verdict) if asked.is_json else as_proof.text(verdict))
     return Exit.DONE if verdict.is_proved else Exit.ERROR

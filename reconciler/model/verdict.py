@@ -1,39 +1,56 @@
 """Holds what the check of a plan's proof found."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from reconciler.model.plan import PriceLevel
+from reconciler.model.codec import REQUIRED, Integer
 
 BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """One objective, computed anew with the plan's prices."""
+
+    objective: Annotated[str, "What is least."]
+    value: Annotated[Integer, "The plan's value."]
+    lower_bound: Annotated[Integer, "No plan has less."]
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check found: `wrong` is one sentence about the first thing wrong, None where the plan is proved.
+    """Whether a plan's proof holds; what is not known where it does not is None, which is null in JSON."""
 
-    `levels` are the objectives whose value and bound were computed anew, with the plan's prices; `objective` names the
-    one that says what is copied, bytes or replicas. `copied_partitions` counts the partitions with a replica to copy.
-    `notes` say where what was checked is not quite what the plan was made from.
-    """
-
-    wrong: str | None
-    levels: tuple[PriceLevel, ...] = ()
-    objective: str = BYTES
-    copied_partitions: int = 0
-    notes: tuple[str, ...] = ()
+    wrong: Annotated[str | None, "One sentence about the first thing that is wrong; null: the plan is proved."]
+    levels: Annotated[tuple[Bound, ...], REQUIRED, "Each objective, the first the most important."] = ()
+    objective: Annotated[str, REQUIRED, "Which of them says what is copied: bytes, or replicas."] = BYTES
+    copied_partitions: Annotated[int | None, REQUIRED, "Partitions with a replica to copy."] = None
+    notes: Annotated[tuple[str, ...], REQUIRED, "Where what was checked is not quite what the plan was made from."] = ()
 
     @property
-    def is_proved(self) -> bool:
-        """Whether the plan's own bound is true; without a gap no plan is better."""
+    def is_proved(self) -> Annotated[bool, "The plan's own bound is true; without a gap, no plan is better."]:
+        """Whether the plan's own bound is true."""
         return self.wrong is None
 
     @property
-    def gap_percent(self) -> float:
-        """How far what is copied is above what the prices prove; 0.0 but for plans that balance measured loads."""
-        bound = next((level.lower_bound for level in self.levels if level.objective == self.objective), 0)
-        return round(100 * (self.copied - bound) / self.copied, 4) if self.copied else 0.0
+    def value(
+        self,
+    ) -> Annotated[int | None, "What the plan copies: bytes, or replicas where a size is unknown."]:
+        """What the plan copies, in the unit of its objective."""
+        return None if self.wrong is not None else self._of_objective().value
 
     @property
-    def copied(self) -> int:
-        """What the plan copies, and no plan less of: bytes, or replicas where a size is unknown."""
-        return next((level.value for level in self.levels if level.objective == self.objective), 0)
+    def gap_percent(
+        self,
+    ) -> Annotated[
+        float | None, "How far that is above what the prices prove; 0 but for plans that balance measured loads."
+    ]:
+        """How far what is copied is above what the prices prove."""
+        if self.wrong is not None:
+            return None
+        copied = self._of_objective()
+        return round(100 * (copied.value - copied.lower_bound) / copied.value, 4) if copied.value else 0.0
+
+    def _of_objective(self) -> Bound:
+        none = Bound(self.objective, 0, 0)
+        return next((level for level in self.levels if level.objective == self.objective), none)

@@ -9,7 +9,7 @@ from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan, PriceLevel, Proof, TieredBytes
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.verdict import Verdict
+from reconciler.model.verdict import Bound, Verdict
 from reconciler.proof.bounds import (
     BYTES,
     COPIES,
@@ -62,7 +62,8 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     copied = sum(bool(now) and not set(now).issuperset(after) for after, now in pairs)
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
-    return Verdict(None, levels, _first_cost(demands), copied)
+    bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
+    return Verdict(None, bounds, _first_cost(demands), copied)
 
 
 def _first_cost(demands: Demands) -> str:

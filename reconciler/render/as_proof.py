@@ -1,10 +1,9 @@
-"""The check of a plan's proof, as text and as JSON."""
+"""Writes the check of a plan's proof as text."""
 
 from collections.abc import Iterator
 
 from reconciler.model.verdict import BYTES, Verdict
 from reconciler.model.words import number, percent, size
-from reconciler.render import as_json
 
 _EVEN = ("replicas balance", "topics balance")
 
@@ -29,7 +28,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 def _least(verdict: Verdict) -> str:
     if verdict.gap_percent:
         bound = next(level.lower_bound for level in verdict.levels if level.objective == verdict.objective)
-        least, copied = (_amount(verdict, value) for value in (bound, verdict.copied))
+        least, copied = (_amount(verdict, value) for value in (bound, verdict.value or 0))
         return (
             f"no plan within the bands copies fewer than {least}, by the plan's prices; "
             f"this one copies {copied}, {percent(verdict.gap_percent / 100)} above the least that is proved"
@@ -37,7 +36,7 @@ def _least(verdict: Verdict) -> str:
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"
     places = "partition's cheapest place" if verdict.copied_partitions == 1 else "partitions' cheapest places"
-    copied = _amount(verdict, verdict.copied)
+    copied = _amount(verdict, verdict.value or 0)
     return f"no plan copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
 
 
@@ -48,22 +47,3 @@ def _amount(verdict: Verdict, count: int) -> str:
 def _tightest(verdict: Verdict) -> str:
     is_asked = any(level.objective in _EVEN for level in verdict.levels)
     return "; counts are the tightest attainable" if is_asked else ""
-
-
-def json(verdict: Verdict) -> str:
-    """Return `proved`, `wrong` (null where it is), and `levels` with the value and the bound of each objective."""
-    return as_json.document(
-        {
-            "proved": verdict.is_proved,
-            "wrong": verdict.wrong,
-            "objective": verdict.objective,
-            "value": verdict.copied if verdict.is_proved else None,
-            "gapPercent": verdict.gap_percent if verdict.is_proved else None,
-            "copiedPartitions": verdict.copied_partitions if verdict.is_proved else None,
-            "levels": [
-                {"objective": level.objective, "value": level.value, "lowerBound": level.lower_bound}
-                for level in verdict.levels
-            ],
-            "notes": list(verdict.notes),
-        }
-    )

@@ -8,6 +8,7 @@ from reconciler.model.codec import schema_of
 from reconciler.model.plan import Plan
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
+from reconciler.model.verdict import Verdict
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -26,6 +27,7 @@ FORMATS = {
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),
     "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
+    "verdict": Format(Verdict, "Verdict", "What `reconciler show --prove -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""
