@@ -6,7 +6,6 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.apply.examine import examine
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_RATE,
@@ -22,6 +21,7 @@ from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights, Vitals
+from reconciler.workflow.doctor import examine
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 TWO = {"min.insync.replicas": "2"}

@@ -5,9 +5,9 @@ from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
-from reconciler.apply.examine import examine
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.workflow.doctor import examine
 
 PARTS = {
     "features": "versions",
