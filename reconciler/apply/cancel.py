@@ -61,6 +61,7 @@ def cancel_run(
     session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
     in_flight = _in_flight_of_a_run(session) if stopped is None else stopped
+    # The lock comes free when the run has taken its own moves back: what is left then is for this cancel.
     with admin.lock(f"cancel of plan {plan.id}", waiting=notify, stopping=purpose_of_run(plan.id)) as session.lock:
         crash_point("lock.taken")
         journal.read_again()  # the run that was waited for may have written to it
@@ -103,6 +104,7 @@ class _Cancel:
         session, plan = self.session, self.session.paths.plan
         observed, hidden = self._observed()
         session.stages_done = stages_done(session.paths, observed)
+        # What the plan's runs left is looked for even where nothing is in flight: a killed run leaves throttles too.
         adopt_leftovers(session, observed, is_reading_needed=False)
         session.messages.extend(_foreign(session.paths, observed))
         self.moves = _to_take_back(session.paths, observed)
@@ -113,6 +115,7 @@ class _Cancel:
         outcome = withdraw(session, self.moves)
         outcome.left |= unseen_moves(session.paths, observed, hidden)
         self.moves = ()
+        # Throttles come off after the moves are back: until then replicas are still copied.
         take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
         session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, **session.ending())

@@ -82,6 +82,7 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: R
 
 def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, record: RunRecord) -> bool:
     """Whether a move copies, or would copy, over a living broker that has not got the stage's throttle yet."""
+    # A change of order, or a shrink, copies nothing: there is nothing to throttle.
     if stage.throttle_bytes_per_second is None or not move.added:
         return False
     brokers = [broker for broker in (*move.from_replicas, *move.added) if observed.is_alive(broker)]
@@ -108,6 +109,7 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
     due = [
         move
         for move in unfinished
+        # A move to a dead broker would be in flight until the broker is back, or the move is cancelled: it waits.
         if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
     ]
     for is_factor_change in (False, True):
@@ -136,6 +138,7 @@ def _conflict(paths: PlanPaths, moves: Sequence[Move], observed: Observed, recor
     for move in moves:
         key = move.topic_partition
         history = record.history(key)
+        # Two that reassign one partition would undo each other for ever: the run yields, and says so.
         if history.state is MoveState.CONFLICT:
             return LeaveAlone(key, Problem("KR701", _conflict_text(paths, move, observed)))
         if history.state is MoveState.TO_DO and history.attempts >= ATTEMPTS:
@@ -177,6 +180,7 @@ def _give_up(
     blocked: Sequence[Move], broker: int, record: RunRecord, problem: Callable[[Move], Problem], *states: MoveState
 ) -> Step | None:
     """Return how to give up moves that a broker blocks: those that copy to it, then, in `states`, one a turn."""
+    # Only a move that adds the broker can be taken back: one that keeps it has it in the list to go back to as well.
     in_flight = tuple(move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT))
     if in_flight:
         return WithdrawMoves(in_flight, tuple(problem(move) for move in in_flight))

@@ -69,6 +69,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
         theirs = {name: topic_configs[name] for name in topic_configs if name not in replaced}
         is_begun = session.paths.is_begun(observed)
         session.throttles = _with_leftovers(plan, told, broker_configs, theirs, is_begun=is_begun)
+    # A value that an earlier run set is not what was there before: its record says what was.
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
     session.earlier_lists = {**session.throttles.lists, **told.lists_once_extended}
@@ -80,6 +81,7 @@ def _may_have_left_more(session: Session, told: Recorded, observed: Observed) ->
     Where a record can be kept, none means that no run is to be cleaned up after: a rate that looks like ours is
     somebody's own.
     """
+    # Every run keeps its record before it puts the first throttle on, where the cluster takes one.
     if not told.has_events and session.other_run is None and _is_record_taken(session):
         return False
     return not told.has_ended_well or session.paths.is_under_way(observed)
@@ -186,7 +188,7 @@ def known_run(
         began=kept.by.since if kept is not None else told.began,
         targets={key: frozenset(path.lists) for key, path in paths_of(plan).by_partition.items()},
         throttles=dict(_visible(ours, record, broker_configs, topic_configs)),
-        unpaid=tuple(broker for broker in record.brokers if broker not in broker_configs),
+        unrestored=tuple(broker for broker in record.brokers if broker not in broker_configs),
     )
 
 
@@ -238,6 +240,7 @@ def _after(change: ConfigChange, value: str | None) -> str | None:
         case ConfigOperation.DELETE:
             return None
         case ConfigOperation.SUBTRACT:
+            # SUBTRACT leaves the key with what remains, an empty value where nothing does; only DELETE removes the key.
             gone = set(parts(change.value))
             return None if value is None else ",".join(item for item in parts(value) if item not in gone)
         case _:
@@ -256,6 +259,7 @@ def restore_throttles(
     under_way = _left(session)
     if not under_way and (session.kept is not None or not session.throttles.is_empty):
         with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify) as session.lock:
+            # Before the lock was held, another process may have put it back, or begun a run.
             under_way = _left(session)
             if not under_way:
                 take_all_off(session)

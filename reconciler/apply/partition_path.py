@@ -74,6 +74,7 @@ class PartitionPath:
             return Position(Place.MISSING)
         target = partition.target_replicas if partition.is_reassigning else None
         if reassignment is not None:
+            # Metadata comes from a broker, and may lag behind the controller, whose list this is.
             target = reassignment.target_replicas
         if target is None:
             return self._at_rest(partition.replicas)

@@ -154,6 +154,7 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
             text = f"Kafka refused to move {key} to {list(replicas)}: {told_answer(answer)}"
             hint = "put that right, then plan again: this plan would ask for the same"
             record = record.leaving_alone(key, Problem("KR704", f"{text}; {hint}"))
+    # Kafka answers for each partition by itself: some may be on their way where others were refused.
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
     session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
@@ -230,6 +231,7 @@ def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> 
     names = {change.topic: change for change in step.changes}
     told = [f"{what(change)}: {name}" for name, change in names.items()]
     session.tell("topics", Outcome.DONE, changes=told, refused=_errors(answers))
+    # A repeat after a lost answer finds its own work there, and Kafka says so by an error.
     final = refused(answers, ignoring=ALREADY | TRANSIENT)
     if final:
         raise refusal("to change topics", final, "plan again: this plan would ask for the same")

@@ -154,6 +154,7 @@ def said_to(plan: Plan, changes: Sequence[TopicChange], admin: Admin) -> Said:
     unasked: dict[str, list[TopicChange]] = {}
     lacking: list[TopicChange] = []
     for change, answer in _answers(changes, admin):
+        # A missing right says nothing of the change itself: Kafka looks at rights before it looks at values.
         if answer.error in NO_RIGHT:
             lacking.append(change)
         elif answer.error in TRANSIENT:
@@ -190,6 +191,7 @@ def check_not_refused(session: Session, observed: Observed) -> None:
     paths = session.paths
     left = [_rest(change, observed) for change in paths.plan.topic_changes if _is_left(change, observed, paths)]
     said = said_to(paths.plan, left, session.admin)
+    # Metadata may not show yet what a request of a run that died has done.
     refused = [one for one in said.refused if one.answer.error not in ALREADY]
     if said.lacking:
         raise _missing_right(said.lacking)

@@ -96,6 +96,7 @@ def still_fits(plan: Plan, admin: Admin) -> bool:
 
 def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResult:
     """Run the plan; the cluster's lock is held."""
+    # Leftovers are taken over before any check: a refused run, too, puts back what an earlier one left.
     observed = _look_at_all(session)
     adopt_leftovers(session, observed)
     try:

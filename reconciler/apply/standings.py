@@ -34,6 +34,7 @@ def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Coll
     position = paths.position(key, observed)
     match position.place:
         case Place.AT:
+            # A reassignment ends with its target in sync; a replica that fell out since leaves the move unsynced.
             is_synced = position.index == 0 or observed.is_in_sync(moves[position.index - 1])
             return (position.index, Standing.LEFT) if is_synced else (position.index - 1, Standing.UNSYNCED)
         case Place.MOVING:
@@ -51,6 +52,7 @@ def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Coll
 def _move_standing(link: int, front: int, at_front: Standing, *, is_withdrawn: bool) -> Standing:
     if link < front:
         return Standing.DONE
+    # The moves of one partition go in order: what comes after the first that is not done is to do.
     if link > front:
         return Standing.FOREIGN if at_front is Standing.FOREIGN else Standing.LEFT
     return Standing.TAKEN_BACK if is_withdrawn and at_front is Standing.LEFT else at_front
@@ -128,6 +130,7 @@ def _is_election_due(paths: PlanPaths, stage: ElectStage, election: Election, ob
     key = election.topic_partition
     partition = observed.partition(key)
     if partition is None or partition.leader == election.leader:
+        # A partition that is gone keeps its election due: the stage must not pass for done.
         return partition is None
     if key not in paths.by_partition:
         return True

@@ -162,6 +162,7 @@ def _told(value: str | None) -> str:
 def next_topic_step(paths: PlanPaths, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
     """Return what to do next in a stage of topic changes."""
     changes = [paths.plan.topic_changes[position] for position in stage.changes]
+    # What is there already counts as done, whoever did it: so a stage may be begun again after a crash.
     due = [change for change in changes if standing(change, observed, paths).state is not ChangeState.DONE]
     if not due:
         return FinishStage()
@@ -216,6 +217,7 @@ def what(change: TopicChange) -> str:
 
 def config_changes(change: AlterConfigs) -> tuple[ConfigChange, ...]:
     """Return the request for a change of configs."""
+    # The request is incremental (KIP-339): keys that it does not name stay as they are.
     to_set = [ConfigChange(key, ConfigOperation.SET, value) for key, value in sorted(change.set.items())]
     to_delete = [ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete)]
     return (*to_set, *to_delete)
@@ -241,6 +243,7 @@ def _fitting(changes: Sequence[T], weight: Callable[[T], int]) -> tuple[T, ...]:
     total = 0
     for change in changes:
         total += weight(change)
+        # A single change that is too large goes alone: Kafka, and not this limit, says whether it takes it.
         if taken and total > PARTITIONS_A_REQUEST:
             break
         taken.append(change)

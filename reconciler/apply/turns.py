@@ -81,6 +81,7 @@ class Run:
     def _all_stages(self, *, is_clear: bool) -> RunResult:
         plan = self._plan
         self.session.tell("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
+        # With moves in flight, the throttles of the run that died stay on: taken off, the copies would go unthrottled.
         if is_clear:
             take_all_off(self.session)
         else:
@@ -103,6 +104,7 @@ class Run:
     def _stage(self, index: int) -> None:
         self.session.stage = self._plan.stages[index].number
         self.is_kept = False
+        # The first stage passed the gate before the run began.
         if index > self.first and self.gate.enter(index, is_first=False):
             self.session.stages_done += 1
             return
@@ -127,6 +129,7 @@ class Run:
         self.gate.stop_if_asked()
         self._take_up_rate()
         try:
+            # The record comes before the stage's first request: any machine can clean up after a crash.
             if not self.is_kept:
                 self.session.keep()
                 self.is_kept = True
@@ -161,6 +164,7 @@ class Run:
             self._report(stage, observed, record)
         self.wait.say(waited_for(len(self._plan.stages), stage, record))
         step = decide(self.session.paths, observed, record, now)
+        # The step is noted before it is done: an exception on the way must not lose that it was tried.
         self.record = prepared(record, step, now)
         if isinstance(step, FinishStage):
             return False

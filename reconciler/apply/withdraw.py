@@ -175,6 +175,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
     """Cancel these reassignments; return the moves that were stopped by it."""
 
     def send(due: Sequence[Move]) -> Answers:
+        # A target of None cancels (KIP-455).
         return session.admin.reassign(dict.fromkeys(move.topic_partition for move in due))
 
     def is_due(move: Move, observed: Observed) -> bool:
@@ -198,6 +199,7 @@ def _after_cancel(session: Session, batch: Sequence[Move], answers: Answers, out
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition, Answer(NOT_IN_PROGRESS))
         partition = observed.partition(key)
+        # Nothing in progress: the move has ended meanwhile, or an earlier try, whose answer was lost, has cancelled it.
         if answer.error == NOT_IN_PROGRESS and partition is not None and partition.replicas == move.to_replicas:
             outcome.finished.append(key)
         elif answer.error == NOT_IN_PROGRESS and key in unseen.left:

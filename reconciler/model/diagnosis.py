@@ -81,7 +81,7 @@ class KnownRun:
 
     `is_open`: it began and its end is not recorded. `by`: who started it, in words, where the cluster's record tells.
     `targets`: the ordered lists that its moves go to. `throttles`: what it has on the cluster now, as (broker id or
-    topic, key) -> the value once its own part is taken off. `unpaid`: brokers that keep a rate of it and cannot be
+    topic, key) -> the value once its own part is taken off. `unrestored`: brokers that keep a rate of it and cannot be
     asked.
     """
 
@@ -91,7 +91,7 @@ class KnownRun:
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
     throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
-    unpaid: tuple[int, ...] = ()
+    unrestored: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

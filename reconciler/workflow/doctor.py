@@ -27,7 +27,7 @@ T = TypeVar("T")
 SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION)
 """The static settings of brokers that findings depend on."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
-"""The right without which a topic's configs are not told: Kafka leaves them out, with no error for the others."""
+"""The right to read a topic's configs: only of topics where this user has it are they asked for."""
 NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
 NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
 

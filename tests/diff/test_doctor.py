@@ -266,7 +266,7 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
     run = KnownRun(
         "51d0c2aa",
         throttles={(1, FOLLOWER_THROTTLED_RATE): None, ("a", LEADER_THROTTLED_REPLICAS): "0:2"},
-        unpaid=(5,),
+        unrestored=(5,),
     )
     found = throttled(None, run)
     told = {(one.owner, one.key): (one.whose, one.plan_id, one.restored) for one in found.throttles}
@@ -302,7 +302,7 @@ def test_a_cordon_that_a_run_left_is_told_with_it_and_an_operators_is_not() -> N
 
 
 def test_throttles_of_a_run_that_goes_on_are_no_leftovers() -> None:
-    run = KnownRun("51d0c2aa", is_open=True, throttles={(1, FOLLOWER_THROTTLED_RATE): None}, unpaid=(5,))
+    run = KnownRun("51d0c2aa", is_open=True, throttles={(1, FOLLOWER_THROTTLED_RATE): None}, unrestored=(5,))
     found = throttled("apply on box", run)
     assert {one.whose for one in found.throttles if one.owner == 1} == {Whose.RUN}
     assert {"KR670", "KR673"}.isdisjoint(one.code for one in found.findings)

@@ -23,8 +23,8 @@ def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
         ours = tuple(key for key, owner in owners.items() if owner is not None and owner.plan_id == run.plan_id)
         if vitals.holder is None and (run.is_open or ours):
             yield _left_by(run, ours)
-        if run.unpaid and not (vitals.holder is not None and run.is_open):
-            yield _owed(run)
+        if run.unrestored and not (vitals.holder is not None and run.is_open):
+            yield _unrestored(run)
 
 
 def _owner(key: TopicPartition, target: tuple[int, ...], known: Sequence[KnownRun]) -> KnownRun | None:
@@ -74,12 +74,12 @@ def _left_by(run: KnownRun, ours: tuple[TopicPartition, ...]) -> Finding:
     )
 
 
-def _owed(run: KnownRun) -> Finding:
+def _unrestored(run: KnownRun) -> Finding:
     return Finding(
         "KR673",
         Gravity.WARNING,
-        f"{labelled('broker', run.unpaid)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot be "
-        "asked",
+        f"{labelled('broker', run.unrestored)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot "
+        "be asked",
         "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
-        brokers=run.unpaid,
+        brokers=run.unrestored,
     )
