@@ -1,9 +1,25 @@
-"""A cluster as observed: what the snapshot file holds and what both admins return."""
+"""Describes a cluster as observed: what the snapshot file holds, and what both admins return."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar
 
+from reconciler.model.codec import (
+    ALWAYS,
+    DISTINCT,
+    FILLED,
+    HIDDEN,
+    NULLABLE,
+    SORTED,
+    By,
+    Check,
+    Ids,
+    Key,
+    Malformed,
+    Pattern,
+    When,
+)
 from reconciler.model.topic_partition import TopicPartition
 
 LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
@@ -52,34 +68,37 @@ BROKER_SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One log directory of a broker; a size is None where the broker did not tell it.
+    """A log directory.
 
     `is_offline`: the broker cannot read or write it (a full or broken disk), and lives on without what lies in it.
-    `is_cordoned`: Kafka itself puts no new replica there (KIP-1066).
     """
 
-    path: str
-    total_bytes: int | None = None
-    usable_bytes: int | None = None
-    is_offline: bool = False
-    is_cordoned: bool = False
+    path: Annotated[str, "Where it is on the broker."]
+    total_bytes: Annotated[int | None, "Its size; null or left out where not known."] = None
+    usable_bytes: Annotated[int | None, "What is free of it."] = None
+    is_offline: Annotated[bool, HIDDEN] = False
+    is_cordoned: Annotated[bool, "Whether Kafka itself puts no new replica there (KIP-1066). Since 1.1."] = False
+
+
+_Configs = Annotated[Mapping[str, str], ALWAYS, "Dynamic overrides only, never defaults."]
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A registered broker. `is_fenced`: registered, but not alive. `configs`: dynamic overrides only.
+    """A broker."""
 
-    `settings`: what is in force there, wherever it was set, of the settings that plans depend on; empty where unknown.
-    """
-
-    id: int
-    rack: str | None = None
-    host: str | None = None
-    port: int | None = None
-    is_fenced: bool = False
-    log_dirs: tuple[LogDir, ...] = ()
-    configs: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
+    id: Annotated[int, "The broker's id."]
+    rack: Annotated[str | None, "Its rack; null where it has none."] = None
+    host: Annotated[str | None, "Its host name."] = None
+    port: Annotated[int | None, "Its port."] = None
+    is_fenced: Annotated[bool, ALWAYS, "Registered, but not alive."] = False
+    log_dirs: Annotated[tuple[LogDir, ...], By("path"), ALWAYS, "Its log directories."] = ()
+    configs: _Configs = field(default_factory=dict)
+    settings: Annotated[
+        Mapping[str, str],
+        "What is in force there, wherever it was set, of the settings that plans depend on; not there where unknown. "
+        "Since 1.1.",
+    ] = field(default_factory=dict)
 
     def in_force(self, key: str) -> str | None:
         """Return what is in force there of a setting that plans depend on, None where it is unknown."""
@@ -105,26 +124,43 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition's state. While it is reassigned, `replicas` is Kafka's union and `target_replicas` the goal.
+    """A partition.
 
-    `sizes` and `log_dirs` run parallel to `replicas`; they are empty where nothing is known, and an entry is None
-    where that replica's is unknown. `elr`: the eligible leader replicas, out of sync but with every committed record;
-    `last_known_elr`: of a partition without a leader, who led it last (KIP-966). None where it is not known.
-    `untiered_bytes`: of a tiered topic, what is not in the remote tier yet, where new replicas copy no more (KIP-1023).
+    While it is reassigned, `replicas` is what Kafka holds and not the goal, which is `target_replicas`.
     """
 
-    partition: int
-    leader: int | None
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    adding_replicas: tuple[int, ...] = ()
-    removing_replicas: tuple[int, ...] = ()
-    sizes: tuple[int | None, ...] = ()
-    log_dirs: tuple[str | None, ...] = ()
-    end_offset: int | None = None
-    elr: tuple[int, ...] | None = None
-    last_known_elr: tuple[int, ...] | None = None
-    untiered_bytes: int | None = None
+    partition: Annotated[int, "Its number."]
+    leader: Annotated[int | None, "The broker that leads it; null: none."]
+    replicas: Annotated[
+        Ids,
+        FILLED,
+        "Ordered: the first is the preferred leader; during a reassignment Kafka's union of old and new.",
+    ]
+    isr: Annotated[Ids, "The replicas in sync."]
+    adding_replicas: Annotated[Ids, "The replicas that a reassignment adds."] = ()
+    removing_replicas: Annotated[Ids, "The replicas that a reassignment removes."] = ()
+    sizes: Annotated[
+        tuple[int | None, ...],
+        "Bytes of each replica, parallel to replicas; null: not known; left out: none is known.",
+    ] = ()
+    log_dirs: Annotated[
+        tuple[str | None, ...], "The log directory of each replica, parallel to replicas; null: not known."
+    ] = ()
+    end_offset: Annotated[int | None, "The offset behind the last record."] = None
+    elr: Annotated[
+        Ids | None,
+        "The eligible leader replicas: out of sync, with every committed record (KIP-966); left out: not known. "
+        "Since 1.1.",
+    ] = None
+    last_known_elr: Annotated[
+        Ids | None,
+        "Of a partition without a leader, who led it last (KIP-966); left out: not known. Since 1.1.",
+    ] = None
+    untiered_bytes: Annotated[
+        int | None,
+        "Of a tiered topic: the leader's bytes that are not in the remote tier yet, where a new replica copies no more "
+        "(KIP-1023). Since 1.1.",
+    ] = None
 
     @property
     def target_replicas(self) -> tuple[int, ...]:
@@ -184,15 +220,45 @@ class Partition:
         return max((known for known in self.sizes if known is not None), default=None)
 
 
+def _refuse_impossible(one: Partition) -> None:
+    """Refuse a partition whose brokers are none of its replicas, or whose replicas' facts are not one each."""
+    replicas = one.replicas
+    if one.leader is not None and one.leader not in replicas:
+        _refuse_strangers("leader", (one.leader,), replicas)
+    # Equal lists are one tuple, and most often all replicas are in sync.
+    if one.isr is not replicas:
+        _refuse_strangers("isr", one.isr, replicas)
+    if one.adding_replicas or one.removing_replicas or one.elr or one.last_known_elr:
+        _refuse_strangers("addingReplicas", one.adding_replicas, replicas)
+        _refuse_strangers("removingReplicas", one.removing_replicas, replicas)
+        _refuse_strangers("elr", one.elr or (), replicas)
+        _refuse_strangers("lastKnownElr", one.last_known_elr or (), replicas)
+    for key, facts in (("sizes", one.sizes), ("logDirs", one.log_dirs)):
+        if facts and len(facts) != len(replicas):
+            message = f"must have one entry for each of the {len(replicas)} replicas, or none; it has {len(facts)}"
+            raise Malformed(f"/{key}", message)
+
+
+def _refuse_strangers(key: str, broker_ids: Iterable[int], replicas: tuple[int, ...]) -> None:
+    for broker_id in broker_ids:
+        if broker_id not in replicas:
+            raise Malformed(f"/{key}", f"names broker {broker_id}, which is none of the replicas {{}}", list(replicas))
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic with its partitions in order. `configs`: dynamic topic overrides only, never defaults."""
+    """A topic."""
 
-    name: str
-    partitions: tuple[Partition, ...] = ()
-    topic_id: str | None = None
-    is_internal: bool = False
-    configs: Mapping[str, str] = field(default_factory=dict)
+    name: Annotated[str, "The topic's name."]
+    partitions: Annotated[
+        tuple[Annotated[Partition, Check(_refuse_impossible)], ...],
+        By("partition"),
+        ALWAYS,
+        "Its partitions, numbered from 0 without a gap.",
+    ] = ()
+    topic_id: Annotated[str | None, "The topic's id, which a topic made again does not share."] = None
+    is_internal: Annotated[bool, ALWAYS, "Whether Kafka keeps it for itself."] = False
+    configs: _Configs = field(default_factory=dict)
 
     def partition(self, number: int) -> Partition | None:
         """Return the partition of that number, None where it does not exist."""
@@ -201,40 +267,54 @@ class Topic:
         return next((found for found in self.partitions if found.partition == number), None)
 
 
+def _refuse_gaps(topic: Topic) -> None:
+    for number, partition in enumerate(topic.partitions):
+        if partition.partition != number:
+            last = len(topic.partitions) - 1
+            message = f"must number the partitions of {{}} from 0 to {last}, each once; there is no {number}"
+            raise Malformed("/partitions", message, topic.name)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member of a consumer group; `assignment` maps a topic to its partitions.
+    """A member."""
 
-    `subscription_pattern`: the regular expression (RE2) that a KIP-848 member subscribes by, beside `subscription`.
-    """
-
-    member_id: str
-    client_id: str = ""
-    host: str = ""
-    instance_id: str | None = None
-    rack: str | None = None
-    subscription: tuple[str, ...] = ()
-    assignment: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    subscription_pattern: str | None = None
+    member_id: Annotated[str, "The member's id."]
+    client_id: Annotated[str, ALWAYS, NULLABLE, "Its client id."] = ""
+    host: Annotated[str, ALWAYS, NULLABLE, "Where it runs."] = ""
+    instance_id: Annotated[str | None, ALWAYS, "Its static id; null where it has none."] = None
+    rack: Annotated[str | None, ALWAYS, "Its rack; null where it has none."] = None
+    subscription: Annotated[tuple[str, ...], SORTED, ALWAYS, "The topics it subscribes to."] = ()
+    assignment: Annotated[
+        Mapping[str, Annotated[tuple[int, ...], DISTINCT, SORTED]], ALWAYS, "Topic to the partitions that it has."
+    ] = field(default_factory=dict)
+    subscription_pattern: Annotated[
+        str | None, "The regular expression (RE2) that a KIP-848 member subscribes by, beside its subscription."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A consumer group; `offsets` maps a topic to its committed offset for each partition.
+    """A consumer group.
 
-    `kind` is Kafka's group type: `classic`, `consumer` (KIP-848: the broker assigns, `protocol` names its assignor),
-    `share` or `streams`. `protocol_type` is `consumer` where members speak the consumer protocol, empty for a group
-    that only holds offsets, and anything else (`connect`) where their metadata cannot be understood.
+    `kind` `consumer` is KIP-848: the broker assigns, and `protocol` names its assignor. Where `protocol_type` is
+    anything but `consumer` or empty, what members subscribe to and have is not known: their metadata is their own.
     """
 
-    group_id: str
-    state: str = ""
-    protocol: str = ""
-    coordinator: int | None = None
-    members: tuple[GroupMember, ...] = ()
-    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    kind: str = CLASSIC
-    protocol_type: str = CONSUMER
+    group_id: Annotated[str, "The group's id."]
+    state: Annotated[str, ALWAYS, NULLABLE, "Such as Stable or Empty."] = ""
+    protocol: Annotated[str, ALWAYS, NULLABLE, "The assignor."] = ""
+    coordinator: Annotated[int | None, "The broker that coordinates it."] = None
+    members: Annotated[tuple[GroupMember, ...], By("member_id"), ALWAYS, "Its members."] = ()
+    offsets: Annotated[Mapping[str, Mapping[int, int]], ALWAYS, "Topic to partition to committed offset."] = field(
+        default_factory=dict
+    )
+    kind: Annotated[
+        str, Key("type"), NULLABLE, "Kafka's group type: classic (not written), consumer (KIP-848), share or streams."
+    ] = CLASSIC
+    protocol_type: Annotated[
+        str, NULLABLE, "What its members speak: consumer (not written), connect, or nothing for offsets alone."
+    ] = CONSUMER
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
@@ -283,19 +363,32 @@ def _certain_start(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The observed state. Brokers are sorted by id, topics by name; `observed_at` is ISO 8601 in UTC.
+    """The observed state. Brokers are sorted by id, topics by name.
 
     `has_groups`: consumer groups were looked at, so that none means that there are none.
     """
 
-    cluster_id: str
-    brokers: Mapping[int, Broker] = field(default_factory=dict)
-    topics: Mapping[str, Topic] = field(default_factory=dict)
-    groups: tuple[Group, ...] = ()
-    observed_at: str | None = None
-    kafka_version: str | None = None
-    controller_id: int | None = None
-    has_groups: bool = field(default=False, compare=False)
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^1(\.[0-9]+)?$"), "The version of this format; a reader of 1.0 reads every 1.x."]
+    ] = "1.1"
+    cluster_id: Annotated[str, "The cluster's id."]
+    brokers: Annotated[Mapping[int, Broker], By("id"), ALWAYS, "Every registered broker, alive or not."] = field(
+        default_factory=dict
+    )
+    topics: Annotated[Mapping[str, Annotated[Topic, Check(_refuse_gaps)]], By("name"), ALWAYS, "Every topic."] = field(
+        default_factory=dict
+    )
+    groups: Annotated[
+        tuple[Group, ...],
+        By("group_id"),
+        ALWAYS,
+        When(lambda cluster: bool(cluster.groups) or cluster.has_groups),
+        "Consumer groups; not there where nobody looked at them.",
+    ] = ()
+    observed_at: Annotated[str | None, "When, ISO 8601 in UTC."] = None
+    kafka_version: Annotated[str | None, "The brokers' Kafka version, such as 4.3."] = None
+    controller_id: Annotated[int | None, "The node that is the controller."] = None
+    has_groups: Annotated[bool, HIDDEN] = field(default=False, compare=False)
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where the topic or the partition does not exist."""

@@ -108,7 +108,7 @@ class Check:
 
 
 class _Note(Enum):
-    ALWAYS, REQUIRED, NULLABLE, HIDDEN, DISTINCT, FILLED, OBJECT = range(7)
+    ALWAYS, REQUIRED, NULLABLE, HIDDEN, DISTINCT, FILLED, SORTED, OBJECT = range(8)
 
 
 INLINE = Key("")
@@ -124,6 +124,8 @@ DISTINCT = _Note.DISTINCT
 """No item stands in the list twice."""
 FILLED = _Note.FILLED
 """The list has an item: of numbers, it names a broker."""
+SORTED = _Note.SORTED
+"""The list is read in order, whatever its order is in the document."""
 OBJECT = _Note.OBJECT
 """A named tuple is an object of its fields, not a short list of them."""
 
@@ -327,6 +329,9 @@ def _list(item: Any, notes: tuple[Any, ...], kind: type) -> _Codec:
         codec = replace(_items(_noted(item), kind), write=list, read=_KNOWN_OR_NOT[item])
     else:
         codec = _texts(kind) if item is str else _items(_noted(item), kind)
+    if SORTED in notes:
+        read_any = codec.read
+        codec = replace(codec, read=lambda found: tuple(sorted(read_any(found))))
     if FILLED in notes:
         codec = replace(codec, read=_checked(codec.read, _refuse_no_broker if item is int else _refuse_empty))
     more = ({"uniqueItems": True} if DISTINCT in notes else {}) | ({"minItems": 1} if FILLED in notes else {})

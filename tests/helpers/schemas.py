@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
 from reconciler.model.plan import Plan
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
@@ -24,6 +25,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "plan": Format(Plan, "Plan", "A plan: what was reviewed, and exactly what runs"),
+    "snapshot": Format(Cluster, "Snapshot", "A cluster as observed", is_strict=False),
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),
     "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
