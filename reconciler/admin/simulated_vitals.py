@@ -34,7 +34,7 @@ def features(cluster: Cluster) -> Features:
     """Return what brokers of that version can do."""
     controller = controller_of(cluster)
     return Features(
-        release=cluster.kafka_version,
+        kafka_version=cluster.kafka_version,
         has_factor_guard=controller.has_replication_factor_guard,
         has_consumer_groups=controller.version >= CONSUMER_GROUPS_SINCE,
     )

@@ -1,6 +1,7 @@
 """Declares `reconciler doctor`: shows what is wrong, and takes off throttles that runs left."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -64,11 +65,12 @@ def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) 
 
 
 def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[str, ...] = ()) -> int:
-    from reconciler.render import as_doctor, as_doctor_json
+    from reconciler.render.as_doctor import doctor
+    from reconciler.render.as_json import document
 
     asked.write(
-        text=lambda: as_doctor.doctor(found, name),
-        json=lambda: as_doctor_json.doctor(found, name, restored),
+        text=lambda: doctor(found, name),
+        json=lambda: document(replace(found, cluster=name, restored=restored)),
     )
     return Exit.DONE if found.is_healthy else Exit.ERROR
 
@@ -76,7 +78,7 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) -> int:
     from reconciler.workflow.doctor import to_take_off
 
-    if found.holder is not None:
+    if found.locked_by is not None:
         found = beside.look_once_unlocked(tell)
     lines = to_take_off(found)
     if not lines:

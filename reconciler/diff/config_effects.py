@@ -96,7 +96,7 @@ def config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tup
         altered = _Altered(topic, _Values(topic.configs, settings, version), _Values(after, settings, version), version)
         for key in sorted({*change.set, *change.delete}):
             effects = list(_effects(key, altered))
-            if _gravity(effects) < _gravity(found.get(key, [])):
+            if _rank(effects) < _rank(found.get(key, [])):
                 found[key] = effects
     return tuple(effect for key in sorted(found) for effect in found[key])
 
@@ -118,8 +118,8 @@ def _settings_in_force(observed: Cluster) -> Sequence[Mapping[str, str]]:
     return [known[each] for each in sorted(known) if each] or [{}]
 
 
-def _gravity(effects: Sequence[Effect]) -> int:
-    return min((effect.kind.gravity for effect in effects), default=EffectClass.HARMLESS.gravity)
+def _rank(effects: Sequence[Effect]) -> int:
+    return min((effect.kind.rank for effect in effects), default=EffectClass.HARMLESS.rank)
 
 
 def _effects(key: str, altered: _Altered) -> Iterator[Effect]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reconciler.model.code_page import CodePage, Level
+from reconciler.model.code_page import CodePage
+from reconciler.model.problem import Severity
 
 FOLDER = Path(__file__).with_name("codes")
 _HEADING = re.compile(r"^## ", re.MULTILINE)
@@ -32,7 +33,7 @@ def _pages(text: str) -> Iterator[CodePage]:
         yield CodePage(
             found["code"],
             found["title"],
-            Level(found["level"]),
+            Severity(found["level"]),
             found["meaning"],
             found["example"],
             is_yaml=found["form"] == "yaml",

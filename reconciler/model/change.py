@@ -90,7 +90,7 @@ def class_of(change: TopicChange) -> EffectClass:
     """Return the gravest class of its effects; what a plan file of an older version deletes or grows has none there."""
     least = {DeleteTopic: EffectClass.DESTROYS, CreatePartitions: EffectClass.IRREVERSIBLE}
     classes = (*(effect.kind for effect in change.effects), least.get(type(change), EffectClass.HARMLESS))
-    return min(classes, key=lambda each: each.gravity)
+    return min(classes, key=lambda each: each.rank)
 
 
 def destruction(changes: Iterable[TopicChange]) -> Destruction | None:

@@ -1,16 +1,8 @@
-"""What a code means, for whoever meets it: the page that a link, an editor and code scanning show."""
+"""Holds what a code means, for whoever meets it: the page that a link, an editor and code scanning show."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Level(StrEnum):
-    """How much what a code stands for weighs: an error stops the verb, a violation `apply`, the others nothing."""
-
-    ERROR = "error"
-    VIOLATION = "violation"
-    WARNING = "warning"
-    NOTE = "note"
+from reconciler.model.problem import Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +11,7 @@ class CodePage:
 
     code: str
     title: str
-    level: Level
+    severity: Severity
     meaning: str
     example: str
     is_yaml: bool

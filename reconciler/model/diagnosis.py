@@ -1,55 +1,45 @@
-"""What a doctor found: findings with what to do next, rights, whose each throttle is, which broker may stop."""
+"""Holds what a doctor found: findings with what to do next, rights, whose each throttle is, which broker may stop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
+from reconciler.model.codec import HIDDEN, REQUIRED, Ids, Pattern
+from reconciler.model.problem import Severity
 from reconciler.model.starting import Start
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import PartitionObject, TopicPartition
 from reconciler.model.vitals import Features, Quorum
-
-
-class Gravity(StrEnum):
-    """How much a finding weighs: an error ends `doctor` with exit code 1; a warning and a note do not."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: its stable code, what it is, what to do next, and what it is about.
+    """A finding."""
 
-    `bytes_behind`, `records_behind`: by how much followers lag, in all; `bytes_on_disk`: what strays hold. None where
-    log dirs do not tell.
-    """
-
-    code: str
-    gravity: Gravity
-    message: str
-    next: str = ""
-    brokers: tuple[int, ...] = ()
-    topics: tuple[str, ...] = ()
-    partitions: tuple[TopicPartition, ...] = ()
-    bytes_behind: int | None = None
-    records_behind: int | None = None
-    bytes_on_disk: int | None = None
+    code: Annotated[str, Pattern("^KR[0-9]{3}$"), "The stable code."]
+    severity: Annotated[Severity, "An error makes the exit code 1; a warning or a note does not."]
+    message: Annotated[str, "What it is."]
+    next: Annotated[str, REQUIRED, "What to do next."] = ""
+    brokers: Annotated[tuple[int, ...], REQUIRED, "The broker ids that it is about."] = ()
+    topics: Annotated[tuple[str, ...], REQUIRED, "The topics that it is about."] = ()
+    partitions: Annotated[tuple[PartitionObject, ...], REQUIRED, "The partitions that it is about."] = ()
+    bytes_behind: Annotated[int | None, REQUIRED, "By how much followers lag, in all; null: log dirs do not tell."] = (
+        None
+    )
+    records_behind: Annotated[int | None, REQUIRED, "By how much followers lag, in all."] = None
+    bytes_on_disk: Annotated[int | None, REQUIRED, "What stray replicas hold."] = None
 
 
 @dataclass(frozen=True, slots=True)
 class NeededRight:
-    """An operation on a kind of resource, what it is for, and where this user lacks it.
+    """A right that some verb needs."""
 
-    `verbs`: the verbs that need it. `lacking`: the topics or groups without it; for the cluster `is_granted` says all.
-    """
-
-    operation: str
-    resource: str
-    verbs: tuple[str, ...]
-    purpose: str
-    is_granted: bool
-    lacking: tuple[str, ...] = ()
+    operation: Annotated[str, "Kafka's operation, such as AlterConfigs."]
+    resource: Annotated[str, "The kind of resource that it is held on: cluster, topic or group."]
+    verbs: Annotated[tuple[str, ...], "The verbs that need it."]
+    purpose: Annotated[str, "What they need it for."]
+    is_granted: Annotated[bool, "Whether this user has it everywhere."]
+    lacking: Annotated[tuple[str, ...], REQUIRED, "The topics or groups without it; none for the cluster."] = ()
 
 
 class Whose(StrEnum):
@@ -62,17 +52,27 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FoundThrottle:
-    """One throttle key as it is set. `owner`: a broker id or a topic; `plan_id`: whose run it is of, None for others.
+    """A throttle key that is set."""
 
-    `restored`: the value that it goes back to once the run's own part is taken off, None for no override.
-    """
+    owner: Annotated[int | str, HIDDEN]
+    """A broker id or a topic."""
+    key: Annotated[str, "The config key."]
+    value: Annotated[str, "Its value."]
+    whose: Annotated[Whose, "Of a run under way, left by one, or of somebody else."]
+    plan_id: Annotated[str | None, REQUIRED, "The plan of that run."] = None
+    restored: Annotated[
+        str | None, REQUIRED, "What it goes back to once the run's own part is off; null: no override."
+    ] = None
 
-    owner: int | str
-    key: str
-    value: str
-    whose: Whose
-    plan_id: str | None = None
-    restored: str | None = None
+    @property
+    def broker(self) -> Annotated[int | None, "Of which broker; null for a topic's."]:
+        """The broker that has it, None for a topic's."""
+        return self.owner if isinstance(self.owner, int) else None
+
+    @property
+    def topic(self) -> Annotated[str | None, "Of which topic; null for a broker's."]:
+        """The topic that has it, None for a broker's."""
+        return self.owner if isinstance(self.owner, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,38 +95,65 @@ class KnownRun:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingCounts:
+    """Findings by severity."""
+
+    errors: Annotated[int, "How many."]
+    warnings: Annotated[int, "How many."]
+    notes: Annotated[int, "How many."]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All that was found. `findings` are sorted, the gravest first.
+    """All that was found. Null is unknown, or not told by a snapshot."""
 
-    `rights` and `features` are None where a snapshot was read. `blocking`: for each broker that is not safe to stop,
-    the partitions that would go under min ISR, or offline, without it. `start`: dead brokers, in the order in which to
-    start them. `quorum`: None where a snapshot was read. `holder`: who holds the
-    cluster's lock. `unexamined`: what could not be looked at.
-    """
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^2\.[0-9]+$"), "Version of this form; another major one would be another form."]
+    ] = "2.0"
+    cluster_id: Annotated[str, "The cluster that answers, or that the snapshot is of."]
+    is_snapshot: Annotated[bool, "A snapshot was read: rights, strays, lag, the lock and static settings are not told."]
+    observed_at: Annotated[str | None, "When, ISO 8601 in UTC."]
+    kafka_version: Annotated[str | None, "The release that metadata.version is named after."]
+    brokers: Annotated[int, "How many."]
+    topics: Annotated[int, "How many."]
+    partitions: Annotated[int, "How many."]
+    cluster: Annotated[str | None, REQUIRED, "The name that it is declared under; null where it is not."] = None
+    findings: Annotated[tuple[Finding, ...], REQUIRED, "What was found, the gravest first."] = ()
+    features: Annotated[Features | None, REQUIRED, "What the brokers can do, and what the cluster has switched on."] = (
+        None
+    )
+    rights: Annotated[
+        tuple[NeededRight, ...] | None, REQUIRED, "Each right that some verb needs, and whether this user has it."
+    ] = None
+    throttles: Annotated[tuple[FoundThrottle, ...], REQUIRED, "Every throttle key that is set."] = ()
+    safe_to_stop: Annotated[Ids, REQUIRED, "Brokers that can stop, one at a time."] = ()
+    blocking: Annotated[
+        Mapping[int, Annotated[tuple[PartitionObject, ...], "Partitions."]],
+        REQUIRED,
+        "For each broker that is not safe to stop, the partitions that would go under min ISR, or offline.",
+    ] = field(default_factory=dict)
+    start: Annotated[
+        tuple[Start, ...],
+        REQUIRED,
+        "Dead brokers in the order in which to start them, so that no acknowledged record is lost.",
+    ] = ()
+    quorum: Annotated[Quorum | None, REQUIRED, "The metadata quorum; null of a snapshot, or where it is not told."] = (
+        None
+    )
+    locked_by: Annotated[str | None, REQUIRED, "Who holds the cluster's lock."] = None
+    unexamined: Annotated[tuple[str, ...], REQUIRED, "What could not be looked at, and why."] = ()
+    restored: Annotated[tuple[str, ...], REQUIRED, "What --fix throttles brought back."] = ()
 
-    cluster_id: str
-    is_snapshot: bool
-    observed_at: str | None
-    release: str | None
-    brokers: int
-    topics: int
-    partitions: int
-    findings: tuple[Finding, ...] = ()
-    features: Features | None = None
-    rights: tuple[NeededRight, ...] | None = None
-    throttles: tuple[FoundThrottle, ...] = ()
-    safe_to_stop: tuple[int, ...] = ()
-    blocking: Mapping[int, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    start: tuple[Start, ...] = ()
-    quorum: Quorum | None = None
-    holder: str | None = None
-    unexamined: tuple[str, ...] = ()
-
-    def count(self, gravity: Gravity) -> int:
+    def count(self, severity: Severity) -> int:
         """Return how many findings weigh that much."""
-        return sum(finding.gravity is gravity for finding in self.findings)
+        return sum(finding.severity is severity for finding in self.findings)
 
     @property
-    def is_healthy(self) -> bool:
+    def summary(self) -> Annotated[FindingCounts, "How many findings of each severity."]:
+        """How many findings of each severity."""
+        return FindingCounts(*map(self.count, (Severity.ERROR, Severity.WARNING, Severity.NOTE)))
+
+    @property
+    def is_healthy(self) -> Annotated[bool, "No finding is an error; the exit code is 0."]:
         """Whether there is no error among the findings."""
-        return self.count(Gravity.ERROR) == 0
+        return self.count(Severity.ERROR) == 0

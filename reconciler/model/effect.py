@@ -21,7 +21,7 @@ class EffectClass(StrEnum):
     HARMLESS = "harmless"
 
     @property
-    def gravity(self) -> int:
+    def rank(self) -> int:
         """Its place among the classes, 0 for the gravest."""
         return list(EffectClass).index(self)
 

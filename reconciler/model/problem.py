@@ -45,11 +45,16 @@ _LONGEST_LINE_NUMBER = len(str(1 << 31))
 
 
 class Severity(StrEnum):
-    """How much a problem weighs: an error stops the verb, a violation stops `apply`, a warning stops nothing."""
+    """How much a problem or a finding weighs, the gravest first.
+
+    An error stops the verb, and ends `doctor` with exit code 1; a violation stops `apply`; a warning, or a note that
+    only tells, stops nothing.
+    """
 
     ERROR = "error"
     VIOLATION = "violation"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
-"""What a doctor reads of a cluster beside its topics and brokers: versions, rights, log dirs, settings."""
+"""Holds what a doctor reads of a cluster beside its topics and brokers: versions, rights, log dirs, settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from reconciler.model.cluster import Cluster
+from reconciler.model.codec import HIDDEN, REQUIRED, Integer, Key
 from reconciler.model.sample import ReplicaOnDisk
 
 CLUSTER, TOPIC, GROUP = "cluster", "topic", "group"
@@ -12,18 +14,20 @@ CLUSTER, TOPIC, GROUP = "cluster", "topic", "group"
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the brokers can do. `release`: what metadata.version is named after (`4.3`), None where it is unknown.
+    """What the brokers can do."""
 
-    `finalized`: each feature's level as the cluster has switched it on; `supported`: the highest level that the
-    answering broker knows. `has_factor_guard`: moves can forbid a change of replication factor (KIP-860).
-    `has_consumer_groups`: groups of the protocol of KIP-848.
-    """
-
-    release: str | None = None
-    finalized: Mapping[str, int] = field(default_factory=dict)
-    supported: Mapping[str, int] = field(default_factory=dict)
-    has_factor_guard: bool = False
-    has_consumer_groups: bool = False
+    kafka_version: Annotated[str | None, HIDDEN] = None
+    """What metadata.version is named after (`4.3`), None where it is unknown."""
+    finalized: Annotated[Mapping[str, int], REQUIRED, "Each feature's level as switched on."] = field(
+        default_factory=dict
+    )
+    supported: Annotated[
+        Mapping[str, int], REQUIRED, "The highest level of each feature that the answering broker knows."
+    ] = field(default_factory=dict)
+    has_factor_guard: Annotated[
+        bool, Key("replicationFactorGuard"), REQUIRED, "Moves can forbid a change of replication factor (KIP-860)."
+    ] = False
+    has_consumer_groups: Annotated[bool, Key("consumerGroups"), REQUIRED, "Consumer groups of KIP-848."] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +64,30 @@ class DiskReport:
 
 @dataclass(frozen=True, slots=True)
 class QuorumMember:
-    """A controller or, as an observer, a broker that follows the metadata quorum's leader.
+    """A controller or, as an observer, a broker that follows the metadata quorum's leader."""
 
-    `behind_records`, `behind_ms`: how far it is behind the leader; None where the leader has not heard of it yet.
-    """
-
-    id: int
-    behind_records: int | None = None
-    behind_ms: int | None = None
+    id: Annotated[int, "Its node id."]
+    behind_records: Annotated[
+        int | None,
+        Key("recordsBehind"),
+        REQUIRED,
+        "How many records of metadata it has not fetched yet; null: the leader has not heard of it.",
+    ] = None
+    behind_ms: Annotated[
+        Integer | None,
+        Key("millisecondsBehind"),
+        REQUIRED,
+        "How long ago it had all; null: not heard of since the leader began.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The metadata quorum. `leader`: the active controller; `voters`: all controllers, it too; `observers`: brokers."""
+    """The metadata quorum."""
 
-    leader: int | None
-    voters: tuple[QuorumMember, ...] = ()
-    observers: tuple[QuorumMember, ...] = ()
+    leader: Annotated[int | None, "The active controller; null while there is none."]
+    voters: Annotated[tuple[QuorumMember, ...], REQUIRED, "All controllers, the leader too."] = ()
+    observers: Annotated[tuple[QuorumMember, ...], REQUIRED, "The brokers that follow it."] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,7 @@ class Vitals:
     """One look of the doctor. What could not be read is None, or left out, and `unexamined` says what and why.
 
     `cluster`: brokers, topics, configs, reassignments, and sizes where log dirs told them. `settings`: some of each
-    broker's configs as they are in force, wherever they were set. `holder`: who holds the cluster's lock, in words;
+    broker's configs as they are in force, wherever they were set. `locked_by`: who holds the cluster's lock, in words;
     None where nobody does, or where it was not told.
     """
 
@@ -94,5 +105,5 @@ class Vitals:
     disks: DiskReport | None = None
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     quorum: Quorum | None = None
-    holder: str | None = None
+    locked_by: str | None = None
     unexamined: tuple[str, ...] = ()

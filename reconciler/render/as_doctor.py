@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
+from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, NeededRight, Whose
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import Quorum
 from reconciler.model.words import counted, named_some, number, size
 from reconciler.render.escape import visible
@@ -31,7 +32,7 @@ def doctor(found: Diagnosis, name: str | None) -> str:
 
 def _head(found: Diagnosis, name: str | None) -> str:
     shown = visible(name or found.cluster_id)
-    release = f"Kafka {visible(found.release)}" if found.release else "Kafka of an unknown release"
+    release = f"Kafka {visible(found.kafka_version)}" if found.kafka_version else "Kafka of an unknown release"
     counts = (
         counted(found.brokers, "broker"),
         counted(found.topics, "topic"),
@@ -81,7 +82,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     ]
     amounts = ", ".join(filter(None, behind))
     tail = f" ({amounts})" if amounts else ""
-    yield f"{finding.gravity}: {visible(finding.message)}{tail} ({finding.code})"
+    yield f"{finding.severity}: {visible(finding.message)}{tail} ({finding.code})"
     if finding.next:
         yield f"  next: {visible(finding.next)}"
 
@@ -106,5 +107,5 @@ def _stopping(found: Diagnosis) -> Iterator[str]:
 
 
 def _verdict(found: Diagnosis) -> str:
-    counts = [counted(found.count(gravity), gravity.value) for gravity in Gravity]
+    counts = [counted(found.count(each), each.value) for each in (Severity.ERROR, Severity.WARNING, Severity.NOTE)]
     return f"{', '.join(counts)}." if found.findings else "Nothing is wrong."

@@ -26,11 +26,11 @@ from reconciler.render.facts import (
     throttle,
     undoes,
 )
-from reconciler.render.gravity import by_gravity
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, labels
 from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
 from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
+from reconciler.render.review_order import in_review_order
 from reconciler.render.rows import Row, difference_rows, gravest_first, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
 
@@ -57,7 +57,7 @@ _EMPTY = frozenset({BrokerState.DRAINING, BrokerState.ABSENT})
 def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     """Return the plan as one comment of at most `limit` UTF-16 code units; what is cut is counted, whole rows only."""
     rows = gravest_first(plan_rows(reviewed, arrow=ARROW))
-    found = by_gravity([*reviewed.violations, *reviewed.warnings])
+    found = in_review_order([*reviewed.violations, *reviewed.warnings])
     blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}"]
     if reviewed.what_if:
         blocks.append(bounded(what_if_markdown(reviewed.what_if), limit // _SHARE_OF_WHAT_IF))

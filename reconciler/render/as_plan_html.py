@@ -16,7 +16,6 @@ from reconciler.render.facts import (
     replica_list,
     undoes,
 )
-from reconciler.render.gravity import by_gravity
 from reconciler.render.html_pages import Tile, digest, rendered, text_of
 from reconciler.render.html_plan import changes, proof, sections, stage_table
 from reconciler.render.html_tables import (
@@ -31,6 +30,7 @@ from reconciler.render.plan_figures import (
     disks,
     stages,
 )
+from reconciler.render.review_order import in_review_order
 from reconciler.render.supposed import remedy_lines, what_if_lines
 
 MOVES_OPEN = 200
@@ -129,7 +129,7 @@ def _effects(reviewed: Plan) -> Iterator[Finding]:
 
 
 def _findings(reviewed: Plan) -> Iterator[Finding]:
-    for problem in by_gravity([*reviewed.violations, *reviewed.warnings]):
+    for problem in in_review_order([*reviewed.violations, *reviewed.warnings]):
         is_violation = problem.severity is Severity.VIOLATION
         yield Finding("refused by apply" if is_violation else "warning", _words(problem), is_violation)
 

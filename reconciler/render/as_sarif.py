@@ -6,7 +6,7 @@ Limits and needed properties: GitHub's documentation, "SARIF support for code sc
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reconciler.model.code_page import CodePage, Level
+from reconciler.model.code_page import CodePage
 from reconciler.model.placed_problem import PlacedProblem
 from reconciler.model.problem import Severity
 from reconciler.render.as_json import document
@@ -17,7 +17,7 @@ MOST_RESULTS = 25_000
 """A file with more is refused whole; of those, GitHub shows the 5,000 that weigh most."""
 LONGEST_DESCRIPTION = 1024
 LONGEST_NAME = 255
-_LEVELS = {Level.ERROR: "error", Level.VIOLATION: "error", Level.WARNING: "warning", Level.NOTE: "note"}
+_LEVELS = {Severity.ERROR: "error", Severity.VIOLATION: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _SEVERITIES = {"error": "error", "warning": "warning", "note": "recommendation"}
 _WEIGHTS = {Severity.ERROR: 0, Severity.VIOLATION: 1, Severity.WARNING: 2}
 
@@ -48,7 +48,7 @@ def _shown(found: Sequence[PlacedProblem]) -> Sequence[PlacedProblem]:
 
 
 def _rule(page: CodePage) -> dict[str, object]:
-    level = _LEVELS[page.level]
+    level = _LEVELS[page.severity]
     fence = "yaml" if page.is_yaml else "text"
     return {
         "id": page.code,

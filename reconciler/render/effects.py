@@ -27,7 +27,7 @@ def takes(change: TopicChange) -> str:
 def takes_of_key(change: TopicChange, key: str) -> str:
     """Return the same of one config."""
     found = [effect for effect in change.effects if effect.key == key]
-    kind = min((effect.kind for effect in found), key=lambda each: each.gravity, default=EffectClass.HARMLESS)
+    kind = min((effect.kind for effect in found), key=lambda each: each.rank, default=EffectClass.HARMLESS)
     return _TAKES[kind] if kind is not EffectClass.DESTROYS else _destroys(found)
 
 
@@ -49,7 +49,7 @@ def told(changes: Iterable[TopicChange]) -> Iterator[tuple[EffectClass, str, str
         for effect in change.effects or _of_older_file(change)
         if effect.kind is not EffectClass.HARMLESS
     ]
-    yield from sorted(found, key=lambda each: (each[0].gravity, *each[1:]))
+    yield from sorted(found, key=lambda each: (each[0].rank, *each[1:]))
 
 
 def words(effect: Effect) -> str:

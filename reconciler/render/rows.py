@@ -126,7 +126,7 @@ def _field_costs(changes: Iterable[TopicChange]) -> Iterator[tuple[tuple[str, st
     for change in changes:
         if isinstance(change, CreatePartitions):
             yield (change.topic, "partitions"), (takes(change), IRREVERSIBLE)
-        for effect in sorted(change.effects, key=lambda each: -each.kind.gravity):
+        for effect in sorted(change.effects, key=lambda each: -each.kind.rank):
             if effect.key is not None:
                 kind = _kind_of(effect.kind, "topic")
                 yield (change.topic, f"config.{effect.key}"), (takes_of_key(change, effect.key), kind)

@@ -160,7 +160,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         brokers={one.id: _broker(one, broker_configs, disks) for one in brokers.values()},
         topics={name: _topic(topic, configs.get(name, {}), flights) for name, topic in sorted(seen.items())},
         observed_at=observed_at,
-        kafka_version=features.release if features is not None else None,
+        kafka_version=features.kafka_version if features is not None else None,
         controller_id=quorum.leader if quorum is not None else None,
     )
     return Vitals(
@@ -170,7 +170,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         disks,
         settings,
         quorum=quorum,
-        holder=str(holder) if holder is not None else None,
+        locked_by=str(holder) if holder is not None else None,
         unexamined=tuple(reader.unexamined),
     )
 

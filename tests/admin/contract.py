@@ -562,7 +562,7 @@ class AdminContract:
 
     def test_versions_tell_what_the_brokers_can_do(self, bench: Bench) -> None:
         told, version = bench.admin.features(), bench.cluster.kafka_version
-        assert told.release == "{}.{}".format(*version)
+        assert told.kafka_version == "{}.{}".format(*version)
         assert (told.has_factor_guard, told.has_consumer_groups) == (version >= (4, 1), version >= (4, 0))
 
     def test_the_quorum_is_told_with_its_leader_and_who_follows_it(self, bench: Bench) -> None:

@@ -226,7 +226,7 @@ def test_a_snapshot_tells_what_it_holds_and_names_what_it_does_not(small: Progra
     changed(lambda cluster: killed(cluster, 4))
     looked = small("doctor", "--state", str(SNAPSHOT), "-o", "json")
     found = diagnosis(looked.out)
-    assert (looked.code, found["isSnapshot"], found["rights"], found["features"]) == (1, True, None, None)
+    assert (looked.code, found["snapshot"], found["rights"], found["features"]) == (1, True, None, None)
     assert "KR650" in codes(looked.out)
     assert "not looked at: what a snapshot does not hold: rights" in small("doctor", "--state", str(SNAPSHOT)).out
     refused = small("doctor", "--state", str(SNAPSHOT), "--fix", "throttles")

@@ -16,7 +16,8 @@ from reconciler.model.cluster import (
     LogDir,
 )
 from reconciler.model.desired import Desired, DesiredCluster, TopicPolicy
-from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun, Whose
+from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun, Whose
+from reconciler.model.problem import Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
@@ -53,7 +54,7 @@ def test_a_healthy_cluster_has_no_findings() -> None:
     found = diagnose(seen(small_cluster("a-0: 1,2,3 size 5", "b-0: 4,5,6", configs={"a": TWO})))
     assert found.findings == ()
     assert (found.is_healthy, found.safe_to_stop, dict(found.blocking)) == (True, (1, 2, 3, 4, 5, 6), {})
-    assert (found.release, found.brokers, found.topics, found.partitions) == ("4.1", 6, 2, 2)
+    assert (found.kafka_version, found.brokers, found.topics, found.partitions) == ("4.1", 6, 2, 2)
     assert all(one.is_granted for one in found.rights or ())
 
 
@@ -63,7 +64,7 @@ def test_a_healthy_cluster_has_no_findings() -> None:
 def test_partitions_without_a_leader_are_one_finding_for_those_that_can_lead_them() -> None:
     cluster = leaderless(small_cluster("a-0: 1,2 isr 2", "a-1: 2,1 isr 2", "b-0: 3,4", fenced=[2]), "a")
     finding = findings_of(seen(cluster))["KR640"]
-    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2,), (A0, A1))
+    assert (finding.severity, finding.brokers, finding.partitions) == (Severity.ERROR, (2,), (A0, A1))
     assert finding.next == "start broker 2: only it has all records; an unclean election would lose some"
     assert diagnose(seen(cluster)).start == (Start(2, leads=(A0, A1), can_lead=(A0, A1), opens=(A0, A1)),)
     alive = findings_of(Vitals(leaderless(small_cluster("a-0: 1,2 isr 2"), "a")))["KR640"]
@@ -123,7 +124,7 @@ def test_where_kafka_would_elect_uncleanly_by_itself_the_others_must_wait(
 def test_what_is_under_min_isr_names_who_is_missing() -> None:
     cluster = small_cluster("a-0: 1,2,3 isr 1", "a-1: 1,2,3 isr 1,3", "b-0: 1,2,3 isr 1", configs={"a": TWO})
     (finding,) = [one for one in diagnose(Vitals(cluster)).findings if one.code == "KR641"]
-    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.ERROR, (2, 3), (A0,))
+    assert (finding.severity, finding.brokers, finding.partitions) == (Severity.ERROR, (2, 3), (A0,))
     assert finding.message == "1 partition under min ISR (brokers 2, 3 not in sync), closed to acks=all: a-0"
 
 
@@ -131,7 +132,7 @@ def test_each_broker_with_lagging_followers_is_told_with_bytes_where_log_dirs_te
     cluster = small_cluster("a-0: 1,2,3 isr 1,3", "a-1: 1,2,3 isr 1,3")
     replicas = [ReplicaOnDisk(A0, 1, "/d1", 100), ReplicaOnDisk(A0, 2, "/d1", 40, 3), ReplicaOnDisk(A1, 1, "/d1", 9)]
     finding = only(Vitals(cluster, disks=DiskReport((), tuple(replicas))), "KR642")
-    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.WARNING, (2,), (A0, A1))
+    assert (finding.severity, finding.brokers, finding.partitions) == (Severity.WARNING, (2,), (A0, A1))
     assert (finding.bytes_behind, finding.records_behind) == (60 + 9, 3)
     assert only(Vitals(cluster), "KR642").bytes_behind is None
 
@@ -140,7 +141,7 @@ def test_a_replica_that_a_move_only_brings_is_not_sick() -> None:
     admin = SimulatedAdmin(small_cluster("a-0: 1,2,3 size 1000000000"))
     admin.reassign({A0: (2, 3, 4)})
     run = KnownRun("51d0c2aa", is_open=True, began="then", targets={A0: frozenset({(2, 3, 4)})})
-    found = diagnose(replace(examine(admin), holder="apply"), (run,))
+    found = diagnose(replace(examine(admin), locked_by="apply"), (run,))
     assert [one.code for one in found.findings] == ["KR663"]
 
 
@@ -163,7 +164,12 @@ def test_strays_are_replicas_on_disk_that_metadata_does_not_assign_there() -> No
     found = findings_of(replace(vitals, disks=disks, rights=rights))
     stray, moving = found["KR680"], found["KR681"]
     assert (stray.brokers, stray.partitions, stray.bytes_on_disk) == ((4,), (A0, TopicPartition("gone", 0)), 58)
-    assert (moving.gravity, moving.brokers, moving.partitions, moving.records_behind) == (Gravity.NOTE, (1,), (A0,), 12)
+    assert (moving.severity, moving.brokers, moving.partitions, moving.records_behind) == (
+        Severity.NOTE,
+        (1,),
+        (A0,),
+        12,
+    )
     assert "kafka-log-dirs --describe" in moving.next
 
 
@@ -175,7 +181,7 @@ def test_a_dead_broker_is_an_error_with_all_that_it_holds_and_a_warning_with_not
     found = findings_of(seen(cluster))
     assert sorted(found) == ["KR650", "KR651"]
     assert (found["KR650"].brokers, found["KR650"].partitions) == ((3,), (A0, A1))
-    assert (found["KR651"].gravity, found["KR651"].brokers) == (Gravity.WARNING, (6,))
+    assert (found["KR651"].severity, found["KR651"].brokers) == (Severity.WARNING, (6,))
 
 
 def test_a_broker_that_no_one_knows_any_more_is_told_where_it_holds_replicas() -> None:
@@ -222,7 +228,7 @@ def test_leaders_that_kafka_will_elect_by_itself_are_named() -> None:
     cluster = small_cluster("a-0: 1,2,3 leader 2", "a-1: 1,2,3", "b-0: 3,1 isr 1")
     settings = {1: {"auto.leader.rebalance.enable": "true"}, 2: {"auto.leader.rebalance.enable": "false"}}
     finding = findings_of(Vitals(cluster, settings=settings))["KR657"]
-    assert (finding.gravity, finding.brokers, finding.partitions) == (Gravity.NOTE, (1,), (A0,))
+    assert (finding.severity, finding.brokers, finding.partitions) == (Severity.NOTE, (1,), (A0,))
 
 
 # What is in flight
@@ -246,7 +252,7 @@ def test_a_run_without_an_end_is_told_unless_the_lock_says_that_it_goes_on() -> 
         "the run of plan 51d0c2aa has not told its end (it began 2026-11-21T14:00:00+00:00):"
         " it crashed, or goes on elsewhere"
     )
-    assert "locked by apply on box" in only(replace(vitals, holder="apply on box"), "KR663", run).message
+    assert "locked by apply on box" in only(replace(vitals, locked_by="apply on box"), "KR663", run).message
 
 
 # Throttles
@@ -259,7 +265,7 @@ def throttled(holder: str | None, *known: KnownRun) -> Diagnosis:
         configs={"a": {LEADER_THROTTLED_REPLICAS: "0:1,0:2", FOLLOWER_THROTTLED_REPLICAS: "*"}},
         rates={1: {FOLLOWER_THROTTLED_RATE: "1000"}, 2: {FOLLOWER_THROTTLED_RATE: "7"}},
     )
-    return diagnose(replace(seen(cluster), holder=holder), known)
+    return diagnose(replace(seen(cluster), locked_by=holder), known)
 
 
 def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
@@ -276,12 +282,12 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
         ("a", LEADER_THROTTLED_REPLICAS): (Whose.LEFTOVER, "51d0c2aa", "0:2"),
         ("a", FOLLOWER_THROTTLED_REPLICAS): (Whose.OTHER, None, None),
     }
-    by_code = {one.code: (one.gravity, one.brokers, one.topics) for one in found.findings}
+    by_code = {one.code: (one.severity, one.brokers, one.topics) for one in found.findings}
     assert by_code == {
-        "KR670": (Gravity.WARNING, (1,), ("a",)),
-        "KR671": (Gravity.WARNING, (), ("a",)),
-        "KR672": (Gravity.NOTE, (2,), ()),
-        "KR673": (Gravity.WARNING, (5,), ()),
+        "KR670": (Severity.WARNING, (1,), ("a",)),
+        "KR671": (Severity.WARNING, (), ("a",)),
+        "KR672": (Severity.NOTE, (2,), ()),
+        "KR673": (Severity.WARNING, (5,), ()),
     }
     assert found.is_healthy
     (other,) = (one for one in found.findings if one.code == "KR672")
@@ -323,13 +329,13 @@ def test_every_right_that_is_missing_is_named_and_without_those_of_looking_nothi
     )
     found = diagnose(replace(vitals, rights=limited))
     told = {one.message.partition(":")[0].removeprefix("this user lacks the right "): one for one in found.findings}
-    assert {text: (one.code, one.gravity, one.topics) for text, one in told.items()} == {
-        "Describe on the cluster": ("KR630", Gravity.ERROR, ()),
-        "Describe on topic b": ("KR630", Gravity.ERROR, ("b",)),
-        "Alter on the cluster": ("KR631", Gravity.WARNING, ()),
-        "Create on the cluster": ("KR631", Gravity.NOTE, ()),
-        "AlterConfigs on topic a": ("KR631", Gravity.WARNING, ("a",)),
-        "Read on group lock": ("KR631", Gravity.WARNING, ()),
+    assert {text: (one.code, one.severity, one.topics) for text, one in told.items()} == {
+        "Describe on the cluster": ("KR630", Severity.ERROR, ()),
+        "Describe on topic b": ("KR630", Severity.ERROR, ("b",)),
+        "Alter on the cluster": ("KR631", Severity.WARNING, ()),
+        "Create on the cluster": ("KR631", Severity.NOTE, ()),
+        "AlterConfigs on topic a": ("KR631", Severity.WARNING, ("a",)),
+        "Read on group lock": ("KR631", Severity.WARNING, ()),
     }
     assert told["AlterConfigs on topic a"].next.endswith("--operation AlterConfigs --topic a")
     assert told["Alter on the cluster"].next.endswith("--operation Alter --cluster")
@@ -348,7 +354,7 @@ def test_deleting_needs_its_right_only_where_it_is_allowed() -> None:
 
 def test_versions_that_hold_something_back_are_told() -> None:
     vitals = seen(small_cluster("a-0: 1,2,3", kafka_version="3.9"))
-    assert only(vitals, "KR634").gravity is Gravity.NOTE
+    assert only(vitals, "KR634").severity is Severity.NOTE
     behind = Features("4.1", {"metadata.version": 27}, {"metadata.version": 30}, has_factor_guard=True)
     assert "metadata.version is 27, the brokers support 30" in only(replace(vitals, features=behind), "KR635").message
 
@@ -356,12 +362,12 @@ def test_versions_that_hold_something_back_are_told() -> None:
 def test_another_cluster_than_the_one_declared_is_an_error() -> None:
     vitals = seen(small_cluster("a-0: 1,2,3"))
     found = diagnose(vitals, desired=Desired(DesiredCluster("prod", cluster_id="another")))
-    assert [(one.code, one.gravity) for one in found.findings] == [("KR636", Gravity.ERROR)]
+    assert [(one.code, one.severity) for one in found.findings] == [("KR636", Severity.ERROR)]
 
 
 def test_errors_come_first_and_the_order_is_always_the_same() -> None:
     cluster = small_cluster("a-0: 1,2,3 isr 1,2", "b-0: 4,5 isr 5", fenced=[3], kafka_version="3.9", configs={"b": TWO})
-    gravities = [one.gravity for one in diagnose(seen(cluster)).findings]
-    assert gravities == sorted(gravities, key=list(Gravity).index)
+    gravities = [one.severity for one in diagnose(seen(cluster)).findings]
+    assert gravities == sorted(gravities, key=list(Severity).index)
     assert len(set(gravities)) == 3
     assert diagnose(seen(cluster)) == diagnose(seen(cluster))

@@ -10,7 +10,8 @@ from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
+from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Quorum, QuorumMember, Vitals
 from reconciler.workflow.demo import demo_cluster
@@ -26,7 +27,7 @@ def found_in(cluster: Cluster, quorum: Quorum | None = None) -> dict[str, Findin
 
 def test_a_topic_with_one_replica_is_told_where_there_are_more_brokers() -> None:
     found = found_in(small_cluster("a-0: 1", "a-1: 2", "b-0: 1,2,3"))
-    assert (found["KR643"].gravity, found["KR643"].topics) == (Gravity.WARNING, ("a",))
+    assert (found["KR643"].severity, found["KR643"].topics) == (Severity.WARNING, ("a",))
     assert found["KR643"].partitions == (TopicPartition("a", 0), TopicPartition("a", 1))
     assert "KR643" not in found_in(small_cluster("a-0: 1", brokers=[1]))
 
@@ -67,7 +68,7 @@ def test_partitions_led_by_another_are_those_that_a_plan_elects() -> None:
 
 def test_who_is_not_safe_to_stop_is_told_with_the_partitions_of_all() -> None:
     found = found_in(small_cluster("a-0: 1,2,3", "b-0: 4,5", "b-1: 5,6", configs={"b": TWO}))["KR659"]
-    assert (found.gravity, found.brokers, found.topics) == (Gravity.WARNING, (4, 5, 6), ("b",))
+    assert (found.severity, found.brokers, found.topics) == (Severity.WARNING, (4, 5, 6), ("b",))
     assert found.partitions == (TopicPartition("b", 0), TopicPartition("b", 1))
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from reconciler.files.codes import FOLDER, code_pages
 from reconciler.files.load import load_desired
-from reconciler.model.code_page import CodePage, Level
-from reconciler.model.problem import InvalidInput
+from reconciler.model.code_page import CodePage
+from reconciler.model.problem import InvalidInput, Severity
 
 PACKAGE = Path(__file__).resolve().parents[2] / "reconciler"
 CLUSTER = (
@@ -102,16 +102,10 @@ def rows(text: str) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(WORDS_IN_A_ROW)), strict=False)
 
 
-LEVELS = {
-    "Severity.WARNING": Level.WARNING,
-    "Severity.VIOLATION": Level.VIOLATION,
-    "Gravity.ERROR": Level.ERROR,
-    "Gravity.WARNING": Level.WARNING,
-    "Gravity.NOTE": Level.NOTE,
-}
+LEVELS = {f"Severity.{level.name}": level for level in Severity}
 
 
-def told_levels() -> Iterator[tuple[str, Level]]:
+def told_levels() -> Iterator[tuple[str, Severity]]:
     """Yield the level of each problem and finding whose code and weight stand in one call, as they are written."""
     for source in sources():
         names = {
@@ -128,11 +122,11 @@ def told_levels() -> Iterator[tuple[str, Level]]:
                 given = [ast.unparse(each) for each in [*node.args[1:], *(each.value for each in node.keywords)]]
                 weights = [LEVELS[each] for each in given if each in LEVELS]
                 if isinstance(code, str) and (weights or ast.unparse(node.func) == "Problem"):
-                    yield code, weights[0] if weights else Level.ERROR
+                    yield code, weights[0] if weights else Severity.ERROR
 
 
 @pytest.mark.long
 def test_a_page_weighs_its_code_as_the_source_does() -> None:
     told = dict(told_levels())
     assert len(told) > 100
-    assert {code: level for code, level in told.items() if PAGES[code].level is not level} == {}
+    assert {code: level for code, level in told.items() if PAGES[code].severity is not level} == {}

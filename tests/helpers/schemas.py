@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
+from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.plan import Plan
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
@@ -30,6 +31,7 @@ FORMATS = {
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),
     "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
     "verdict": Format(Verdict, "Verdict", "What `reconciler show --prove -o json` prints"),
+    "doctor": Format(Diagnosis, "Doctor", "What `reconciler doctor -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

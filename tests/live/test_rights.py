@@ -261,7 +261,7 @@ def test_over_sasl_ssl_with_scram_a_plan_is_made_applied_and_looked_at(
     # Before Kafka 4.1 moves cannot forbid a change of replication factor, which is noted.
     assert {finding["code"] for finding in looked["findings"]} <= {"KR634"}
     assert (looked["unexamined"], looked["safeToStop"]) == ([], [1, 2, 3])
-    assert all(right["isGranted"] for right in looked["rights"])
+    assert all(right["granted"] for right in looked["rights"])
     for password in USERS.values():
         told = Path("runs/live").rglob("*")
         assert not any(password in file.read_text("utf-8") for file in told if file.is_file())
@@ -278,7 +278,7 @@ def test_who_may_nothing_at_all_is_told_every_right_by_the_doctor(
         acls.allow(one)
     assert ended.code == 1, ended
     found = json.loads(ended.out)
-    lacking = {(right["operation"], right["resource"]) for right in found["rights"] if not right["isGranted"]}
+    lacking = {(right["operation"], right["resource"]) for right in found["rights"] if not right["granted"]}
     assert lacking >= {(op, "cluster") for op in ("Alter", "AlterConfigs", "Describe", "DescribeConfigs", "Create")}
     assert ("Describe", "topic") in lacking
     assert {"log dirs: a right is missing", "reassignments: a right is missing"} <= set(found["unexamined"])
@@ -299,7 +299,7 @@ def test_the_least_rights_suffice_to_look_and_then_to_apply(three: KafkaCluster,
         assert ended.code == 0, (verb, ended)
     doctor = json.loads(worker("doctor", "-o", "json").out)
     assert doctor["unexamined"] == ["the lock: a right is missing"]
-    assert {right["operation"] for right in doctor["rights"] if not right["isGranted"]} >= {"Alter", "AlterConfigs"}
+    assert {right["operation"] for right in doctor["rights"] if not right["granted"]} >= {"Alter", "AlterConfigs"}
     assert worker("apply", "another.json", "--yes").code == 1
     for denied in DENIED:
         if denied.told_by.get("plan") != 1:

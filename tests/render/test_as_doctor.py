@@ -6,24 +6,26 @@ from dataclasses import replace
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
-from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, Gravity, NeededRight, Whose
+from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, NeededRight, Whose
+from reconciler.model.problem import Severity
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Features, Quorum, QuorumMember
-from reconciler.render import as_doctor, as_doctor_json
+from reconciler.render import as_doctor
+from reconciler.render.as_json import document
 
 FOUND = Diagnosis(
     cluster_id="c-id",
     is_snapshot=False,
     observed_at="2026-11-21T14:02:11Z",
-    release="4.3",
+    kafka_version="4.3",
     brokers=3,
     topics=1,
     partitions=1200,
     findings=(
-        Finding("KR650", Gravity.ERROR, "broker 3 is not alive", "start it", brokers=(3,)),
+        Finding("KR650", Severity.ERROR, "broker 3 is not alive", "start it", brokers=(3,)),
         Finding(
-            "KR642", Gravity.WARNING, "1 replica behind", "wait\x1b[2J", bytes_behind=3 * 1024**3, records_behind=5
+            "KR642", Severity.WARNING, "1 replica behind", "wait\x1b[2J", bytes_behind=3 * 1024**3, records_behind=5
         ),
     ),
     features=Features("4.3", {"metadata.version": 30}, {"metadata.version": 30}, has_factor_guard=True),
@@ -66,9 +68,9 @@ def test_the_gravest_stands_first_with_what_to_do_next() -> None:
 
 
 def test_json_holds_all_of_it_in_the_schemas_form() -> None:
-    value = json.loads(as_doctor_json.doctor(FOUND, None, ["broker 1: a 7 -> not set"]))
+    value = json.loads(document(replace(FOUND, restored=("broker 1: a 7 -> not set",))))
     Draft7Validator(json.loads((schema_folder() / "doctor.json").read_text("utf-8"))).validate(value)
-    assert (value["cluster"], value["isHealthy"], value["restored"]) == (None, False, ["broker 1: a 7 -> not set"])
+    assert (value["cluster"], value["healthy"], value["restored"]) == (None, False, ["broker 1: a 7 -> not set"])
     assert value["start"] == [
         {"broker": 3, "leads": [], "canLead": [], "opens": [{"topic": "t", "partition": 0}]},
     ]
@@ -83,7 +85,9 @@ def test_json_holds_all_of_it_in_the_schemas_form() -> None:
 
 def test_many_throttles_are_counted_not_listed() -> None:
     many = tuple(FoundThrottle(n, "leader.replication.throttled.rate", "7", Whose.OTHER) for n in range(25))
-    healthy = Diagnosis("c-id", is_snapshot=True, observed_at=None, release=None, brokers=25, topics=0, partitions=0)
+    healthy = Diagnosis(
+        "c-id", is_snapshot=True, observed_at=None, kafka_version=None, brokers=25, topics=0, partitions=0
+    )
     text = as_doctor.doctor(replace(healthy, throttles=many), None)
     assert text.count("throttle on broker") == 20
     assert "and 5 throttles more: -o json has all\n" in text

@@ -33,7 +33,7 @@ def features(wire: Wire) -> Features:
     response = wire.read(observe.api_versions)
     finalized = {one.name: one.max_version_level for one in response.finalized_features or ()}
     return Features(
-        release=observe.kafka_version(wire),
+        kafka_version=observe.kafka_version(wire),
         finalized=dict(sorted(finalized.items())),
         supported={
             one.name: one.max_version

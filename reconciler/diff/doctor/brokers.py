@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reconciler.model.cluster import AUTO_REBALANCE, Cluster
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import waiting_leader
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import LogDirState, Vitals
 from reconciler.model.words import counted, labelled
 
@@ -37,7 +38,7 @@ def _dead(cluster: Cluster) -> Iterator[Finding]:
         if held[broker]:
             yield Finding(
                 "KR650",
-                Gravity.ERROR,
+                Severity.ERROR,
                 f"broker {broker} {what} and holds {counted(len(held[broker]), 'replica')}",
                 "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere",
                 brokers=(broker,),
@@ -46,7 +47,7 @@ def _dead(cluster: Cluster) -> Iterator[Finding]:
         else:
             yield Finding(
                 "KR651",
-                Gravity.WARNING,
+                Severity.WARNING,
                 f"broker {broker} {what} and holds nothing",
                 "start it, or take it out of the cluster: kafka-cluster unregister --id " + str(broker),
                 brokers=(broker,),
@@ -57,7 +58,7 @@ def _silent(vitals: Vitals) -> Iterator[Finding]:
     for broker in vitals.disks.silent if vitals.disks is not None else ():
         yield Finding(
             "KR654",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"broker {broker} counts as alive but did not tell of its log dirs",
             "see whether it can be reached from here, and whether it hangs; then look again",
             brokers=(broker,),
@@ -69,7 +70,7 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
     for one in (each for each in dirs if each.error is not None):
         yield Finding(
             "KR652",
-            Gravity.ERROR,
+            Severity.ERROR,
             f"log dir {one.path} of broker {one.broker_id} is offline ({one.error}): what it holds is out of sync, and "
             "a move to it never ends; the broker counts as alive all the same",
             "make room or replace the disk, then restart the broker",
@@ -78,7 +79,7 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
     for one in (each for each in dirs if each.is_cordoned):
         yield Finding(
             "KR655",
-            Gravity.NOTE,
+            Severity.NOTE,
             f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka puts nothing new there",
             "a plan gives a broker whose log dirs are all cordoned no replica, unless its state is written as active",
             brokers=(one.broker_id,),
@@ -99,7 +100,7 @@ def _racks(cluster: Cluster) -> Iterator[Finding]:
     if nowhere and len(nowhere) < len(cluster.brokers):
         yield Finding(
             "KR653",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{labelled('broker', nowhere)} in no rack, while others have one: each counts as a rack of its own, or "
             "as none",
             "set broker.rack in server.properties and restart",
@@ -108,13 +109,13 @@ def _racks(cluster: Cluster) -> Iterator[Finding]:
     elif nowhere:
         yield Finding(
             "KR656",
-            Gravity.NOTE,
+            Severity.NOTE,
             "no broker has a rack: nothing keeps a partition's replicas from failing together",
             _RACKS,
         )
     counts = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
     if len(counts) == 1 and not nowhere and len(cluster.brokers) > 1:
-        yield Finding("KR656", Gravity.NOTE, f"every broker is in one rack, {next(iter(counts))}", _RACKS)
+        yield Finding("KR656", Severity.NOTE, f"every broker is in one rack, {next(iter(counts))}", _RACKS)
 
 
 def _self_electing(vitals: Vitals) -> Iterator[Finding]:
@@ -130,7 +131,7 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
     now = f"; {counted(len(waiting), 'partition')} will change leader so" if waiting else ""
     yield Finding(
         "KR657",
-        Gravity.NOTE,
+        Severity.NOTE,
         f"{AUTO_REBALANCE} is on for {labelled('broker', on)}: every leader.imbalance.check.interval.seconds (300) "
         f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}",
         f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches",

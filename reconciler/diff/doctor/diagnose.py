@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from reconciler.diff.doctor import brokers, layout, partitions, quorum, rights, runs, throttles, versions
 from reconciler.model.desired import Desired
-from reconciler.model.diagnosis import Diagnosis, Finding, Gravity, KnownRun
+from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.starting import start_order
 from reconciler.model.vitals import Vitals
 
-_WEIGHT = {gravity: weight for weight, gravity in enumerate(Gravity)}
+_WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
 
 
 def diagnose(
@@ -34,7 +34,7 @@ def diagnose(
     min_isr = brokers_min_isr(cluster, vitals.settings)
     blocking = blocking_partitions(cluster, min_isr)
     findings: list[Finding] = [
-        *(Finding(each.code, Gravity.WARNING, each.message) for each in of_client),
+        *(Finding(each.code, Severity.WARNING, each.message) for each in of_client),
         *versions.findings(vitals, desired),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
@@ -48,7 +48,7 @@ def diagnose(
         cluster_id=cluster.cluster_id,
         is_snapshot=is_snapshot,
         observed_at=cluster.observed_at,
-        release=cluster.kafka_version,
+        kafka_version=cluster.kafka_version,
         brokers=len(cluster.brokers),
         topics=len(cluster.topics),
         partitions=sum(len(topic.partitions) for topic in cluster.topics.values()),
@@ -60,10 +60,10 @@ def diagnose(
         blocking=blocking,
         quorum=vitals.quorum,
         start=start_order(cluster, min_isr),
-        holder=vitals.holder,
+        locked_by=vitals.locked_by,
         unexamined=vitals.unexamined,
     )
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
-    return _WEIGHT[finding.gravity], finding.code, finding.brokers, finding.topics, finding.partitions, finding.message
+    return _WEIGHT[finding.severity], finding.code, finding.brokers, finding.topics, finding.partitions, finding.message

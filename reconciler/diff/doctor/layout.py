@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import waiting_leader
+from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, few, labelled
 
@@ -29,7 +30,7 @@ def _single(cluster: Cluster) -> Iterator[Finding]:
         names = _topics(keys)
         yield Finding(
             "KR643",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(names), 'topic')} with one replica alone: {few(names)}; it is offline while its broker is "
             "down, and lost with its disk",
             "declare replicationFactor 3, and plan",
@@ -51,7 +52,7 @@ def _unspread(cluster: Cluster) -> Iterator[Finding]:
         names = _topics(keys)
         yield Finding(
             "KR644",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(names), 'topic')} not spread over racks: {counted(len(keys), 'partition')} in fewer of the "
             f"{most} racks than could be: {few(keys)}",
             "declare placement.racks.spread, and plan",
@@ -76,7 +77,7 @@ def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
         )
         yield Finding(
             "KR658",
-            Gravity.NOTE,
+            Severity.NOTE,
             f"racks are uneven: {'; '.join(told)}",
             "add brokers to a small rack: spread partitions give each rack as many replicas, which its brokers share",
         )
@@ -93,7 +94,7 @@ def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
     if keys:
         yield Finding(
             "KR645",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}",
             "plan: it elects preferred leaders in declared topics, unless elections is off",
             topics=_topics(keys),
@@ -108,7 +109,7 @@ def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]
         keys = tuple(sorted({key for broker in alive for key in blocking[broker]}))
         yield Finding(
             "KR659",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{labelled('broker', alive)} not safe to stop: {counted(len(keys), 'partition')} would go under min ISR, "
             f"or offline: {few(keys)}",
             "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas",

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from reconciler.model.cluster import UNCLEAN_ELECTION, Cluster, Partition
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
+from reconciler.model.problem import Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import heirs
 from reconciler.model.topic_partition import TopicPartition
@@ -36,7 +37,7 @@ def _offline(vitals: Vitals) -> Iterator[Finding]:
     for orphans, keys in sorted(alike.items()):
         yield Finding(
             "KR640",
-            Gravity.ERROR,
+            Severity.ERROR,
             f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}",
             _next(orphans, cluster),
             brokers=orphans.brokers,
@@ -97,7 +98,7 @@ def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
         because = f"{labelled('broker', missing)} not in sync" if missing else "too few replicas"
         yield Finding(
             "KR641",
-            Gravity.ERROR,
+            Severity.ERROR,
             f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}",
             f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor",
             brokers=missing,
@@ -122,7 +123,7 @@ def _lagging(vitals: Vitals) -> Iterator[Finding]:
     for broker, keys in sorted(behind.items()):
         yield Finding(
             "KR642",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(keys), 'replica')} on broker {broker} not in sync: {few(keys)}",
             "see whether it catches up: its disk, its network, a throttle that lists it",
             brokers=(broker,),
@@ -172,7 +173,7 @@ def _strays(vitals: Vitals) -> Iterator[Finding]:
         keys = tuple(sorted(replica.topic_partition for replica in replicas))
         yield Finding(
             "KR680",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"broker {broker} has {counted(len(keys), 'replica')} on disk that nobody assigned to it: {few(keys)}",
             "look again in a minute: Kafka deletes a moved replica a little later. What stays goes when the broker is "
             "restarted",
@@ -188,7 +189,7 @@ def _future(vitals: Vitals) -> Iterator[Finding]:
         moving = [one for one in replicas if one.broker_id == broker]
         yield Finding(
             "KR681",
-            Gravity.NOTE,
+            Severity.NOTE,
             f"{counted(len(moving), 'replica')} on broker {broker} on the way to another of its log dirs: "
             f"{few(one.topic_partition for one in moving)}",
             "wait, or see why it does not end: kafka-log-dirs --describe",

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import Quorum, QuorumMember
 from reconciler.model.words import counted, labelled
 
@@ -22,7 +23,7 @@ def findings(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
         left = f"{counted(spare, 'controller')} more may fail" if spare > 0 else "none more may fail"
         yield Finding(
             "KR637",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{_controllers(ids)} of the quorum {_ids(quorum.voters)} not following it: {_behind(late)}",
             f"start it, or see to its disk and network; until then {left} before nothing can be changed any more",
             brokers=tuple(ids),
@@ -32,7 +33,7 @@ def findings(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
         ids = [one.id for one in slow]
         yield Finding(
             "KR638",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{labelled('broker', ids)} not up to date with the cluster's metadata: {_behind(slow)}",
             "see to its disk and network; what it tells of topics and leaders is old until then",
             brokers=tuple(ids),

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from reconciler.model.desired import Desired
-from reconciler.model.diagnosis import Finding, Gravity, NeededRight
+from reconciler.model.diagnosis import Finding, NeededRight
 from reconciler.model.lock import OFFSETS_TOPIC
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import CLUSTER, GROUP, TOPIC, Rights
 from reconciler.model.words import few
 
@@ -18,18 +19,18 @@ class _Need(NamedTuple):
     resource: str
     verbs: tuple[str, ...]
     purpose: str
-    gravity: Gravity = Gravity.WARNING
+    severity: Severity = Severity.WARNING
     only_topic: str | None = None
 
 
 _NEEDS = (
-    _Need("Describe", CLUSTER, READERS, "log dirs, reassignments, the active controller", Gravity.ERROR),
-    _Need("DescribeConfigs", CLUSTER, READERS, "brokers' configs", Gravity.ERROR),
+    _Need("Describe", CLUSTER, READERS, "log dirs, reassignments, the active controller", Severity.ERROR),
+    _Need("DescribeConfigs", CLUSTER, READERS, "brokers' configs", Severity.ERROR),
     _Need("Alter", CLUSTER, ("apply", "cancel"), "moves and elections"),
     _Need("AlterConfigs", CLUSTER, WRITERS, "throttle rates of brokers"),
-    _Need("Create", CLUSTER, ("apply",), "new topics, unless it is granted on each of them", Gravity.NOTE),
-    _Need("Describe", TOPIC, READERS, "partitions and who holds them", Gravity.ERROR),
-    _Need("DescribeConfigs", TOPIC, READERS, "topics' configs", Gravity.ERROR),
+    _Need("Create", CLUSTER, ("apply",), "new topics, unless it is granted on each of them", Severity.NOTE),
+    _Need("Describe", TOPIC, READERS, "partitions and who holds them", Severity.ERROR),
+    _Need("DescribeConfigs", TOPIC, READERS, "topics' configs", Severity.ERROR),
     _Need("Alter", TOPIC, ("apply",), "new partitions"),
     _Need("AlterConfigs", TOPIC, WRITERS, "throttled replicas, and configs"),
     _Need("Delete", TOPIC, ("apply",), "deleting topics, which topics.delete allows"),
@@ -38,7 +39,7 @@ _NEEDS = (
         "Read", TOPIC, WRITERS, "the run's record in the cluster, without which they go on", only_topic=OFFSETS_TOPIC
     ),
 )
-_GRAVITY = {(need.operation, need.resource): need.gravity for need in _NEEDS}
+_SEVERITY = {(need.operation, need.resource): need.severity for need in _NEEDS}
 
 
 def needed_rights(rights: Rights, desired: Desired | None) -> tuple[NeededRight, ...]:
@@ -52,10 +53,10 @@ def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
         if right.is_granted:
             continue
         where = "the cluster" if right.resource == CLUSTER else f"{right.resource} {few(right.lacking)}"
-        gravity = _GRAVITY[right.operation, right.resource]
+        severity = _SEVERITY[right.operation, right.resource]
         yield Finding(
-            "KR630" if gravity is Gravity.ERROR else "KR631",
-            gravity,
+            "KR630" if severity is Severity.ERROR else "KR631",
+            severity,
             f"this user lacks the right {right.operation} on {where}: {', '.join(right.verbs)} "
             f"{'need' if len(right.verbs) > 1 else 'needs'} it for {right.purpose}",
             f"kafka-acls --add --allow-principal User:NAME --operation {right.operation} {_option(right)}",

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
-from reconciler.model.diagnosis import Finding, FoundThrottle, Gravity, KnownRun, Whose
+from reconciler.model.diagnosis import Finding, FoundThrottle, KnownRun, Whose
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import Vitals
 from reconciler.model.words import counted, few
 
@@ -35,7 +36,7 @@ def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThr
 def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
     for run in known:
         if (owner, key) in run.throttles:
-            is_going = vitals.holder is not None and run.is_open
+            is_going = vitals.locked_by is not None and run.is_open
             whose = Whose.RUN if is_going else Whose.LEFTOVER
             return FoundThrottle(owner, key, value, whose, run.plan_id, run.throttles[owner, key])
     return FoundThrottle(owner, key, value, Whose.OTHER)
@@ -47,7 +48,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
         left = [one for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id == plan_id]
         yield Finding(
             "KR670",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}",
             "apply its plan again, or reconciler cancel: both take them off"
             if is_moving
@@ -61,7 +62,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
     if lists and not is_moving:
         yield Finding(
             "KR671",
-            Gravity.WARNING,
+            Severity.WARNING,
             f"{counted(len(lists), 'list')} of throttled replicas that no run known here set, while nothing moves: "
             f"{few(_names(lists))}; a listed replica that falls out of the ISR is held back",
             "if it is nobody's: kafka-configs --alter --entity-type topics --entity-name TOPIC --delete-config KEY; "
@@ -72,7 +73,7 @@ def findings(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator
     if rates and not is_moving:
         yield Finding(
             "KR672",
-            Gravity.NOTE,
+            Severity.NOTE,
             f"{counted(len(rates), 'throttle rate')} that no run known here set, while nothing moves: "
             f"{few(_names(rates))}; a rate alone holds nothing back",
             "leave it if it is wanted for the next move; doctor never touches it",

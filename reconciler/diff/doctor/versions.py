@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from reconciler.model.desired import Desired
-from reconciler.model.diagnosis import Finding, Gravity
+from reconciler.model.diagnosis import Finding
+from reconciler.model.problem import Severity
 from reconciler.model.vitals import Features, Vitals
 
 METADATA_VERSION = "metadata.version"
@@ -21,7 +22,7 @@ def _another_cluster(vitals: Vitals, desired: Desired | None) -> Iterator[Findin
     if desired is not None and wanted is not None and wanted != vitals.cluster.cluster_id:
         yield Finding(
             "KR636",
-            Gravity.ERROR,
+            Severity.ERROR,
             f"{desired.cluster.name} declares clusterId {wanted}, but {vitals.cluster.cluster_id} answers",
             "reach the right cluster, or correct clusterId: plan and apply refuse this one",
         )
@@ -31,7 +32,7 @@ def _of_features(features: Features) -> Iterator[Finding]:
     if not features.has_factor_guard:
         yield Finding(
             "KR634",
-            Gravity.NOTE,
+            Severity.NOTE,
             "these brokers cannot forbid that a move changes a replication factor (KIP-860, from Kafka 4.1 on)",
             "nothing: apply compares each partition itself before it moves it",
         )
@@ -39,7 +40,7 @@ def _of_features(features: Features) -> Iterator[Finding]:
     if finalized is not None and supported is not None and finalized < supported:
         yield Finding(
             "KR635",
-            Gravity.NOTE,
+            Severity.NOTE,
             f"{METADATA_VERSION} is {finalized}, the brokers support {supported}: an upgrade was not finished",
             "kafka-features upgrade, once every broker runs the new release and you will not go back",
         )

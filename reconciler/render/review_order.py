@@ -1,4 +1,4 @@
-"""Which finding a reviewer must see first."""
+"""Orders what a reviewer reads: what stops `apply` first, then warnings by what ignoring them costs."""
 
 from collections.abc import Iterable
 
@@ -31,7 +31,7 @@ _GRAVE, _LIGHT = ([line.split()[0] for line in text.strip().splitlines()] for te
 _RANKS = {code: rank for rank, code in enumerate([*_GRAVE, "", *_LIGHT])}
 
 
-def by_gravity(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def in_review_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return what stops `apply` first, then warnings by what ignoring them costs; equals by code, place and text."""
     return tuple(sorted(by_weight(problems), key=_rank))
 
