@@ -20,14 +20,14 @@ from reconciler.command.verbs import option, verb
 @option("--demo", is_flag=True, help="Write a simulated cluster with its desired state.")
 def command(asked: Asked, folder: str | None, *, demo: bool) -> int:
     """Write a commented layout into DIR, by default the root (-C); nothing is ever overwritten."""
-    from reconciler.render import as_json
+    from reconciler.render.as_json import document
     from reconciler.workflow.demo import write_demo
     from reconciler.workflow.init import write_layout
 
     root = folder or asked.inputs.root
     written = (write_demo if demo else write_layout)(root, asked.inputs.cluster)
     if asked.is_json:
-        write(as_json.document({"folder": written.folder, "cluster": written.name, "files": list(written.files)}))
+        write(document(written))
     elif written.cluster is None:
         tell(f"Wrote {written.folder}: {', '.join(written.files)}. Put in how to reach your cluster, then:")
         tell(f"  {_again('plan', root, written.name)}")

@@ -38,13 +38,14 @@ def command(asked: Asked) -> int:
 
 
 def _write(asked: Asked, found: "Validated") -> None:
-    from reconciler.render import as_json
+    from reconciler.model.problem import Reported, ReportedProblem
+    from reconciler.render.as_json import document
     from reconciler.render.as_text import input_problem
 
     if asked.output == SARIF:
         _write_sarif(asked, found)
     elif asked.is_json:
-        write(as_json.problems(found.problems))
+        write(document(Reported(tuple(map(ReportedProblem.of, found.problems)))))
     else:
         for problem in found.problems:
             write(input_problem(problem, root=asked.inputs.root), asked.color)

@@ -15,6 +15,8 @@ from reconciler.model.problem import (
     ReconcilerError,
     Refused,
     Remedy,
+    ReportedError,
+    ReportedProblem,
     StalePlan,
 )
 from reconciler.model.run import StoppedEarly
@@ -76,14 +78,15 @@ def exit_of(error: ReconcilerError) -> Exit:
 
 def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "") -> None:
     """Tell an error on stderr: every problem on its own line, with its stable code."""
-    from reconciler.render import as_json
+    from reconciler.render.as_json import document
     from reconciler.render.as_text import input_problem
     from reconciler.render.supposed import remedy_lines
 
     problems = problems_of(error)
     root = "" if isinstance(error, InvalidInput) and not error.is_below_root else root
     if is_json:
-        tell(as_json.error(error.code, str(error), exit_code, problems, remedies_of(error)))
+        told = tuple(map(ReportedProblem.of, problems))
+        tell(document(ReportedError(error.code, str(error), exit_code, told, tuple(remedies_of(error)))))
     elif problems:
         lines = [f"error: {input_problem(problem, root=root)}" for problem in problems]
         tell("\n".join([*lines, *remedy_lines(remedies_of(error), root=root)]), "auto")

@@ -1,13 +1,13 @@
-"""What differs between desired and observed."""
+"""Describes what differs between desired and observed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from reconciler.model.codec import ALWAYS, FILLED, REQUIRED, AtLeast, Ids
+from reconciler.model.codec import ALWAYS, FILLED, INLINE, REQUIRED, AtLeast, Ids
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import DRIFT, Location, Problem
+from reconciler.model.problem import DRIFT, Location, Problem, ReportedProblem
 from reconciler.model.topic_partition import TopicPartition
 
 _Topic = Annotated[str, "The topic."]
@@ -112,23 +112,23 @@ def destruction(changes: Iterable[TopicChange]) -> Destruction | None:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field of one topic, observed against desired; None where it is not set."""
+    """A field of a topic, observed against desired."""
 
-    topic: str
-    field: str
-    old: str | None
-    new: str | None
-    at: Location | None = None
+    topic: _Topic
+    field: Annotated[str, "What differs, such as a config's key."]
+    old: Annotated[str | None, "What is; null for nothing."]
+    new: Annotated[str | None, "What shall be; null for nothing."]
+    at: _At = None
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRule:
-    """A partition that breaks a rule today: which rule, in words, and where it is written."""
+    """A partition that breaks a rule today."""
 
-    topic_partition: TopicPartition
-    reason: Reason
-    detail: str
-    at: Location | None = None
+    topic_partition: Annotated[TopicPartition, INLINE]
+    reason: Annotated[Reason, "Which rule, as the reason of the move that mends it."]
+    detail: Annotated[str, "How it is broken, in words."]
+    at: _At = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +172,30 @@ class Changes:
         if not self.also_broken:
             return self.broken_rules
         return tuple(sorted((*self.broken_rules, *self.also_broken), key=lambda broken: broken.topic_partition))
+
+
+@dataclass(frozen=True, slots=True)
+class DiffReport:
+    """What `diff` tells: what differs between desired and observed state; nothing is planned."""
+
+    topic_changes: Annotated[tuple[TopicChange, ...], "What changes topics themselves; secrets are masked."]
+    destroys: Annotated[Destruction | None, "What is destroyed in all; null: no records are."]
+    differences: Annotated[tuple[Difference, ...], "Each changed field, old and new; secrets are masked."]
+    broken_rules: Annotated[tuple[BrokenRule, ...], "Partitions that break a rule today."]
+    elections: Annotated[tuple[Election, ...], "Leaders to elect; no data moves."]
+    drift: Annotated[
+        tuple[ReportedProblem, ...],
+        "What differs and is not put right, such as undeclared topics that may not be deleted.",
+    ]
+
+    @classmethod
+    def of(cls, found: Changes, fields: Iterable[Difference]) -> Self:
+        """Return the report of these changes; nothing is masked yet."""
+        return cls(
+            topic_changes=found.topic_changes,
+            destroys=destruction(found.topic_changes),
+            differences=tuple(fields),
+            broken_rules=found.every_broken_rule,
+            elections=found.elections,
+            drift=tuple(map(ReportedProblem.of, found.problems)),
+        )

@@ -94,6 +94,15 @@ class ReportedProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """What `validate -o json` prints."""
+
+    problems: Annotated[
+        tuple[ReportedProblem, ...], "Every problem in every file, in the order of files and lines; none: all is well."
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """One change of the desired state."""
 
@@ -109,6 +118,19 @@ class Remedy:
     is_planned: Annotated[
         bool, REQUIRED, "Whether a whole plan was made with these changes; else it is known of the rules alone."
     ] = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedError:
+    """An error that ended a verb."""
+
+    code: Annotated[str, Key("error/code", "The error."), Pattern("^KR[0-9]{3}$"), "Its stable code."]
+    message: Annotated[str, Key("error/message"), "What, where and what next, in words."]
+    exit_code: Annotated[int, Key("error/exitCode"), "The exit code of the verb."]
+    problems: Annotated[
+        tuple[ReportedProblem, ...], Key("error/problems"), "Every problem found, not the first alone."
+    ] = ()
+    remedies: Annotated[tuple[Remedy, ...], Key("error/remedies"), "What would make it fit, where that is known."] = ()
 
 
 class ReconcilerError(Exception):

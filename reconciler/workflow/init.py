@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.raw import write_atomically
 from reconciler.model.cluster import Cluster
+from reconciler.model.codec import HIDDEN, Key
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.inputs import checked_name
 
@@ -160,12 +162,12 @@ EXAMPLE_POLICIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: the cluster's folder, its files, and the simulated cluster, if it has one."""
+    """What was written. `cluster` is the simulated one, if it has one."""
 
-    folder: str
-    name: str
-    files: tuple[str, ...]
-    cluster: Cluster | None = None
+    folder: Annotated[str, "The cluster's folder."]
+    name: Annotated[str, Key("cluster"), "The cluster's name."]
+    files: Annotated[tuple[str, ...], "Files, below the folder."]
+    cluster: Annotated[Cluster | None, HIDDEN] = None
 
 
 def write_layout(root: str, name: str | None = None) -> Written:

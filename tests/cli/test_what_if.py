@@ -128,7 +128,7 @@ def test_without_a_plan_json_still_tells_what_would_be(shop: Program) -> None:
     error = json.loads(ended.err)["error"]
     assert error["exitCode"] == 1
     assert error["remedies"][2] == {
-        "edits": [{"change": "one more broker joins in rack a", "at": None}],
+        "edits": [{"change": "one more broker joins in rack a"}],
         "planned": True,
     }
 

@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
 from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.plan import Plan
+from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
 from reconciler.model.verdict import Verdict
+from reconciler.workflow.init import Written
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -32,6 +35,10 @@ FORMATS = {
     "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
     "verdict": Format(Verdict, "Verdict", "What `reconciler show --prove -o json` prints"),
     "doctor": Format(Diagnosis, "Doctor", "What `reconciler doctor -o json` prints"),
+    "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
+    "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
+    "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
+    "init": Format(Written, "Init", "What `reconciler init -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

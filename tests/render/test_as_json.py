@@ -5,7 +5,7 @@ from helpers.plans.sample_plan import sample_plan
 
 from reconciler.model.change import BrokenRule, Changes, DeleteTopic
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import Location, Problem, Reported, ReportedError, ReportedProblem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
@@ -25,11 +25,10 @@ def test_changes_tell_old_and_new_with_their_place() -> None:
     create, grow, alter, delete = value["topicChanges"]
     assert create["kind"] == "createTopic"
     assert create["configs"] == {"retention.ms": "604800000"}
-    assert (grow["kind"], grow["from"], grow["to"], grow["at"]) == ("createPartitions", 12, 18, "demo/web.yaml:9")
-    assert alter["configs"] == {
-        "retention.ms": {"from": None, "to": "1"},
-        "x.secret": {"from": "(hidden)", "to": None},
-    }
+    counts = grow["fromCount"], grow["toCount"]
+    assert (grow["kind"], counts, grow["at"]) == ("createPartitions", (12, 18), "demo/web.yaml:9")
+    assert (alter["set"], alter["delete"]) == ({"retention.ms": "1"}, ["x.secret"])
+    assert alter["before"] == {"retention.ms": None, "x.secret": "(hidden)"}
     assert (delete["kind"], delete["topicId"]) == ("deleteTopic", "id-1")
     assert value["brokenRules"] == [
         {"topic": "t", "partition": 1, "reason": "racks", "detail": "two in rack b", "at": "demo/web.yaml:9"}
@@ -39,7 +38,8 @@ def test_changes_tell_old_and_new_with_their_place() -> None:
 
 
 def test_an_error_carries_its_code_exit_code_and_problems() -> None:
-    value = json.loads(as_json.error("KR100", "two problems", 1, [Problem("KR101", "unknown key", AT)]))
+    error = ReportedError("KR100", "two problems", 1, (ReportedProblem.of(Problem("KR101", "unknown key", AT)),))
+    value = json.loads(as_json.document(error))
     assert value["error"]["exitCode"] == 1
     assert value["error"]["problems"] == [
         {
@@ -66,6 +66,6 @@ def test_a_result_has_its_units_in_the_keys() -> None:
 
 
 def test_json_is_sorted_and_ends_in_one_newline() -> None:
-    text = as_json.problems([])
+    text = as_json.document(Reported(()))
     assert text.endswith("}\n")
     assert as_json.document({"b": 1, "a": "ü\n"}) == '{\n "a": "ü\\n",\n "b": 1\n}\n'
