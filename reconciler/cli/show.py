@@ -130,7 +130,8 @@ def _write_kafka_files(plan: "Plan", folder: str, *, has_log_dirs: bool) -> None
 def _explain(asked: Asked, plan_path: str, seal: "Seal", text: str) -> int:
     from reconciler.model.topic_partition import TopicPartition
     from reconciler.planner.explain import explain
-    from reconciler.render import explained, explained_json
+    from reconciler.render.as_json import document
+    from reconciler.render.explained import explanation
     from reconciler.workflow.saved_plan import plan_named
 
     topic, _, number = text.rpartition("-")
@@ -138,7 +139,7 @@ def _explain(asked: Asked, plan_path: str, seal: "Seal", text: str) -> int:
         raise click.BadParameter(f"{text!r} is no TOPIC-PARTITION, such as orders-3.", param_hint="--explain")
     found = explain(plan_named(asked.inputs, plan_path, seal), TopicPartition(topic, int(number)))
     root = asked.inputs.root
-    write(explained_json.explanation(found) if asked.is_json else explained.explanation(found, root=root))
+    write(document(found) if asked.is_json else explanation(found, root=root))
     return Exit.DONE
 
 

@@ -54,11 +54,11 @@ class Swap(NamedTuple):
 class OtherMove(NamedTuple):
     """The smallest partition that stays where it is, though it could have moved from `giver` to `taker`."""
 
-    giver: int
-    taker: int
-    topic: str
-    partition: int
-    bytes: int
+    giver: Annotated[int, "The broker that would give a replica up."]
+    taker: Annotated[int, "The broker that would take it."]
+    topic: Annotated[str, "The topic."]
+    partition: Annotated[int, "The partition's number."]
+    bytes: Annotated[int, "Bytes that would be copied."]
 
     @property
     def swap(self) -> Swap:

@@ -19,10 +19,11 @@ from reconciler.model.explanation import (
     Cause,
     Counts,
     Explanation,
+    FullRack,
+    Judgement,
     NewLeader,
     Removed,
     StepOfPartition,
-    Verdict,
 )
 from reconciler.model.grounds import UNDECLARED, BrokerGround, PlacementGround, Swap
 from reconciler.model.move import Move, Reason
@@ -35,7 +36,7 @@ ALTERNATIVES, BARRED = 3, 5
 """So many other brokers are named for each replica, the nearest first: a screen's worth; the rest are counted."""
 BY_COPIES = ("bytes", "replicas")
 """The objectives that decide last between brokers; what comes after them carries no prices."""
-_RANK = {Verdict.AS_GOOD: 0, Verdict.COSTS_MORE: 1, Verdict.LESS_EVEN: 2, Verdict.LOADS: 3}
+_RANK = {Judgement.AS_GOOD: 0, Judgement.COSTS_MORE: 1, Judgement.LESS_EVEN: 2, Judgement.LOADS: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,6 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
         removed=tuple(Removed(one, _why_removed(view, one), view.counts(one)) for one in view.removed),
         leader=_new_leader(view),
         is_least=plan.proof.value == plan.proof.lower_bound,
-        is_counted_in_replicas=plan.proof.objective == "replicas",
     )
 
 
@@ -263,11 +263,16 @@ def _by_rack(view: View, replicas: Collection[int]) -> Mapping[str, tuple[int, .
 
 
 def _judged(view: View, taker: int, other: int) -> Alternative:
+    judgement, extra = _judgement(view, taker, other)
+    in_replicas = view.plan.proof.objective == "replicas"
+    return Alternative(other, judgement, view.counts(other), extra, is_counted_in_replicas=in_replicas)
+
+
+def _judgement(view: View, taker: int, other: int) -> tuple[Judgement, int]:
     """Return what the plan's prices say of the other broker: the first objective that tells the two apart decides.
 
     At the prices of an optimum a cheaper broker is never left: where one looks cheaper, the prices cannot tell.
     """
-    counts = view.counts(other)
     for level in view.plan.proof.levels:
         of_topic = level.topic_prices.get(view.key.topic, {})
         is_exact = level.value == level.lower_bound and not level.load_prices and not level.shift
@@ -280,11 +285,10 @@ def _judged(view: View, taker: int, other: int) -> Alternative:
         if more < 0:
             break
         if more:
-            verdict = Verdict.COSTS_MORE if is_last else Verdict.LESS_EVEN
-            return Alternative(other, verdict, counts, more if is_last else 0)
+            return (Judgement.COSTS_MORE, more) if is_last else (Judgement.LESS_EVEN, 0)
         if is_last:
-            return Alternative(other, Verdict.AS_GOOD, counts)
-    return Alternative(other, Verdict.LOADS, counts)
+            return Judgement.AS_GOOD, 0
+    return Judgement.LOADS, 0
 
 
 def _copy(view: View, objective: str) -> int:
@@ -296,12 +300,12 @@ def _nearness(one: Alternative) -> tuple[int, int, int, int]:
     return _RANK[one.verdict], one.extra, one.counts.after, one.broker_id
 
 
-def _full_racks(view: View, taker: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _full_racks(view: View, taker: int) -> Iterator[FullRack]:
     """Yield the other racks that hold as many of the partition's replicas as they may."""
     limits = view.rules.rack_limits(len(view.after), view.before)
     for rack, held in _by_rack(view, [one for one in view.after if one != taker]).items():
         if rack != view.rack(taker) and len(held) >= limits.get(rack, (0, 0))[1]:
-            yield rack, held
+            yield FullRack(rack, held)
 
 
 def _barred(view: View, taker: int) -> Iterator[Barred]:

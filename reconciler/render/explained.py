@@ -8,10 +8,10 @@ from reconciler.model.explanation import (
     Cause,
     Counts,
     Explanation,
+    Judgement,
     NewLeader,
     Removed,
     StepOfPartition,
-    Verdict,
 )
 from reconciler.model.move import Reason
 from reconciler.model.words import listed, number, size
@@ -133,33 +133,33 @@ def _alternative(found: Explanation, added: Added, other: Alternative) -> str:
     holds = f"holds {_counts(other.counts, is_share_told=other.counts.share != added.counts.share)}"
     broker = f"broker {other.broker_id}"
     if other.broker_id in found.before:
-        return f"{broker} {_kept(found, other)} ({holds})"
+        return f"{broker} {_kept(other)} ({holds})"
     match other.verdict:
-        case Verdict.AS_GOOD:
+        case Judgement.AS_GOOD:
             return f"{broker} would do as well, trading places with another partition ({holds}): a fixed order decides"
-        case Verdict.COSTS_MORE:
-            return f"{broker} instead: the plan would copy at least {_extra(found, other)} more ({holds})"
-        case Verdict.LESS_EVEN:
+        case Judgement.COSTS_MORE:
+            return f"{broker} instead: the plan would copy at least {_extra(other)} more ({holds})"
+        case Judgement.LESS_EVEN:
             return f"{broker} instead: the counts would be less even ({holds})"
-        case Verdict.LOADS:
+        case Judgement.LOADS:
             return f"{broker} could take it too ({holds}): all loads together decide, not this move alone"
 
 
-def _kept(found: Explanation, other: Alternative) -> str:
+def _kept(other: Alternative) -> str:
     """Return what would follow if a broker that holds the partition now had kept it."""
     match other.verdict:
-        case Verdict.AS_GOOD:
+        case Judgement.AS_GOOD:
             return "could keep it, another partition moving instead for no more: a fixed order decides"
-        case Verdict.COSTS_MORE:
-            return f"keeping it: the plan would copy at least {_extra(found, other)} more"
-        case Verdict.LESS_EVEN:
+        case Judgement.COSTS_MORE:
+            return f"keeping it: the plan would copy at least {_extra(other)} more"
+        case Judgement.LESS_EVEN:
             return "keeping it: the counts would be less even"
-        case Verdict.LOADS:
+        case Judgement.LOADS:
             return "could keep it, all loads together deciding otherwise"
 
 
-def _extra(found: Explanation, other: Alternative) -> str:
-    return f"{number(other.extra)} replicas" if found.is_counted_in_replicas else size(other.extra)
+def _extra(other: Alternative) -> str:
+    return f"{number(other.extra)} replicas" if other.is_counted_in_replicas else size(other.extra)
 
 
 def _removed(removed: Removed) -> str:

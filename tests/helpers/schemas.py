@@ -8,6 +8,7 @@ from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
 from reconciler.model.diagnosis import Diagnosis
+from reconciler.model.explanation import Explanation
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
@@ -39,6 +40,7 @@ FORMATS = {
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),
+    "explanation": Format(Explanation, "Explanation", "What `reconciler show --explain -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

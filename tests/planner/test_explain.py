@@ -25,7 +25,7 @@ from reconciler.model.desired import (
     Protection,
     Spread,
 )
-from reconciler.model.explanation import Alternative, Barred, Cause, Counts, Verdict
+from reconciler.model.explanation import Alternative, Barred, Cause, Counts, Judgement
 from reconciler.model.grounds import OtherMove
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, Restore, Rollback, Source
@@ -261,10 +261,10 @@ def test_where_loads_are_balanced_no_price_is_read_as_bytes_and_the_disks_are_to
     plan = _plan(observed, clicks, DesiredTopic("other"), balance=EVEN)
     loaded = {"load_prices": {"disk": {3: 7, 6: -7}}, "shift": 20}
     (added,) = explain(_with_bytes_level(plan, **loaded), _key("clicks-0")).added
-    assert added.alternatives == (Alternative(3, Verdict.LOADS, Counts(2, 1, 0.8, 10, 5)),)
+    assert added.alternatives == (Alternative(3, Judgement.LOADS, Counts(2, 1, 0.8, 10, 5)),)
     assert added.counts == Counts(0, 1, 0.8, 0, 100)
     (of_gap,) = explain(_with_bytes_level(plan, lower_bound=0), _key("clicks-0")).added
-    assert [one.verdict for one in of_gap.alternatives] == [Verdict.LOADS]
+    assert [one.verdict for one in of_gap.alternatives] == [Judgement.LOADS]
 
 
 def _with_bytes_level(plan: Plan, **fields: object) -> Plan:
@@ -357,12 +357,12 @@ def test_no_alternative_is_better_than_it_is_said_to_be(seeds: range) -> None:
         then = (_imbalance(forced, observed, desired), forced.summary.bytes)
         told = (key, after, taker, other)
         match other.verdict:
-            case Verdict.LESS_EVEN:
+            case Judgement.LESS_EVEN:
                 assert then[0] > before[0], told
-            case Verdict.COSTS_MORE:
+            case Judgement.COSTS_MORE:
                 assert then[0] > before[0] or then[1] >= before[1] + other.extra, told
                 assert other.extra > 0
-            case Verdict.AS_GOOD:
+            case Judgement.AS_GOOD:
                 assert then >= before, told
             case _:
                 pytest.fail(f"a plan with all its prices leaves a verdict open: {told}")
@@ -371,9 +371,9 @@ def test_no_alternative_is_better_than_it_is_said_to_be(seeds: range) -> None:
 def test_random_plans_hold_every_verdict() -> None:
     verdicts = [one[-1].verdict for one in _judged(range(SEEDS))]
     assert {verdict: verdicts.count(verdict) >= 8 for verdict in set(verdicts)} == {
-        Verdict.LESS_EVEN: True,
-        Verdict.COSTS_MORE: True,
-        Verdict.AS_GOOD: True,
+        Judgement.LESS_EVEN: True,
+        Judgement.COSTS_MORE: True,
+        Judgement.AS_GOOD: True,
     }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.model.codec import to_json
 from reconciler.model.explanation import (
     Added,
     Alternative,
@@ -12,16 +13,18 @@ from reconciler.model.explanation import (
     Cause,
     Counts,
     Explanation,
+    FullRack,
+    Judgement,
     NewLeader,
     Removed,
     StepOfPartition,
-    Verdict,
 )
 from reconciler.model.grounds import OtherMove
 from reconciler.model.move import Reason
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render import explained, explained_json
+from reconciler.render import explained
+from reconciler.render.as_json import document
 
 GIB = 1 << 30
 KEY = TopicPartition("t", 3)
@@ -30,12 +33,12 @@ ADDED = Added(
     "c",
     Counts(1078, 1100, 1099.5),
     in_place_of=2,
-    full=(("a", (1,)), ("b", (4, 5))),
+    full=(FullRack("a", (1,)), FullRack("b", (4, 5))),
     alternatives=(
-        Alternative(3, Verdict.AS_GOOD, Counts(81, 82, 1099.5)),
-        Alternative(7, Verdict.COSTS_MORE, Counts(5, 5, 2199.0), 2 * GIB),
-        Alternative(8, Verdict.LESS_EVEN, Counts(90, 91, 1099.5)),
-        Alternative(9, Verdict.LOADS, Counts(9, 8, None, 3 * GIB, 4 * GIB)),
+        Alternative(3, Judgement.AS_GOOD, Counts(81, 82, 1099.5)),
+        Alternative(7, Judgement.COSTS_MORE, Counts(5, 5, 2199.0), 2 * GIB),
+        Alternative(8, Judgement.LESS_EVEN, Counts(90, 91, 1099.5)),
+        Alternative(9, Judgement.LOADS, Counts(9, 8, None, 3 * GIB, 4 * GIB)),
     ),
     others=1200,
     barred=(Barred(10, "cordoned"), Barred(11, "not alive")),
@@ -66,17 +69,21 @@ def test_all_of_it_reads_as_sentences() -> None:
 
 
 def test_without_sizes_replicas_are_counted() -> None:
-    told = explained.explanation(replace(FOUND, is_counted_in_replicas=True, is_size_known=False))
+    others = tuple(replace(one, is_counted_in_replicas=True) for one in ADDED.alternatives)
+    added = replace(ADDED, alternatives=others)
+    assert to_json(others[1])["atLeastMoreReplicas"] == 2 * GIB
+    assert "atLeastMoreBytes" not in to_json(others[1])
+    told = explained.explanation(replace(FOUND, added=(added,), is_size_known=False))
     assert f"would copy at least {2 * GIB:,} replicas more" in told
     assert "[2, 4] -> [6, 4]   size unknown" in told
 
 
 def test_a_broker_that_holds_it_now_could_keep_it() -> None:
     verdicts = {
-        Verdict.AS_GOOD: "could keep it, another partition moving instead for no more: a fixed order decides",
-        Verdict.COSTS_MORE: "keeping it: the plan would copy at least 1.0 GiB more",
-        Verdict.LESS_EVEN: "keeping it: the counts would be less even",
-        Verdict.LOADS: "could keep it, all loads together deciding otherwise",
+        Judgement.AS_GOOD: "could keep it, another partition moving instead for no more: a fixed order decides",
+        Judgement.COSTS_MORE: "keeping it: the plan would copy at least 1.0 GiB more",
+        Judgement.LESS_EVEN: "keeping it: the counts would be less even",
+        Judgement.LOADS: "could keep it, all loads together deciding otherwise",
     }
     for verdict, words in verdicts.items():
         added = replace(ADDED, alternatives=(Alternative(2, verdict, Counts(9, 8), GIB),))
@@ -110,8 +117,8 @@ def test_what_waits_for_a_leader_says_so() -> None:
 
 
 def test_nothing_in_a_rack_or_a_name_steers_the_terminal() -> None:
-    added = replace(ADDED, rack="c\x1b[31m", full=(("a\n", (1,)),))
+    added = replace(ADDED, rack="c\x1b[31m", full=(FullRack("a\n", (1,)),))
     told = explained.explanation(replace(FOUND, topic_partition=TopicPartition("t\x07", 1), added=(added,)))
     assert not {"\x1b", "\x07"} & set(told)
     assert "a\\u000a (broker 1) holds all it may" in told
-    assert "\\u001b" in explained_json.explanation(replace(FOUND, added=(added,)))
+    assert "\\u001b" in document(replace(FOUND, added=(added,)))
