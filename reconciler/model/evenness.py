@@ -1,4 +1,4 @@
-"""How even a load is, in plain definitions: what every other computation of these figures must equal.
+"""Computes how even a load is, by plain definitions: what every other computation of these figures must equal.
 
 A member of capacity `c` counts as `c` members that carry one `c`-th of its load each; a member of capacity 0 (a broker
 that is to be empty) has no fair share, and is left out.
@@ -7,20 +7,18 @@ that is to be empty) has no fair share, and is left out.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Annotated
 
 
 @dataclass(frozen=True, slots=True)
 class Evenness:
-    """How even a load is. 1.0, 0.0 and 0.0 where all carry the same; larger is worse.
+    """How even a load is: 1.0, 0.0 and 0.0 where all carry the same; larger is worse."""
 
-    `max_over_mean`: the most that one carries over the mean. `coefficient_of_variation`: the standard deviation (of the
-    whole population, not of a sample) over the mean. `gini`: half the mean difference of two members, over the mean
-    (Gini 1912); it lies from 0 to below 1.
-    """
-
-    max_over_mean: float
-    coefficient_of_variation: float
-    gini: float
+    max_over_mean: Annotated[float, "The most that one carries over the mean."]
+    coefficient_of_variation: Annotated[
+        float, "The standard deviation (of the whole population, not of a sample) over the mean."
+    ]
+    gini: Annotated[float, "Half the mean difference of two members, over the mean (Gini 1912): from 0 to below 1."]
 
 
 def evenness(loads: Iterable[tuple[float, int]]) -> Evenness | None:

@@ -20,13 +20,14 @@ from reconciler.balance.model.balance_report import (
     Measure,
     RateStatistic,
 )
-from reconciler.balance.render import as_html, as_json, as_tables
+from reconciler.balance.render import as_html, as_tables
 from reconciler.balance.workflow.balance import make_balance
 from reconciler.balance.workflow.loads import SparkJob, make_loads
 from reconciler.files.plan_file import write_plan
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import LogDir
+from reconciler.render.as_json import document
 from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import make_plan
@@ -100,7 +101,7 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     assert demo.total.moved is not None
     assert (demo.total.moved.arriving_replicas, demo.total.moved.leaving_replicas) == (14, 2)
 
-    text = as_json.balance(report)
+    text = document(report)
     schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
     assert list(Draft7Validator(schema).iter_errors(json.loads(text))) == []
     shown = as_tables.text(report)
@@ -136,7 +137,7 @@ def _assert_no_disk_is_said_to_fill(report: BalanceReport, far: ClusterBalance) 
     assert all((load.growth_bytes_per_day or 0) > 0 for load in loads)
     assert {(load.total_bytes, load.free_bytes, load.days_until_full) for load in loads} == {(None, None, None)}
     alone = replace(report, clusters=(far,))
-    told = json.loads(as_json.balance(alone))
+    told = json.loads(document(alone))
     assert '"daysUntilFull": null' in json.dumps(told)
     assert not re.search(r'"daysUntilFull": [^n]', json.dumps(told))
     for shown in (as_tables.text(alone), as_tables.markdown(alone)):

@@ -13,8 +13,8 @@ from helpers.samples.sample_tables import START, drawn_rows, write_by_age
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport, Rule
-from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.balance.spark.loads_job import SampleTask, run_loads
+from reconciler.render.as_json import document
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ COLUMNS = [
 
 def _run(spark: "SparkSession", out: Path, *paths: Path, bucket: int = 60) -> LoadReport:
     files = find_sample_files(map(str, paths)).files
-    return run_loads(spark, SampleTask(files, bucket, NOW), out, load_report_json)
+    return run_loads(spark, SampleTask(files, bucket, NOW), out, document)
 
 
 def _rows(out: Path) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def minutes(
 def test_every_figure_and_every_count_equals_the_oracles(lake: list[Row], minutes: tuple[LoadReport, Path]) -> None:
     report, out = minutes
     _assert_is_the_oracles(report, out, expected_loads(lake, 60, NOW.timestamp()))
-    assert json.loads((out / "_report.json").read_text()) == json.loads(load_report_json(report))
+    assert json.loads((out / "_report.json").read_text()) == json.loads(document(report))
 
 
 def test_and_they_do_in_wider_buckets(spark: "SparkSession", tmp_path: Path) -> None:

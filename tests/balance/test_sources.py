@@ -9,9 +9,9 @@ from helpers.samples.sample_tables import START, STRANGE
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
-from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.render.as_json import document
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def _run(
     from pyarrow import parquet
 
     task = SampleTask(find_sample_files(map(str, paths)).files, MINUTE, NOW, cluster, state)
-    report = run_loads(spark, task, out, load_report_json)
+    report = run_loads(spark, task, out, document)
     return report, {(row["topic"], row["partition"]): row for row in parquet.read_table(out).to_pylist()}
 
 

@@ -13,7 +13,6 @@ from helpers.program.written_commands import verbs
 from jsonschema import Draft7Validator
 
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
-from reconciler.balance.render.as_load_report import load_report_json
 from reconciler.files.schema_check import schema_folder
 from reconciler.groups.files.scenario import outcomes_text
 from reconciler.groups.workflow.simulate import run_scenarios
@@ -113,7 +112,7 @@ def test_a_report_of_loads_is_what_its_schema_says() -> None:
         "c", 3, 4, "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z", 60, None, 0.5, {Rule.UNREADABLE: 1}
     )
     report = LoadReport(60, (ClusterSamples(None), full), ("a file was left out",))
-    check("loads", load_report_json(report))
+    check("loads", as_json.document(report))
 
 
 def test_what_scenarios_come_to_is_what_its_schema_says(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.balance.model.balance_report import BalanceReport
+from reconciler.balance.model.load_report import LoadReport
+from reconciler.balance.workflow.collect import Collected
 from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
@@ -41,6 +44,9 @@ FORMATS = {
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),
     "explanation": Format(Explanation, "Explanation", "What `reconciler show --explain -o json` prints"),
+    "balance": Format(BalanceReport, "Balance", "What `reconciler balance -o json` prints"),
+    "loads": Format(LoadReport, "Loads", "What `reconciler loads -o json` prints, and `_report.json` holds"),
+    "collect": Format(Collected, "Collect", "What `reconciler collect -o json` prints, one object a line and round"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

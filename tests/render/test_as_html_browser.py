@@ -10,7 +10,8 @@ from render.balance_reports import drawn_report
 from render.chromium import Chromium, Page
 
 from reconciler.balance.model.balance_report import BalanceReport
-from reconciler.balance.render import as_html, as_json
+from reconciler.balance.render import as_html
+from reconciler.render.as_json import document
 
 pytestmark = pytest.mark.long
 
@@ -86,7 +87,7 @@ def test_a_name_that_is_a_script_does_nothing(browser: Chromium, tmp_path: Path)
 @pytest.mark.parametrize("has_plan", [True, False])
 def test_every_figure_on_it_is_that_of_the_json(browser: Chromium, tmp_path: Path, *, has_plan: bool) -> None:
     report = drawn_report(40, has_plan=has_plan)
-    (cluster,) = json.loads(as_json.balance(report))["clusters"]
+    (cluster,) = json.loads(document(report))["clusters"]
     found = {title: dict(rows) for title, rows in opened(browser, tmp_path, report).evaluate(ROWS)}
     assert list(found) == ["Brokers", "Racks", "Log dirs", "Topics", "Evenness"]
     assert {title: len(rows) for title, rows in found.items()} == {

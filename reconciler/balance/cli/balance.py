@@ -59,10 +59,11 @@ def command(asked: Asked, job: "SparkJob", plan: tuple[str, ...], *, loads: str 
 
 
 def _show(report: "BalanceReport", asked: Asked) -> None:
-    from reconciler.balance.render import as_json, as_tables
+    from reconciler.balance.render import as_tables
+    from reconciler.render.as_json import document
 
     if asked.is_json:
-        write(as_json.balance(report))
+        write(document(report))
     elif asked.output == MARKDOWN:
         write(as_tables.markdown(report))
     elif asked.output == HTML:

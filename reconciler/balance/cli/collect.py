@@ -1,6 +1,5 @@
 """Declares the verb `collect`: its options, and the line that it tells for each round."""
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -73,18 +72,18 @@ class _Told:
     def round(self, done: "Collected") -> None:
         """Tell of one round."""
         from reconciler.model.words import counted
+        from reconciler.render.as_json import line
 
         if self._is_json:
-            write(json.dumps(_round(done), sort_keys=True, ensure_ascii=False))
-        moment = f"{done.at:%Y-%m-%dT%H:%M:%SZ}"
+            write(line(done))
         if done.written is None:
             self._missed += 1
-            tell(f"warning: {moment}  nothing sampled: {visible(done.failed or '')}", "auto")
+            tell(f"warning: {done.moment}  nothing sampled: {visible(done.failed or '')}", "auto")
             return
         self._rounds += 1
         self._rows += done.written.partitions
         rows = f"{counted(done.written.partitions, 'partition')}, {counted(done.written.replicas, 'replica')}"
-        tell(f"{moment}  {visible(done.cluster)}: {rows}")
+        tell(f"{done.moment}  {visible(done.cluster)}: {rows}")
         for each in done.untold:
             if each not in self._warned:
                 tell(f"warning: {visible(each)}", "auto")
@@ -98,15 +97,3 @@ class _Told:
             missed = f", {counted(self._missed, 'round')} without an answer" if self._missed else ""
             rows = f"{counted(self._rows, 'sample')} in {counted(self._rounds, 'round')}"
             tell(f"Wrote {self._out}: {rows}{missed}. Loads of partitions:  reconciler loads --samples {self._out}")
-
-
-def _round(done: "Collected") -> dict[str, object]:
-    """Return a round as `schemas/collect.json` has it."""
-    return {
-        "at": f"{done.at:%Y-%m-%dT%H:%M:%SZ}",
-        "cluster": done.cluster,
-        "partitions": done.written.partitions if done.written else None,
-        "replicas": done.written.replicas if done.written else None,
-        "failed": done.failed,
-        "unknown": list(done.untold),
-    }

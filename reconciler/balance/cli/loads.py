@@ -44,12 +44,13 @@ def command(asked: Asked, job: "SparkJob", *, out: str) -> int:
     """
     if not job.samples:
         raise click.UsageError("name the samples: --samples PATH...")
-    from reconciler.balance.render.as_load_report import load_report_json, load_report_lines
+    from reconciler.balance.render.as_load_report import load_report_lines
     from reconciler.balance.workflow.loads import make_loads
     from reconciler.model.words import counted
+    from reconciler.render.as_json import document
 
     report = make_loads(asked.inputs, job, out)
     tell("\n".join([*load_report_lines(report), f"Wrote {out}: {counted(report.partitions, 'partition')}."]))
     if asked.is_json:
-        write(load_report_json(report))
+        write(document(report))
     return Exit.DONE

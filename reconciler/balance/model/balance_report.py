@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
+from reconciler.model.codec import ALWAYS, HIDDEN, REQUIRED, Integer, Key, Pattern, When
 from reconciler.model.evenness import Evenness
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, ReportedProblem
 
 
 class Level(StrEnum):
@@ -39,18 +41,18 @@ class RateStatistic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Bytes a second, of the sum in each time bucket: its mean, 95th percentile and maximum over the buckets.
+    """Bytes a second, of the sum in each time bucket; null where nothing is known."""
 
-    `peak` is its value in the cluster's busiest bucket. Each is None where nothing is known; percentile and maximum
-    also where the loads of partitions were read, from which they do not follow. `coverage`: of the samples that should
-    be there, the share that is (0 to 1), over the replicas for what comes in and over the leaders for what goes out.
-    """
-
-    average: float | None = None
-    p95: float | None = None
-    maximum: float | None = None
-    peak: float | None = None
-    coverage: float | None = None
+    average: Annotated[float | None, REQUIRED, "The mean over the buckets."] = None
+    p95: Annotated[float | None, REQUIRED, "The 95th percentile; null also where loads were read."] = None
+    maximum: Annotated[float | None, REQUIRED, "The maximum; null also where loads were read."] = None
+    peak: Annotated[float | None, REQUIRED, "Its value in the cluster's busiest bucket."] = None
+    coverage: Annotated[
+        float | None,
+        REQUIRED,
+        "Of the samples that should be there, the share that is (0 to 1): over the replicas for what comes in, over "
+        "the leaders for what goes out.",
+    ] = None
 
     def of(self, statistic: RateStatistic) -> float | None:
         """Return that figure."""
@@ -67,104 +69,128 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one broker, rack, log dir, topic or cluster carries, followers' traffic counted.
+    """What a broker, rack, log dir, topic or cluster carries, followers' traffic counted."""
 
-    `leaders`: partitions that it leads now, `preferred_leaders`: whose first replica it holds. `bytes_in`: what all its
-    replicas take in. `bytes_out`: what consumers take from its leaders, and what the followers of these fetch.
-    `size_bytes` is the sum of the known sizes, None where none is; `unknown_sizes` counts replicas without one. What is
-    free of `total_bytes` on its disks, and `days_until_full` at `growth_bytes_per_day`, are None where they are not
-    known, the days also where nothing grows. Growth is the sum of what its partitions grow; the days of a broker, rack
-    or cluster are those of the first of its log dirs that is full. `leader_imbalance` is Kafka's own ratio: of the
-    partitions that prefer this broker, the share that it does not lead (0 to 1; None where none prefers it).
-    """
-
-    replicas: int = 0
-    leaders: int = 0
-    preferred_leaders: int = 0
-    size_bytes: int | None = None
-    bytes_in: Rate = Rate()
-    bytes_out: Rate = Rate()
-    growth_bytes_per_day: float | None = None
-    total_bytes: int | None = None
-    free_bytes: int | None = None
-    days_until_full: float | None = None
-    leader_imbalance: float | None = None
-    unknown_sizes: int = 0
+    replicas: Annotated[int, REQUIRED, "Replicas that it holds."] = 0
+    leaders: Annotated[int, REQUIRED, "Partitions that it leads."] = 0
+    preferred_leaders: Annotated[int, REQUIRED, "Partitions whose first replica it holds."] = 0
+    size_bytes: Annotated[int | None, REQUIRED, "The sum of its replicas' known sizes; null: none is known."] = None
+    bytes_in: Annotated[Rate, Key("bytesInPerSecond"), REQUIRED, "What all its replicas take in."] = Rate()
+    bytes_out: Annotated[
+        Rate,
+        Key("bytesOutPerSecond"),
+        REQUIRED,
+        "What consumers take from its leaders, and what the followers of these fetch.",
+    ] = Rate()
+    growth_bytes_per_day: Annotated[
+        float | None, REQUIRED, "The slope of the size over time, by least squares, summed over partitions."
+    ] = None
+    total_bytes: Annotated[Integer | None, REQUIRED, "What its disks hold."] = None
+    free_bytes: Annotated[Integer | None, REQUIRED, "What is free on them."] = None
+    days_until_full: Annotated[
+        float | None,
+        REQUIRED,
+        "What is free over the growth, of the log dir that is full first; null also where nothing grows.",
+    ] = None
+    leader_imbalance: Annotated[
+        float | None,
+        REQUIRED,
+        "Kafka's own ratio: of the partitions that prefer this broker, the share that it does not lead (0 to 1; null: "
+        "none prefers it). Kafka's line is 0.1.",
+    ] = None
+    unknown_sizes: Annotated[int, REQUIRED, "Replicas whose size is not known."] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """What a plan copies to a broker and takes away from it; of a cluster, all that is copied and all that goes."""
 
-    arriving_replicas: int = 0
-    arriving_bytes: int = 0
-    leaving_replicas: int = 0
-    leaving_bytes: int = 0
+    arriving_replicas: Annotated[int, REQUIRED, "Replicas that are copied to it."] = 0
+    arriving_bytes: Annotated[int, REQUIRED, "Their bytes."] = 0
+    leaving_replicas: Annotated[int, REQUIRED, "Replicas that go."] = 0
+    leaving_bytes: Annotated[int, REQUIRED, "Their bytes."] = 0
+
+
+_BROKER, _RACK, _LOG_DIR, _TOPIC = (
+    When(lambda row: row.level is Level.BROKER),
+    When(lambda row: row.level in {Level.BROKER, Level.RACK}),
+    When(lambda row: row.level is Level.LOG_DIR),
+    When(lambda row: row.level is Level.TOPIC),
+)
+_BROKER_ID = When(lambda row: row.level in {Level.BROKER, Level.LOG_DIR})
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRow:
-    """One broker, rack, log dir, topic or the whole cluster; only the fields that name it are set.
+    """A broker, rack, log dir, topic or the whole cluster; only what names it is there.
 
-    `before` is None for what the plan creates. `after` is None without a plan, and for what the plan deletes. A rack of
-    None is that of brokers without one; replicas whose log dir is not known are in no log dir's row. A broker has its
-    rack beside it, and its `capacity`: a weight, 0 where it is to be empty. `moved`: brokers and the cluster, with a
-    plan.
+    Replicas whose log dir is not known are in no log dir's row.
     """
 
-    level: Level
-    broker: int | None = None
-    rack: str | None = None
-    log_dir: str | None = None
-    topic: str | None = None
-    capacity: int | None = None
-    is_alive: bool = True
-    before: Load | None = None
-    after: Load | None = None
-    moved: Traffic | None = None
+    level: Annotated[Level, HIDDEN]
+    broker: Annotated[int | None, ALWAYS, _BROKER_ID, "The broker's id."] = None
+    rack: Annotated[str | None, ALWAYS, _RACK, "Its rack; null: that of brokers without one."] = None
+    log_dir: Annotated[str | None, ALWAYS, _LOG_DIR, "The log dir's path."] = None
+    topic: Annotated[str | None, ALWAYS, _TOPIC, "The topic's name."] = None
+    capacity: Annotated[int | None, ALWAYS, _BROKER, "A weight; 0: declared to end empty."] = None
+    is_alive: Annotated[bool, ALWAYS, _BROKER, "Whether it is registered and not fenced."] = True
+    before: Annotated[Load | None, REQUIRED, "As it is observed; null for what a plan creates."] = None
+    after: Annotated[Load | None, REQUIRED, "As a plan leaves it; null without one, and for what it deletes."] = None
+    moved: Annotated[
+        Traffic | None, "What the plan copies to it and takes away: of brokers and the cluster, with a plan."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How even one measure is over the brokers; `statistic` for rates only, `after` None without a plan."""
+    """How even one measure is over the brokers."""
 
-    measure: Measure
-    statistic: RateStatistic | None = None
-    before: Evenness | None = None
-    after: Evenness | None = None
+    measure: Annotated[Measure, "What it is told of."]
+    statistic: Annotated[RateStatistic | None, REQUIRED, "Which figure of a rate; null for counts and sizes."] = None
+    before: Annotated[Evenness | None, REQUIRED, "As it is observed."] = None
+    after: Annotated[Evenness | None, REQUIRED, "As a plan leaves it; null without one."] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time buckets that samples fill: how many, the usual seconds between two, the first and last start (ISO)."""
+    """The time buckets that samples fill."""
 
-    buckets: int
-    seconds: int
-    first: str
-    last: str
+    buckets: Annotated[int, "How many buckets have samples."]
+    seconds: Annotated[int, "The usual time from one bucket to the next."]
+    first: Annotated[str, "Start of the first bucket, ISO 8601."]
+    last: Annotated[str, "Start of the last bucket, ISO 8601."]
+
+
+_Rows = tuple[LoadRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterBalance:
-    """One cluster. Rows are sorted by what names them, topics by their traffic, the greatest first.
+    """A cluster that was compared. Rows are sorted by what names them."""
 
-    `topics` holds the greatest only; `topic_count` is how many there are. `span` is None where loads were read.
-    """
+    name: Annotated[str, Key("cluster"), "The name that samples call it by."]
+    total: Annotated[LoadRow, "The whole cluster."]
+    brokers: Annotated[_Rows, REQUIRED, "Each broker, by id."] = ()
+    racks: Annotated[_Rows, REQUIRED, "Each rack; null is that of brokers without one."] = ()
+    log_dirs: Annotated[_Rows, REQUIRED, "Each log dir."] = ()
+    topics: Annotated[_Rows, REQUIRED, "The thousand with most traffic, the greatest first; --out has all."] = ()
+    topic_count: Annotated[int, REQUIRED, "How many topics there are, on either side."] = 0
+    partition_count: Annotated[int, Key("partitions"), REQUIRED, "How many partitions there are, before a plan."] = 0
+    skews: Annotated[
+        tuple[Skew, ...], Key("evenness"), REQUIRED, "How even each measure is over the brokers, by capacity."
+    ] = ()
+    span: Annotated[Span | None, REQUIRED, "The time buckets that samples fill; null where loads were read."] = None
+    cluster_id: Annotated[str | None, REQUIRED, "Kafka's own id."] = None
+    observed_at: Annotated[str | None, REQUIRED, "When it was observed, ISO 8601 in UTC."] = None
+    plan_id: Annotated[str | None, REQUIRED, "The plan that `after` is of; null without one."] = None
+    warnings: Annotated[tuple[Problem, ...], HIDDEN] = ()
 
-    name: str
-    total: LoadRow
-    brokers: tuple[LoadRow, ...] = ()
-    racks: tuple[LoadRow, ...] = ()
-    log_dirs: tuple[LoadRow, ...] = ()
-    topics: tuple[LoadRow, ...] = ()
-    topic_count: int = 0
-    partition_count: int = 0
-    skews: tuple[Skew, ...] = ()
-    span: Span | None = None
-    cluster_id: str | None = None
-    observed_at: str | None = None
-    plan_id: str | None = None
-    warnings: tuple[Problem, ...] = ()
+    @property
+    def reported_warnings(
+        self,
+    ) -> Annotated[tuple[ReportedProblem, ...], Key("warnings"), "What is not known, or was left out."]:
+        """The warnings as JSON tells them."""
+        return tuple(map(ReportedProblem.of, self.warnings))
 
     def skew(self, measure: Measure, statistic: RateStatistic | None = None) -> Skew | None:
         """Return how even that measure is, None where it is not known."""
@@ -173,19 +199,28 @@ class ClusterBalance:
 
 @dataclass(frozen=True, slots=True)
 class BalanceReport:
-    """The balance of each cluster, by name.
+    """The balance of each cluster. Rates are bytes a second, followers' traffic counted; null is unknown."""
 
-    `from_samples`: rates are those of time buckets; otherwise loads were read, so averages and peaks only. `source`
-    names what was read. `defects`: how often samples broke each rule (`load_report.Rule`, by its name), most often 0,
-    over all clusters; empty where loads were read. Rules are held against what the figures come from: bytes and sizes,
-    and offsets only where a rate had to be made from them.
-    """
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^1\.[0-9]+$"), "Version of this form; another major one would be another form."]
+    ] = "1.0"
+    source: Annotated[str, "The samples or loads that were read."]
+    from_samples: Annotated[bool, "False: loads were read, so percentiles and maxima are null."]
+    clusters: Annotated[tuple[ClusterBalance, ...], REQUIRED, "Each cluster that was compared, by name."] = ()
+    defects: Annotated[
+        Mapping[str, int],
+        REQUIRED,
+        "How often samples broke each rule, most often 0, over all clusters; empty where loads were read. Rules are "
+        "held against what the figures come from: bytes and sizes, and offsets where a rate had to be made from them.",
+    ] = field(default_factory=dict)
+    warnings: Annotated[tuple[Problem, ...], HIDDEN] = ()
 
-    source: str
-    from_samples: bool
-    clusters: tuple[ClusterBalance, ...] = ()
-    defects: Mapping[str, int] = field(default_factory=dict)
-    warnings: tuple[Problem, ...] = ()
+    @property
+    def reported_warnings(
+        self,
+    ) -> Annotated[tuple[ReportedProblem, ...], Key("warnings"), "What is not known, or was left out."]:
+        """The warnings as JSON tells them."""
+        return tuple(map(ReportedProblem.of, self.warnings))
 
     @property
     def has_plan(self) -> bool:

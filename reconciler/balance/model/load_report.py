@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from reconciler.model.codec import HIDDEN, REQUIRED, Key, Pattern
 
 
 class Rule(StrEnum):
@@ -53,38 +56,49 @@ _TREATMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterSamples:
-    """What was seen of one cluster, None being samples that name none.
+    """What was seen of one cluster. Times are ISO 8601 in UTC."""
 
-    Times are ISO 8601 in UTC. `busiest_bucket`: the start of the time bucket with the most bytes in and out over all
-    partitions, in which `peak` is taken; None where no rate is known. `step_seconds`: how far apart its time buckets
-    usually are, which is what coverage is measured against. `defects` has every rule, most often with 0.
-    """
+    cluster: Annotated[str | None, "The cluster; null for samples of none."]
+    partitions: Annotated[int, REQUIRED, "Partitions with a load."] = 0
+    samples: Annotated[int, REQUIRED, "Samples that count."] = 0
+    first_bucket: Annotated[str | None, REQUIRED, "The first time bucket."] = None
+    last_bucket: Annotated[str | None, REQUIRED, "The last one."] = None
+    step_seconds: Annotated[
+        int | None, REQUIRED, "Usual time from one bucket to the next, which coverage is measured against."
+    ] = None
+    busiest_bucket: Annotated[
+        str | None,
+        REQUIRED,
+        "The bucket with the most bytes in and out over all partitions, in which `peak` is taken; null: no rate known.",
+    ] = None
+    coverage: Annotated[float | None, REQUIRED, "Share of the buckets that have samples, 0 to 1."] = None
+    defects: Annotated[Mapping[Rule, int], HIDDEN] = field(default_factory=dict)
 
-    cluster: str | None
-    partitions: int = 0
-    samples: int = 0
-    first_bucket: str | None = None
-    last_bucket: str | None = None
-    step_seconds: int | None = None
-    busiest_bucket: str | None = None
-    coverage: float | None = None
-    defects: Mapping[Rule, int] = field(default_factory=dict)
+    @property
+    def all_defects(
+        self,
+    ) -> Annotated[Mapping[str, int], Key("defects"), "Samples that each rule found, by rule, zeros included."]:
+        """The defects of every rule."""
+        return {rule.value: self.defects.get(rule, 0) for rule in Rule}
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What `loads` read and found: clusters by name, and what it left unread."""
+    """What the samples were, and what was wrong with them, rule by rule. Null is unknown."""
 
-    bucket_seconds: int
-    clusters: tuple[ClusterSamples, ...] = ()
-    notes: tuple[str, ...] = ()
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^1\.[0-9]+$"), "Version of this form; another major one would be another form."]
+    ] = "1.0"
+    bucket_seconds: Annotated[int, "Length of a time bucket."]
+    clusters: Annotated[tuple[ClusterSamples, ...], REQUIRED, "The clusters, by name."] = ()
+    notes: Annotated[tuple[str, ...], REQUIRED, "Files that were left out, and why."] = ()
 
     @property
-    def partitions(self) -> int:
+    def partitions(self) -> Annotated[int, "Partitions with a load."]:
         """The partitions in the result."""
         return sum(cluster.partitions for cluster in self.clusters)
 
     @property
-    def samples(self) -> int:
+    def samples(self) -> Annotated[int, "Samples that count."]:
         """The samples that counted."""
         return sum(cluster.samples for cluster in self.clusters)

@@ -1,12 +1,8 @@
-"""Writes what was found in samples, as lines for a person and as JSON."""
-
-import json
+"""Writes what was found in samples, as lines for a person."""
 
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.model.words import counted, percent
 from reconciler.render.escape import visible
-
-FORMAT_VERSION = "1.0"
 
 
 def load_report_lines(report: LoadReport) -> list[str]:
@@ -36,30 +32,3 @@ def _percent(share: float | None) -> str:
 
 def _broken(cluster: ClusterSamples) -> list[tuple[Rule, int]]:
     return [(rule, cluster.defects.get(rule, 0)) for rule in Rule if cluster.defects.get(rule, 0)]
-
-
-def load_report_json(report: LoadReport) -> str:
-    """Return the report as JSON: every rule with its count, zeros included."""
-    document = {
-        "formatVersion": FORMAT_VERSION,
-        "bucketSeconds": report.bucket_seconds,
-        "partitions": report.partitions,
-        "samples": report.samples,
-        "clusters": [_cluster(cluster) for cluster in report.clusters],
-        "notes": list(report.notes),
-    }
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
-
-
-def _cluster(cluster: ClusterSamples) -> dict[str, object]:
-    return {
-        "cluster": cluster.cluster,
-        "partitions": cluster.partitions,
-        "samples": cluster.samples,
-        "firstBucket": cluster.first_bucket,
-        "lastBucket": cluster.last_bucket,
-        "stepSeconds": cluster.step_seconds,
-        "busiestBucket": cluster.busiest_bucket,
-        "coverage": cluster.coverage,
-        "defects": {rule.value: cluster.defects.get(rule, 0) for rule in Rule},
-    }

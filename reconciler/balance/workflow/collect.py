@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 from reconciler.admin.port import Admin, Clock
 from reconciler.balance.files.folders import refuse_uri
 from reconciler.balance.files.sample_writer import Round, require_pyarrow, write_round
+from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
 from reconciler.model.sample import ClusterSample
@@ -34,14 +36,29 @@ ONCE = Schedule(timedelta(seconds=1), timedelta())
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """One round: of which cluster, when, what was written, and what was not told. `failed` where nothing was."""
+    """A round of samples. Null is unknown."""
 
-    cluster: str
-    number: int
-    at: datetime
-    written: Round | None = None
-    untold: tuple[str, ...] = ()
-    failed: str | None = None
+    cluster: Annotated[str, "The cluster."]
+    number: Annotated[int, HIDDEN]
+    at: Annotated[datetime, HIDDEN]
+    written: Annotated[Round | None, HIDDEN] = None
+    untold: Annotated[tuple[str, ...], Key("unknown"), REQUIRED, "What could not be seen, in words."] = ()
+    failed: Annotated[str | None, REQUIRED, "Why nothing was sampled; null where something was."] = None
+
+    @property
+    def moment(self) -> Annotated[str, Key("at"), "When it was taken, ISO 8601 in UTC."]:
+        """When it was taken."""
+        return f"{self.at:%Y-%m-%dT%H:%M:%SZ}"
+
+    @property
+    def partitions(self) -> Annotated[int | None, "Partitions sampled; null where nothing was."]:
+        """Partitions sampled."""
+        return self.written.partitions if self.written else None
+
+    @property
+    def replicas(self) -> Annotated[int | None, "Replicas sampled; null where nothing was."]:
+        """Replicas sampled."""
+        return self.written.replicas if self.written else None
 
 
 def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collected], None]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
-from reconciler.balance.render.as_load_report import load_report_json
+from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
 
 
@@ -49,4 +49,4 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
     task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
     with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
-        return run_loads(spark, task, Path(out), load_report_json)
+        return run_loads(spark, task, Path(out), document)
