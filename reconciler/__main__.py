@@ -1,4 +1,4 @@
-"""`python -m reconciler` is `reconciler`."""
+"""Runs `reconciler` as `python -m reconciler`."""
 
 from reconciler.cli.main import run
 

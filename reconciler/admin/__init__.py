@@ -1,1 +1,1 @@
-"""A cluster in, requests out: one port, and behind it the Kafka client and a simulated cluster."""
+"""Reads a cluster and writes requests to it: one port, and behind it the Kafka client and a simulated cluster."""

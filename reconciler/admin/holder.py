@@ -1,4 +1,4 @@
-"""Who this process is, for those who find its lock."""
+"""Tells who this process is, for those who find its lock."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""What the reconciler asks of a cluster; `client` (Kafka) and `simulated` (in memory) both offer it."""
+"""Declares what the reconciler asks of a cluster; `client` (Kafka) and `simulated` (in memory) both offer it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

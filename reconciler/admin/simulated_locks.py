@@ -1,4 +1,4 @@
-"""The lock of a simulated cluster: in memory, or wherever the cluster itself is kept."""
+"""Locks a simulated cluster: in memory, or wherever the cluster itself is kept."""
 
 import time
 from collections.abc import Callable

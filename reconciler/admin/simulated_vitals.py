@@ -1,4 +1,4 @@
-"""What a simulated cluster answers the doctor: it has no authorizer, and elects nobody by itself."""
+"""Answers the doctor for a simulated cluster: it has no authorizer, and elects nobody by itself."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What this process waits for just now, in words: said where it waits, read by whoever keeps people informed.
+"""Holds what this process waits for just now, in words: set where it waits, read by whoever informs people.
 
 A simulated cluster has a time of its own and keeps nobody waiting: `is_real` is False once one was opened.
 """

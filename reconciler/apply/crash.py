@@ -1,4 +1,4 @@
-"""Named crash points: where a test, or an operator's drill, may end the process between two steps."""
+"""Names crash points: where a test, or an operator's drill, may end the process between two steps."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

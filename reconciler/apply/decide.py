@@ -180,7 +180,7 @@ def _give_up(
     blocked: Sequence[Move], broker: int, record: RunRecord, problem: Callable[[Move], Problem], *states: MoveState
 ) -> Step | None:
     """Return how to give up moves that a broker blocks: those that copy to it, then, in `states`, one a turn."""
-    # Only a move that adds the broker can be taken back: one that keeps it has it in the list to go back to as well.
+    # Only a move that adds the broker can be taken back: if it was a replica before, going back does not remove it.
     in_flight = tuple(move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT))
     if in_flight:
         return WithdrawMoves(in_flight, tuple(problem(move) for move in in_flight))

@@ -45,8 +45,8 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
 
     Where `is_reading_needed` is false, what cannot be read raises nothing: what is recorded goes by itself.
 
-    The journal alone is believed where it tells of a run that reached the plan's end, and its moves are there still:
-    else the plan may have been applied elsewhere since.
+    If the journal says that a run reached the plan's end, and its moves are still in place, the journal is trusted.
+    Otherwise the cluster is searched too, as the plan may have been applied from another machine since.
     """
     plan, told = session.paths.plan, recorded(session.journal.events)
     find_record(session)
@@ -78,17 +78,16 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
 def _may_have_left_more(session: Session, told: Recorded, observed: Observed) -> bool:
     """Whether a run of this plan may have left what neither journal nor record tells of.
 
-    Where a record can be kept, none means that no run is to be cleaned up after: a rate that looks like ours is
-    somebody's own.
+    If a record can be kept but there is none, no run needs cleaning up: a rate that looks like ours is somebody's own.
     """
     # Every run keeps its record before it puts the first throttle on, where the cluster takes one.
-    if not told.has_events and session.other_run is None and _is_record_taken(session):
+    if not told.has_events and session.other_run is None and _try_empty_record(session):
         return False
     return not told.has_ended_well or session.paths.is_under_way(observed)
 
 
-def _is_record_taken(session: Session) -> bool:
-    """Whether a record of this run can be kept in the cluster: tried with an empty one, as none is there."""
+def _try_empty_record(session: Session) -> bool:
+    """Write an empty record, as none is there, and return whether the cluster took it: whether one can be kept."""
     lock = session.lock
     try:
         return lock is not None and session.patiently(lambda: lock.keep("")).is_ok

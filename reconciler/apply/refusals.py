@@ -1,7 +1,7 @@
 """Asks, before anything is changed, whether this user may do what a plan asks for, and whether Kafka would take it.
 
-Topic changes are asked with `validateOnly`. A plan asks as it is made, a run before its first change: of what Kafka
-refuses half-way the other half is done.
+Topic changes are asked with `validateOnly`. A plan asks as it is made, a run before its first change: if Kafka refuses
+half-way, the first half has been applied already.
 """
 
 import re

@@ -157,7 +157,7 @@ class Session:
         self.paths = self.paths.throttled_to(rate)
 
     def keep(self, *, is_over: bool = False) -> None:
-        """Write the run's record into the cluster where it is another than before: what is, or will soon be, there.
+        """Write the run's record to the cluster if it changed. It covers what is set, and what is about to be set.
 
         Without it a machine that knows nothing of the run cannot clean up after it; that this user may not write it is
         told, and the run goes on.

@@ -152,8 +152,9 @@ def rates_to_set(
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
     """Return the changes that give each live broker both rates; nothing for a broker that has them from this run.
 
-    What is read may be older than what this run has put back, so a rate that it was not told to be set (`confirmed`) is
-    set whatever is read. A rate of ours that somebody has replaced by another since is left as they want it.
+    What is read may be older than what this run has put back, so a rate that Kafka has not confirmed to this run
+    (`confirmed`) is set again, whatever is read. A rate of ours that somebody has replaced by another since is left as
+    they want it.
     """
     changes: dict[int, tuple[ConfigChange, ...]] = {}
     for broker in wanted.keys() & configs.keys():

@@ -139,9 +139,9 @@ def _topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[di
 def put_cordons(session: Session) -> None:
     """Cordon the log dirs of the brokers that the plan empties, so that Kafka gives them nothing new meanwhile.
 
-    A cordon goes on once a move is under way: anybody may set the same `*`, and by the move or a rate, who has not this
-    run's journal can tell whose it is. A broker that its operator cordons, or opens again during the run, stays as
-    they want it. What cannot be cordoned is told, and emptied all the same.
+    A cordon goes on once a move is under way: anybody may set the same `*`, and a machine without the run's journal can
+    tell by the move, or by a rate, that the cordon is the run's. A broker that its operator cordons, or opens again
+    during the run, stays as they want it. What cannot be cordoned is told, and emptied all the same.
     """
     brokers = () if session.are_cordons_on else session.paths.plan.cordoned
     configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
@@ -239,7 +239,7 @@ class _CleanUp:
         return leftovers_of(record, troubles)
 
     def _topic_configs(self) -> tuple[Mapping[str, Configs], dict[Key, Trouble]]:
-        """Return the lists as they are, of those that cannot be read as they were left; and those to look at again."""
+        """Return the lists as read, or as the run left them where they cannot be read; and those to look at again."""
         record, ask = self.session.throttles, self.session.admin.topic_configs
         found = tried(lambda: as_far_as_visible(ask, record.topics))
         configs, unread = ({}, dict.fromkeys(record.topics, found)) if isinstance(found, Trouble) else found

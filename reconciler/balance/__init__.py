@@ -1,4 +1,4 @@
-"""The wing of measured load: samples -> loads -> who carries what, on Spark; and a plan's policies, asked in Spark SQL.
+"""Measures load: samples -> loads -> who carries what, on Spark; and asks a plan's policies in Spark SQL.
 
     cli        the verbs `collect`, `loads` and `balance`: arguments in, exit code out
     workflow   one file a verb: read, compute, write; `sides`: clusters as they are and as plans leave them

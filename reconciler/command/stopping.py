@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 # A pipe without a reader, a terminal that is gone, a descriptor that was closed. Anything else, such as a full disk, is
-# an error, which stderr tells of; of its own nobody can tell, so there it is all one.
+# an error, which stderr tells of. If stderr itself fails, nobody can be told, so the cause does not matter.
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.EBADF, errno.ENXIO})
 STDIN, STDOUT, STDERR = 0, 1, 2
 LAST_SECONDS = 8.0

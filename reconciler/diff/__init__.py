@@ -1,1 +1,1 @@
-"""Desired x observed -> changes; and the rules that each topic's replicas must keep."""
+"""Compares desired with observed, and resolves the rules that each topic's replicas must keep."""

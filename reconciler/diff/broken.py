@@ -1,4 +1,4 @@
-"""Which rules a partition breaks today, the most urgent first, in words and with the line that asks for each."""
+"""Finds rules that a partition breaks today, the most urgent first, in words, with the line that asks for each."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Desired x observed -> changes: what topics need, who breaks a rule, which leaders to elect, what is drift."""
+"""Compares desired with observed: what topics need, who breaks a rule, which leaders to elect, what is drift."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 

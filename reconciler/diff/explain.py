@@ -1,4 +1,4 @@
-"""Changed topics, field by field: old -> new. DeepDiff compares the few objects that changed, never the cluster."""
+"""Tells changed topics field by field, old -> new. DeepDiff compares the objects that changed, never the cluster."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""How well partitions are: in sync, enough in sync for acks=all, led at all."""
+"""Tells how well partitions are: in sync, enough in sync for acks=all, led at all."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which topics the desired state speaks of: named ones, those a pattern covers, and, if asked, all others."""
+"""Tells which topics the desired state speaks of: named ones, those a pattern covers, and, if asked, all others."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The hard rules of each topic, resolved against the brokers of one cluster: who may hold, keep and lead what."""
+"""Resolves the hard rules of each topic for the brokers of one cluster: who may hold, keep and lead what."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is more likely a slip in the files than a wish: a topic still read that nobody declares, a name mistyped."""
+"""Finds likely slips in the files: a topic that is still read and that nobody declares, a name mistyped."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

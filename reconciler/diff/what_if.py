@@ -1,4 +1,4 @@
-"""Desired and observed state as they would be if: pure, so that the same plan is made of them as of real ones."""
+"""Changes desired and observed state as a question supposes: pure, so that the same plan is made as of real ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""Disk in, disk out: YAML with line and column, schemas, snapshots, saved plans, run journals."""
+"""Reads and writes files: YAML with line and column, schemas, snapshots, saved plans, run journals."""

@@ -1,4 +1,4 @@
-"""The Cluster document, its form already checked, as a value."""
+"""Reads the Cluster document, its form already checked, as a value."""
 
 import re
 from collections.abc import Callable, Mapping

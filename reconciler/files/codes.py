@@ -1,4 +1,4 @@
-"""The pages of all codes: Markdown that people read where it stands, in `codes/`, and that the program shows too."""
+"""Reads the pages of all codes: Markdown in `codes/`, which people read there, and which the program shows too."""
 
 import re
 from collections.abc import Iterator, Mapping

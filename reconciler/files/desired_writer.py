@@ -1,4 +1,4 @@
-"""Found topics and classes -> YAML files for people: one document a topic, one line where that is short."""
+"""Writes found topics and classes as YAML for people: one document a topic, one line where that is short."""
 
 import json
 import re

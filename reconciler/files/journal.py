@@ -1,4 +1,4 @@
-"""A plan's run journal: one JSON line an event, appended durably, read back even where a crash tore the last line."""
+"""Keeps a plan's run journal: a JSON line an event, appended durably, read even where a crash tore the last line."""
 
 import json
 import os

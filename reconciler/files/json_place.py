@@ -1,4 +1,4 @@
-"""Where something stands in a JSON text, found only once it is known to be wrong: reading itself keeps no places."""
+"""Finds where something stands in a JSON text, once it is known to be wrong: reading itself keeps no places."""
 
 import json
 import re

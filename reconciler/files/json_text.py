@@ -1,4 +1,4 @@
-"""JSON read strictly and written so that the same value gives the same, readable bytes."""
+"""Reads JSON strictly, and writes it so that the same value gives the same, readable bytes."""
 
 import gc
 import json

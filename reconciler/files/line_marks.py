@@ -1,4 +1,4 @@
-"""What marks a line of a file wherever it moves: GitHub's `primaryLocationLineHash`, and where the line ends."""
+"""Marks a line of a file wherever it moves: GitHub's `primaryLocationLineHash`, and where the line ends."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""A cluster's files -> what is desired of it; every problem in every file at once."""
+"""Loads what is desired from a cluster's files, and finds every problem in every file at once."""
 
 import hashlib
 import os

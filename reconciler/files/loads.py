@@ -1,4 +1,4 @@
-"""Measured loads of partitions: a folder of Parquet, as `loads` writes it, read without Spark."""
+"""Reads measured loads of partitions without Spark: a folder of Parquet, as `loads` writes it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite

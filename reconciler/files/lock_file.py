@@ -1,4 +1,4 @@
-"""The lock of a simulated cluster that is kept in a file: the system frees it when its holder dies, however that is."""
+"""Locks a simulated cluster that is kept in a file: the system frees it when its holder dies, however that is."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""A plan as a file: written so that the same plan gives the same bytes, read back only if nobody changed it."""
+"""Writes a plan so that the same plan gives the same bytes, and reads it back only if nobody changed it."""
 
 import hashlib
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""policies/*.sql: which there are, and whether each is one query; what it may ask, `balance.closed_query` decides."""
+"""Finds policies/*.sql, and whether each is one query; what it may ask, `balance.closed_query` decides."""
 
 import re
 from collections.abc import Iterator

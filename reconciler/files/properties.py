@@ -1,4 +1,4 @@
-"""Kafka client properties, of a Java properties file or the Cluster document; secrets are read where they are used."""
+"""Reads Kafka client properties, of a Java properties file or the Cluster document; secrets are read where used."""
 
 import re
 from collections.abc import Iterator, Mapping

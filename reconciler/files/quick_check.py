@@ -1,4 +1,4 @@
-"""Whether a document has its schema's form: a yes or no, many times as fast as the validator, which says why not."""
+"""Tells whether a document has its schema's form: yes or no, many times as fast as the validator, which says why."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
+"""Finds what each document's form allows, but Kafka or the contract does not; across all documents of a cluster."""
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

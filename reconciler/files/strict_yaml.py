@@ -1,4 +1,4 @@
-"""YAML as the contract allows it: plain data, every key and value with its line and column, nothing clever.
+"""Reads YAML as the contract allows it: plain data, every key and value with its line and column, nothing clever.
 
 Only `true`, `false`, `null`, integers and decimal numbers are special; everything else is text. Duplicate keys, tags,
 anchors, aliases and merge keys are errors. Depth, nodes and size are bounded.

@@ -1,4 +1,4 @@
-"""Topic and TopicClass documents, their form already checked, as values; and one laid over the other."""
+"""Reads Topic and TopicClass documents, their form already checked, as values; and lays one over the other."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace

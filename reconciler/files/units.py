@@ -1,4 +1,4 @@
-"""Sizes, rates, durations and percentages with their units, exactly."""
+"""Reads sizes, rates, durations and percentages with their units, exactly."""
 
 import re
 from collections.abc import Callable

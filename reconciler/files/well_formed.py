@@ -1,4 +1,4 @@
-"""What is left of a document once everything that has not its schema's form is taken out, and what that was."""
+"""Takes out of a document everything that has not its schema's form, and tells what that was."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The wing of consumer groups: who reads what, how far behind, and what a change would do.
+"""Tells of consumer groups: who reads what, how far behind, and what a change would do.
 
     cli        one file a verb of `groups`: arguments in, exit code out
     workflow   one file a verb: read, compute, write; `assignors` loads a class of a user's own

@@ -1,4 +1,4 @@
-"""How many partitions a topic needs: what each side of it asks for, against what exists."""
+"""Computes how many partitions a topic needs: what each side of it asks for, against what exists."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a reset of committed offsets would do: where each partition would go on, within what its log holds."""
+"""Computes what a reset of committed offsets would do: where each partition would go on, within what its log holds."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

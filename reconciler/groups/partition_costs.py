@@ -1,4 +1,4 @@
-"""What partitions cost, each with its figure, where the rule comes from, and whether it still holds."""
+"""Computes what partitions cost, each with its figure, where the rule comes from, and whether it still holds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""The product's words as values: immutable, comparable, free of any library."""
+"""Holds the product's words as values: immutable, comparable, free of any library."""

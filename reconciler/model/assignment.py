@@ -1,4 +1,4 @@
-"""Who owns which partition in a consumer group: what an assignor is given, and what it returns."""
+"""Describes who owns which partition in a consumer group: what an assignor is given, and what it returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group: the leader of one partition of `__consumer_offsets`, found by the group's id."""
+"""Finds which broker coordinates a group: the leader of the partition of `__consumer_offsets` that its id falls on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

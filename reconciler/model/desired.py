@@ -1,4 +1,4 @@
-"""What the YAML files ask for, with the place each field was written at."""
+"""Describes what the YAML files ask for, with the place each field was written at."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

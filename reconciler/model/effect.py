@@ -1,4 +1,4 @@
-"""What a change destroys, or may cost beside: its class, in words, with bytes and readers (contract, section 4)."""
+"""Classes what a change destroys, or may cost beside, with bytes and readers (contract, section 4)."""
 
 from dataclasses import dataclass
 from enum import StrEnum

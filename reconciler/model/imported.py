@@ -1,4 +1,4 @@
-"""What an import found and wrote: classes, topics, balance, and all that stands against the rules found."""
+"""Holds what an import found and wrote: classes, topics, balance, and all that stands against the rules found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

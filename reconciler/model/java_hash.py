@@ -1,4 +1,4 @@
-"""The order in which Java walks its hash maps and sorts its strings: some of Kafka's assignors follow it.
+"""Orders as Java walks its hash maps and sorts its strings: some of Kafka's assignors follow that order.
 
 A bin of eight keys or more, which Java turns into a tree, is walked here as the list it was.
 """

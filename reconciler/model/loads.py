@@ -1,4 +1,4 @@
-"""How much each partition carries: bytes in, bytes out and on disk, as measured; unknown is never zero."""
+"""Holds how much each partition carries: bytes in, bytes out and on disk, as measured; unknown is never zero."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a plan does to partitions."""
+"""Describes what a plan does to partitions."""
 
 from dataclasses import dataclass
 from enum import StrEnum

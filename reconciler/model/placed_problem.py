@@ -1,4 +1,4 @@
-"""A problem as tools outside of this program find it: in a file of a repository, on a line that may move."""
+"""Places a problem for tools outside of this program: in a file of a repository, on a line that may move."""
 
 from dataclasses import dataclass
 

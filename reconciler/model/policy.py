@@ -1,4 +1,4 @@
-"""A rule of the user's own: a query over a plan, each row of whose answer is a violation."""
+"""Describes a rule of the user's own: a query over a plan, each row of whose answer is a violation."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What can be wrong, as data: where it is, what it is, what to do next."""
+"""Describes what can be wrong, as data: where it is, what it is, what to do next."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One look at what a cluster holds: each replica on disk, each partition's leader and end offset."""
+"""Holds one look at what a cluster holds: each replica on disk, each partition's leader and end offset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The key of everything that moves."""
+"""Names a partition: the key of everything that moves."""
 
 from typing import Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A plan for a state that is not: what is supposed to have changed, and what that does to partitions at once."""
+"""Describes a plan for a state that is not: what is supposed to have changed, and what that does at once."""
 
 from dataclasses import dataclass
 from typing import Annotated

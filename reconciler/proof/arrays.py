@@ -1,4 +1,4 @@
-"""The arrays that the proof adds up, and sums of them that cannot overflow."""
+"""Holds the arrays that the proof adds up, and sums them so that they cannot overflow."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The lower bound of each objective: no plan that is best in the objectives before it goes below.
+"""Computes the lower bound of each objective: no plan that is best in the objectives before it goes below.
 
 For any prices, a plan pays for each partition at least its cheapest legal set (`cheapest`), and gets back the price of
 every replica that a broker is given; what a broker's count costs less what it gives back is least at some count

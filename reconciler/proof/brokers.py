@@ -1,4 +1,4 @@
-"""The brokers that a placement may use, and what the files say of each: restated from the contract."""
+"""Restates from the contract which brokers a placement may use, and what the files say of each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

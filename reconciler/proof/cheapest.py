@@ -1,4 +1,4 @@
-"""For each partition the cheapest legal replica set at given prices, all partitions in one pass.
+"""Finds for each partition the cheapest legal replica set at given prices, all partitions in one pass.
 
 Objectives come one after the other: a set is cheaper if it is in the first objective, or equal there and cheaper in
 the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the whole, one

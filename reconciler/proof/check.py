@@ -1,4 +1,4 @@
-"""The check of a plan: its moves followed, its values counted again, and the bound of each objective computed."""
+"""Checks a plan: its moves followed, its values counted again, and the bound of each objective computed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

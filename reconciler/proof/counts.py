@@ -1,4 +1,4 @@
-"""How even counts are, and the counts that are cheapest at given prices: convex, broker by broker.
+"""Computes how even counts are, and the counts that are cheapest at given prices: convex, broker by broker.
 
 A count stands for what one holder has in the end: a broker, or a broker within one topic. Arrays are [..., brokers] and
 hold Python's own whole numbers: squares and prices have no largest value here.

@@ -1,4 +1,4 @@
-"""What every plan has to place, in columns: one row a partition whose replicas are to be chosen."""
+"""Lists what every plan has to place, in columns: one row a partition whose replicas are to be chosen."""
 
 from collections import Counter
 from collections.abc import Sequence

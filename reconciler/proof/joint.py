@@ -1,4 +1,4 @@
-"""The proof's one price a broker, which holds for balance and copies together: made from those of two levels."""
+"""Makes the proof's one price a broker, which holds for balance and copies together, from those of two levels."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""For each partition the cheapest preferred leader among its replicas, at given prices."""
+"""Finds for each partition the cheapest preferred leader among its replicas, at given prices."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The lower bound where measured loads are kept within bands: it holds for every plan within them, with a gap or not.
+"""Computes the lower bound where measured loads are kept within bands: it holds for every plan within them.
 
 Prices are per broker, and per unit of each load there. A plan pays for each partition at least its cheapest legal set,
 and gets back at most what the band's end pays that is worth more.

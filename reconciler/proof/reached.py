@@ -1,4 +1,4 @@
-"""The state that a plan ends in, followed move by move, and whether every rule is kept there."""
+"""Follows the moves to the state that a plan ends in, and tells whether every rule is kept there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The hard rules of a partition, restated from the contract: who may hold it, who may lead it, how racks share it."""
+"""Restates the hard rules of a partition from the contract: who may hold it, who may lead it, how racks share it."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Which topics the files speak of, and what becomes of each: restated from the contract."""
+"""Restates from the contract which topics the files speak of, and what becomes of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

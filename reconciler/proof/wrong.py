@@ -1,4 +1,4 @@
-"""What is wrong with a plan or its proof."""
+"""Names what is wrong with a plan or its proof."""
 
 
 class Disproved(Exception):

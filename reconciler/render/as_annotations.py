@@ -1,4 +1,4 @@
-"""GitHub Actions' workflow commands that mark lines of files in a pull request."""
+"""Writes GitHub Actions' workflow commands that mark lines of files in a pull request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

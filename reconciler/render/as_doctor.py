@@ -1,4 +1,4 @@
-"""What a doctor found, as text: the gravest first, each with what to do next; then which broker may stop."""
+"""Prints what a doctor found: the gravest first, each with what to do next; then which broker may stop."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What an import wrote, as text for people and as JSON for programs; schema `schemas/import.json`."""
+"""Prints what an import wrote, as text for people and as JSON for programs; schema `schemas/import.json`."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A plan as files for Kafka's own tools, one set a stage, in the exact form that those tools write."""
+"""Writes a plan as files for Kafka's own tools, one set a stage, in the exact form that those tools write."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Markdown for a pull request's comment: what a tired reviewer must know first, details folded, all text inert."""
+"""Writes a pull request's comment: what a tired reviewer must know first, details folded, all text inert."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A run as Prometheus' text format (version 0.0.4), which the node exporter's textfile collector reads.
+"""Writes a run in Prometheus' text format (version 0.0.4), which the node exporter's textfile collector reads.
 
 Every series has the cluster as its label, `reconciler_run_info` alone the plan: a new plan ends one series, not all.
 """

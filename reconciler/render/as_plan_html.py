@@ -1,4 +1,4 @@
-"""The page of a plan: one file with its own style and pictures, that asks for nothing; what it runs is a filter."""
+"""Writes the page of a plan: one file with its style and pictures, that asks for nothing; its script is a filter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

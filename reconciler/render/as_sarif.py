@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, as GitHub's code scanning takes it: what `validate` found, and the page of each code it found.
+"""Writes SARIF 2.1.0, as GitHub's code scanning takes it: what `validate` found, and the page of each code it found.
 
 Limits and needed properties: GitHub's documentation, "SARIF support for code scanning".
 """

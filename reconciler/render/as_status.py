@@ -1,4 +1,4 @@
-"""Text of where a run stands, for a person: counts first, then the slowest moves; what is long only where asked for."""
+"""Prints where a run stands: counts first, then the slowest moves; what is long only where asked for."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

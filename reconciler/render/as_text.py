@@ -1,4 +1,4 @@
-"""Text for a terminal: aligned, plain, and free of anything that could steer the terminal."""
+"""Prints a plan and what differs for a terminal: aligned, plain, and free of anything that could steer it."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What changes destroy, or may cost beside, in the words that every output shares."""
+"""Says what changes destroy, or may cost beside, in the words that every output shares."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What others wrote, made harmless: topic names, racks, labels and config values can hold any character."""
+"""Makes harmless what others wrote: topic names, racks, labels and config values can hold any character."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""One partition's explanation in sentences: what happens, why, why these brokers, and why nothing cheaper."""
+"""Explains one partition in sentences: what happens, why, why these brokers, and why nothing cheaper."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""What a plan's totals say, in words that text and Markdown share."""
+"""Says what a plan's totals mean, in words that text and Markdown share."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The geometry of a page's charts: columns over a line of zero, drawn by the template as SVG, nothing decided there."""
+"""Computes the geometry of a page's charts: columns over a line of zero, which the template draws as SVG."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What every page shares: its templates, and the policy that lets it run and ask for nothing but what it holds."""
+"""Fills what every page shares: its templates, and the policy by which it runs and asks for what it holds alone."""
 
 import base64
 import hashlib

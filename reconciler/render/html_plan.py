@@ -1,4 +1,4 @@
-"""The tables and charts of a plan's page."""
+"""Computes the tables and charts of a plan's page."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The tables of a page: each figure as its exact value and as people read it, before and after side by side."""
+"""Makes the tables of a page: each figure as its exact value and as people read it, before and after side by side."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The geometry of stages over time: each as wide as it takes and as high as it copies, so its area is its bytes."""
+"""Computes the geometry of stages over time: as wide as it takes, as high as it copies; its area is its bytes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

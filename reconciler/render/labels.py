@@ -1,4 +1,4 @@
-"""What kind of change a plan is, in the few words that a pull request is labelled with."""
+"""Names what kind of change a plan is, in the few words that a pull request is labelled with."""
 
 from itertools import chain
 

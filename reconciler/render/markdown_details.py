@@ -1,4 +1,4 @@
-"""What a comment holds folded: what moves of each topic, each broker, and every stage with its moves."""
+"""Writes what a comment holds folded: what moves of each topic, each broker, and every stage with its moves."""
 
 from collections.abc import Sequence
 

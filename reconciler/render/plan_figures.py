@@ -1,4 +1,4 @@
-"""A plan's figures by broker, rack, disk, topic and stage, as Markdown and the page both show them."""
+"""Sums a plan by broker, rack, disk, topic and stage, for Markdown and the page."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A plan folded into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
+"""Folds a plan into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a plan supposes, how partitions fare then, and what would make a refused plan fit, in words."""
+"""Says what a plan supposes, how partitions fare then, and what would make a refused plan fit."""
 
 from collections.abc import Iterator, Sequence
 

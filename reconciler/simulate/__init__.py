@@ -1,1 +1,1 @@
-"""State x request -> state, as Kafka's KRaft controller does it; and the bytes that followers copy over time."""
+"""Computes the state after a request, as Kafka's KRaft controller does, and the bytes that followers copy over time."""

@@ -114,7 +114,12 @@ class Hooks:
 
 def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
     """Return the plan to undo: where none is named and the latest run is a rollback, the one that that undoes."""
-    plan = plan_to_cancel(inputs, plan_path)
+    plan = plan_named(inputs, plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
+    if plan is None:
+        raise NoRun(
+            f"no run of {cluster_name(inputs)} is known on this machine: name the plan to undo: "
+            "reconciler cancel --rollback PLAN"
+        )
     undone = plan.source.rolls_back
     if plan_path is None and undone is not None:
         found = kept_plan(inputs, plan.cluster_name, undone)
@@ -255,9 +260,10 @@ def _run(
 def _restore_after_lost_rollback(
     inputs: Inputs, undone: Plan, desired: Desired | None, admin: Admin, hooks: Hooks
 ) -> None:
-    """Restore throttles after a rollback that may have been started elsewhere; only the plan undone is known of it.
+    """Restore throttles after a rollback that may have been started elsewhere.
 
-    They go once nothing of it is in flight. A run of the plan that is known here would be known with its rollback.
+    All that is known of that rollback is which plan it undoes. The throttles go once nothing of it is in flight. If
+    this machine knew the run of the plan, it would know the rollback too.
     """
     from reconciler.staging.rollback import every_throttle_back, policy_of
 

@@ -187,7 +187,7 @@ def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]
 
 
 def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
-    """Bring back what these runs left, the latest first: what it found there may be an earlier one's.
+    """Bring back what these runs left, the latest first: the values that it found may have been set by an earlier run.
 
     Raises Refused, before anything is changed, while moves of one of them are in flight: these need their throttles.
     """

@@ -156,7 +156,7 @@ def test_a_rollback_can_itself_be_undone_when_it_is_named(admin: SimulatedAdmin)
 
 def test_the_plan_is_found_by_the_latest_run_even_when_that_is_its_rollback(admin: SimulatedAdmin) -> None:
     plan = plan_for(admin.cluster)
-    with pytest.raises(verb.NoRun, match="no run of small is known here"):
+    with pytest.raises(verb.NoRun, match="no run of small is known on this machine"):
         verb.plan_to_undo(INPUTS, None)
     run(admin, plan)
     assert verb.plan_to_undo(INPUTS, None) == plan

@@ -1,4 +1,4 @@
-"""The real cluster, through kafka-python: nothing else in the product imports that library.
+"""Speaks to a real cluster through kafka-python: nothing else in the product imports that library.
 
 Requests are built and sent here one by one, because the library's own admin methods drop error codes, stop at the
 first broker that is down, and remember a controller that has died. From the top down:

@@ -1,4 +1,4 @@
-"""KIP-848 groups, described in a request that the client library knows by number only."""
+"""Describes KIP-848 groups, in a request that the client library knows by number only."""
 
 from collections.abc import Iterable
 

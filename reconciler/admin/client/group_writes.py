@@ -1,4 +1,4 @@
-"""What is written to groups: offsets committed, groups deleted; each at its coordinator, nothing repeated blindly."""
+"""Commits offsets and deletes groups, each at its coordinator; nothing is repeated blindly."""
 
 import time
 from collections import defaultdict

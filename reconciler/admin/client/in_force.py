@@ -1,4 +1,4 @@
-"""A throttle list that the controller has taken counts only once each broker has read that: waited for, briefly.
+"""Waits, briefly, until each broker has read a throttle list that the controller has taken: only then it counts.
 
 A broker applies what the controller has written in batches, and in each batch the partitions before the configs
 (BrokerMetadataPublisher). So where a reassignment falls into one batch with the list, fetching begins without it.

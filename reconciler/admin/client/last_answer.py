@@ -1,4 +1,4 @@
-"""A broker that answers and hangs up at once, as after a refused login, is heard: the library drops such an answer.
+"""Hears a broker that answers and hangs up at once, as after a refused login: the library drops such an answer.
 
 Seen in kafka-python 3.0.12: what `_sock_recv` read before the end of the stream is thrown away with the connection.
 """

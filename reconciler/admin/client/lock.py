@@ -1,4 +1,4 @@
-"""The cluster's lock: the lead of a group of its own, kept up from a thread, and certain only while it is."""
+"""Holds the cluster's lock: the lead of a group of its own, kept up from a thread, and certain only while it is."""
 
 import threading
 import time
@@ -53,7 +53,7 @@ def take_lock(
 def ask_rate(wire: Wire, request: RateRequest, waiting: WaitHook | None = None) -> Holder | None:
     """Ask the lock's holder for a rate; return who has read it, None where nobody holds the lock.
 
-    The holder has when the group has settled with this member in it.
+    The holder has read it once the group has settled with this member in it.
     """
     member = Member(_connected(wire), request.by, request)
     try:

@@ -1,4 +1,4 @@
-"""Asking the leader of the lock's group to stop: a member whose metadata says so, and who stays until it leads."""
+"""Asks the leader of the lock's group to stop: a member whose metadata says so, and who stays until it leads."""
 
 import time
 
@@ -14,8 +14,9 @@ def seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None)
     """Return the seat that is left to a member once the leader that it asks to stop has gone, else its own.
 
     The leader has read the request when it gave out this seat. To wait inside the group makes the lead pass over with
-    nobody in between, and at once; a leader that dies is missed after its session, as ever. One that does what this
-    member wants to do, as the first of two cancels, is waited for too. Raises NotStopped, or LockHeld of such a one.
+    nobody in between, and at once; a leader that dies is missed after its session, as ever. If the
+    leader does the same job, as the first of two cancels does, it is waited for as well. Raises NotStopped, or LockHeld
+    where such a leader takes too long.
     """
     request = member.request
     if not isinstance(request, StopRequest):

@@ -1,4 +1,4 @@
-"""The text that a lock's holder keeps in the cluster: metadata of its group's offsets, one piece a partition.
+"""Keeps the text of a lock's holder in the cluster: metadata of its group's offsets, one piece a partition.
 
 A committed offset carries a few thousand characters of metadata, and one request commits many at once, as one batch of
 records: all of it or nothing. Any partitions would do; those of `__consumer_offsets` are there wherever a group is.

@@ -1,4 +1,4 @@
-"""One member of the group whose leader holds the cluster's lock: each request once, what it means, nothing kept up.
+"""Speaks as one member of the group whose leader holds the lock: each request once, and what its answer means.
 
 A classic group (JoinGroup, SyncGroup, Heartbeat, LeaveGroup) has exactly one leader: the member that came first, for as
 long as it is heard of. The leader hands its own name to every member as their assignment, so that whoever is not the

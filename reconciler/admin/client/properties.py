@@ -1,4 +1,4 @@
-"""Kafka client properties, as the Java client and librdkafka spell them, in kafka-python's options."""
+"""Turns Kafka client properties, as the Java client and librdkafka spell them, into kafka-python's options."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""Which bootstrap servers can be reached: found out first, so that a dead one costs no time and gets a clear word.
+"""Finds which bootstrap servers can be reached, first of all: a dead one costs no time and gets a clear word.
 
 With TLS the handshake is tried here, too: what fails is told by its cause, and a login is never begun.
 """

@@ -1,4 +1,4 @@
-"""What is written: one answer an item, batches as large as the controller can take, nothing repeated blindly."""
+"""Sends what is written: one answer an item, batches as large as the controller can take, no blind repetition."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One request to one broker: who is asked, what is asked again, and what an answer that never came means."""
+"""Sends one request to one broker: who is asked, what is asked again, and what an answer that never came means."""
 
 import ipaddress
 import logging

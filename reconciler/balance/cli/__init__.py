@@ -1,1 +1,1 @@
-"""The verbs `collect`, `loads` and `balance` on the command line."""
+"""Declares the verbs `collect`, `loads` and `balance`."""

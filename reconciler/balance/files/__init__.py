@@ -1,1 +1,1 @@
-"""Samples, tables and result folders on disk; pyarrow is loaded here."""
+"""Reads and writes samples, tables and result folders; pyarrow is loaded here."""

@@ -1,1 +1,1 @@
-"""One balance report as text, Markdown, JSON and a page."""
+"""Prints one balance report as text, Markdown and a page."""

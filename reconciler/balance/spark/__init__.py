@@ -1,1 +1,1 @@
-"""Spark: one session, and one module a transformation, from samples to figures."""
+"""Computes with Spark: one session, and one module a transformation, from samples to figures."""

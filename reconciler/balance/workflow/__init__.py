@@ -1,1 +1,1 @@
-"""One file a verb: read, compute, write."""
+"""Runs the verbs, one file each: read, compute, write."""

@@ -1,4 +1,4 @@
-"""All findings of one look at a cluster, sorted, the gravest first."""
+"""Collects all findings of one look at a cluster, sorted, the gravest first."""
 
 from collections.abc import Sequence
 

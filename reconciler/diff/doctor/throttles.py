@@ -1,4 +1,4 @@
-"""Whose each throttle is, and which of them no one waits for."""
+"""Finds whose each throttle is, and which of them no one waits for."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,1 +1,1 @@
-"""An observed cluster -> the strongest rules that it keeps, so that declaring them changes nothing."""
+"""Finds the strongest rules that an observed cluster keeps, so that declaring them changes nothing."""

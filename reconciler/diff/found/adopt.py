@@ -1,4 +1,4 @@
-"""Each topic's strongest rules that it keeps today: tried from the strictest down, judged as a plan judges them."""
+"""Finds each topic's strongest rules: tried from the strictest down, judged as a plan judges them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

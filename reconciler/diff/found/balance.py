@@ -1,4 +1,4 @@
-"""How even an observed cluster is: what can be said of it without a solver."""
+"""Measures how even an observed cluster is: what can be said of it without a solver."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

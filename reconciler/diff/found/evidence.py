@@ -1,4 +1,4 @@
-"""Which racks a topic, or its leaders, keep to, where that can hardly be by chance."""
+"""Finds which racks a topic, or its leaders, keep to, where that can hardly be by chance."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,1 +1,1 @@
-"""Topic files of other tools -> topics as we declare them, and what of them has no counterpart here."""
+"""Reads topic files of other tools as topics of ours, and tells what of them has no counterpart here."""

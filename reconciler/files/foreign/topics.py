@@ -1,4 +1,4 @@
-"""What a reader of another tool's files hands on, and how it takes fields: each checked, each with its place."""
+"""Holds what a reader of another tool's files hands on, and takes fields: each checked, each with its place."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`reconciler groups advise`."""
+"""Declares `reconciler groups advise`."""
 
 from collections.abc import Callable
 from fractions import Fraction

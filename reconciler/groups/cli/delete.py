@@ -1,4 +1,4 @@
-"""`reconciler groups delete`."""
+"""Declares `reconciler groups delete`."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`reconciler groups describe`."""
+"""Declares `reconciler groups describe`."""
 
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.verbs import option, verb

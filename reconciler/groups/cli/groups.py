@@ -1,4 +1,4 @@
-"""`reconciler groups`: the verbs for consumer groups, each loaded from its own module when it is called."""
+"""Declares `reconciler groups`: the verbs for consumer groups, each loaded from its own module when it is called."""
 
 from collections.abc import Mapping
 

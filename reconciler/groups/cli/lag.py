@@ -1,4 +1,4 @@
-"""`reconciler groups lag`."""
+"""Declares `reconciler groups lag`."""
 
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.verbs import verb

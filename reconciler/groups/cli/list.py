@@ -1,4 +1,4 @@
-"""`reconciler groups list`."""
+"""Declares `reconciler groups list`."""
 
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.verbs import verb

@@ -1,4 +1,4 @@
-"""`reconciler groups reset-offsets`."""
+"""Declares `reconciler groups reset-offsets`."""
 
 import re
 from datetime import UTC, datetime, timedelta

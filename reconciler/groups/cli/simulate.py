@@ -1,4 +1,4 @@
-"""`reconciler groups simulate`."""
+"""Declares `reconciler groups simulate`."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar

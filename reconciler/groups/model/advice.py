@@ -1,4 +1,4 @@
-"""How many partitions a topic needs, and what they cost, as values."""
+"""Holds how many partitions a topic needs, and what they cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Advice on a topic's partitions, as text, Markdown and JSON."""
+"""Prints advice on a topic's partitions as text, Markdown and JSON."""
 
 from collections.abc import Iterator
 

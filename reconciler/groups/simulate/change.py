@@ -1,4 +1,4 @@
-"""What is to change about a group: members joining, leaving, subscribing anew, topics growing."""
+"""Holds what is to change about a group: members joining, leaving, subscribing anew, topics growing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

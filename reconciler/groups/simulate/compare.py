@@ -1,4 +1,4 @@
-"""A real group after a change: who would own what, under each assignor, beside who owns what now."""
+"""Compares a real group before and after a change: who would own what, under each assignor."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

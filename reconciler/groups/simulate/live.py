@@ -1,4 +1,4 @@
-"""An observed group as its assignor sees it: members with what they own, topics with their racks."""
+"""Shows an observed group as its assignor sees it: members with what they own, topics with their racks."""
 
 from collections.abc import Collection, Mapping, Sequence
 

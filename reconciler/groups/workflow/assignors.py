@@ -1,4 +1,4 @@
-"""The assignors that a user names: those that ship, and classes of their own.
+"""Finds the assignors that a user names: those that ship, and classes of their own.
 
 A class of one's own is named `package.module:Class`. It is looked for where Python finds modules and in the current
 folder, is made without arguments, and needs what `reconciler.model.assignment.Assignor` asks for:

@@ -1,4 +1,4 @@
-"""Measured loads as groups see them: what the members of one group read of each partition."""
+"""Reads measured loads as groups see them: what the members of one group read of each partition."""
 
 from dataclasses import dataclass
 

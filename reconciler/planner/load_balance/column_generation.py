@@ -1,4 +1,4 @@
-"""The linear program over the placements found so far: how much of each to take, and what each band is worth."""
+"""Solves the linear program over the placements found so far: how much of each to take, what each band is worth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
