@@ -35,7 +35,9 @@ def command(asked: Asked, files: tuple[str, ...], *, tool: str | None) -> int:
     if files and asked.inputs.state:
         raise click.UsageError("FILEs are read instead of a cluster: leave --state (RECONCILER_STATE) out.")
     from reconciler.command.progress import reading
+    from reconciler.model.imported import ImportReport
     from reconciler.render import as_import
+    from reconciler.render.as_json import document
     from reconciler.render.as_text import input_problem
 
     if files:
@@ -48,7 +50,7 @@ def command(asked: Asked, files: tuple[str, ...], *, tool: str | None) -> int:
         with reading("finding rules") as progress:
             made = import_cluster(asked.inputs, progress=progress)
     if asked.is_json:
-        write(as_import.imported_json(made))
+        write(document(ImportReport.of(made)))
     tell("\n".join(as_import.summary(made)))
     asked.tell([*as_import.deviations(made), *(f"warning: {input_problem(each)}" for each in made.warnings)])
     return Exit.DONE

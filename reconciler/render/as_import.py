@@ -1,15 +1,10 @@
-"""Prints what an import wrote, as text for people and as JSON for programs; schema `schemas/import.json`."""
+"""Prints what an import wrote, as text for people."""
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.desired import BalanceTarget, Even, Placement, Within
 from reconciler.model.imported import Deviation, Imported
-from reconciler.model.problem import Problem
-from reconciler.model.words import MANY, counted, named_some, percent
-from reconciler.render.as_json import document
+from reconciler.model.words import MANY, counted, named_some
 from reconciler.render.escape import visible
-
-FORMAT_VERSION = "1.0"
 
 
 def summary(made: Imported) -> list[str]:
@@ -42,24 +37,10 @@ def _factors(made: Imported) -> Iterator[str]:
 
 
 def _balance(made: Imported) -> Iterator[str]:
-    found = [f"{name} {_target(target)}" for name, target in _measures(made) if _target(target) != "off"]
+    found = [f"{name} {target}" for name, target in made.targets.items() if target != "off"]
     words = "balance of " + ", ".join(found) if found else "no balance"
     stays = " (not written: cluster.yaml was there, and stays)" if found and made.is_cluster_file_kept else ""
     yield words + stays
-
-
-def _measures(made: Imported) -> Sequence[tuple[str, BalanceTarget]]:
-    return [("replicas", made.kept.replicas), ("leaders", made.kept.leaders), ("topics", made.kept.topics)]
-
-
-def _target(target: BalanceTarget) -> str:
-    match target:
-        case Even():
-            return "even"
-        case Within(fraction):
-            return f"within {percent(fraction)}"
-        case _:
-            return "off"
 
 
 def deviations(made: Imported) -> list[str]:
@@ -81,58 +62,3 @@ def _line(code: str, found: Sequence[Deviation]) -> str:
         return f"warning: topic {names[0]}: {out}{said}"
     out = "are left out" if first.is_left_out else "are written as they are"
     return f"warning: {len(names)} topics {out}: {named_some(names, MANY)}; such as {names[0]}: {said}"
-
-
-def imported_json(made: Imported) -> str:
-    """Return all of it; lists of topics are whole."""
-    adopted = made.adopted
-    return document(
-        {
-            "formatVersion": FORMAT_VERSION,
-            "cluster": made.cluster,
-            "folder": made.folder,
-            "source": made.source,
-            "files": list(made.files),
-            "isClusterFileKept": made.is_cluster_file_kept,
-            "isPlanEmpty": made.is_plan_empty,
-            "topics": len(adopted.topics),
-            "partitions": sum(topic.partitions or 0 for topic in adopted.topics.values()),
-            "ignored": made.ignored,
-            "leftOut": sorted(adopted.left_out),
-            "classes": [
-                {
-                    "name": each.name,
-                    "topics": sorted(name for name, found in adopted.class_of.items() if found == each.name),
-                    "replicationFactor": each.replication_factor,
-                    "racks": _racks_json(each.placement),
-                    "config": dict(each.config),
-                }
-                for each in adopted.classes
-            ],
-            "balance": {name: _target(target) for name, target in _measures(made)},
-            "exceptions": [
-                {"code": each.code, "topic": each.topic, "message": each.message, "isLeftOut": each.is_left_out}
-                for each in adopted.deviations
-            ],
-            "warnings": [_warning(each) for each in made.warnings],
-        }
-    )
-
-
-def _racks_json(placement: Placement) -> dict[str, object]:
-    return {
-        "spread": placement.racks_spread.value if placement.racks_spread else None,
-        "only": sorted(placement.racks_only) if placement.racks_only is not None else None,
-        "leader": sorted(placement.racks_leader) if placement.racks_leader is not None else None,
-    }
-
-
-def _warning(problem: Problem) -> dict[str, object]:
-    at = problem.at
-    return {
-        "code": problem.code,
-        "message": problem.message,
-        "file": at.file if at else None,
-        "line": at.line if at else None,
-        "column": at.column if at else None,
-    }

@@ -67,7 +67,7 @@ def test_json_says_all_of_it_in_the_schemas_form(reconciler: Program, state: str
     made = reconciler("import", "--cluster", "prod", "--state", state, "-o", "json")
     value = json.loads(made.out)
     Draft7Validator(json.loads((schema_folder() / "import.json").read_text("utf-8"))).validate(value)
-    assert value["isPlanEmpty"] is True
+    assert value["planEmpty"] is True
     assert [each["name"] for each in value["classes"]] == ["standard", "compacted", "keep-2d"]
     assert [each["topic"] for each in value["exceptions"]] == [None, "sessions"]
     assert value["balance"] == {"replicas": "within 1%", "leaders": "even", "topics": "off"}
@@ -110,7 +110,7 @@ def test_a_cluster_file_that_asks_for_more_than_the_cluster_keeps_is_named(recon
         "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {balance: {replicas: even}}\n"
     )
     made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")
-    assert json.loads(made.out)["isPlanEmpty"] is False
+    assert json.loads(made.out)["planEmpty"] is False
     assert "desired-state/prod/cluster.yaml asks for more than the cluster keeps: a plan would " in made.err
 
 
@@ -167,7 +167,7 @@ def test_a_broker_that_is_to_leave_is_told_and_its_topics_are_declared_all_the_s
     assert made.code == 64
     made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")
     value = json.loads(made.out)
-    assert (value["topics"], value["leftOut"], value["isPlanEmpty"]) == (40, [], False)
+    assert (value["topics"], value["leftOut"], value["planEmpty"]) == (40, [], False)
     assert "move " in value["exceptions"][0]["message"]
 
 
@@ -278,7 +278,7 @@ def test_topics_of_another_tool_become_ours_and_a_plan_says_what_differs(reconci
     assert made.code == 0
     value = json.loads(made.out)
     Draft7Validator(json.loads((schema_folder() / "import.json").read_text("utf-8"))).validate(value)
-    assert (value["cluster"], value["source"], value["isPlanEmpty"]) == ("prod", "files", None)
+    assert (value["cluster"], value["source"], value["planEmpty"]) == ("prod", "files", None)
     assert reconciler("validate").code == 0
     text = Path("desired-state/prod/cluster.yaml").read_text("utf-8")
     assert 'bootstrap.servers: "kafka:9092"' in text

@@ -7,11 +7,17 @@ from typing import NamedTuple
 from reconciler.balance.model.balance_report import BalanceReport
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.workflow.collect import Collected
+from reconciler.groups.model.advice import Advice
+from reconciler.groups.model.simulation import Simulated
+from reconciler.groups.model.state import GroupDescriptions, GroupLags, GroupList
+from reconciler.groups.workflow.delete import DeleteOutcome
+from reconciler.groups.workflow.reset_offsets import ResetOutcome
 from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import schema_of
 from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.explanation import Explanation
+from reconciler.model.imported import ImportReport
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
@@ -47,6 +53,16 @@ FORMATS = {
     "balance": Format(BalanceReport, "Balance", "What `reconciler balance -o json` prints"),
     "loads": Format(LoadReport, "Loads", "What `reconciler loads -o json` prints, and `_report.json` holds"),
     "collect": Format(Collected, "Collect", "What `reconciler collect -o json` prints, one object a line and round"),
+    "groups-list": Format(GroupList, "GroupsList", "What `reconciler groups list -o json` prints"),
+    "groups-lag": Format(GroupLags, "GroupsLag", "What `reconciler groups lag -o json` prints"),
+    "groups-describe": Format(GroupDescriptions, "GroupsDescribe", "What `reconciler groups describe -o json` prints"),
+    "groups-delete": Format(DeleteOutcome, "GroupsDelete", "What `reconciler groups delete -o json` prints"),
+    "groups-reset-offsets": Format(
+        ResetOutcome, "GroupsResetOffsets", "What `reconciler groups reset-offsets -o json` prints"
+    ),
+    "groups-simulate": Format(Simulated, "GroupsSimulate", "What `reconciler groups simulate -o json` prints"),
+    "groups-advise": Format(Advice, "GroupsAdvise", "What `reconciler groups advise -o json` prints"),
+    "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""

@@ -108,6 +108,7 @@ def command(
     from reconciler.groups.render import as_advice
     from reconciler.groups.workflow.advise import advise_by_figures, advise_topic
     from reconciler.groups.workflow.loads import LoadsFolder
+    from reconciler.render.as_json import document
 
     wanted = Wanted(
         target, producer, consumer, headroom or Fraction(0), consumers, brokers, replication_factor, batch_size,
@@ -121,6 +122,6 @@ def command(
             advice = advise_topic(asked.inputs, topic, wanted, loads=at, progress=progress)
     asked.write(
         text=lambda: as_advice.text(advice),
-        json=lambda: as_advice.as_json(advice),
+        json=lambda: document(advice),
         markdown=lambda: as_advice.markdown(advice),
     )

@@ -33,16 +33,23 @@ def group_arguments(command: Callable[..., Result]) -> Callable[..., Result]:
 def show_groups(
     asked: Asked,
     text: "Callable[[Sequence[GroupState]], str]",
-    json: "Callable[[Sequence[GroupState], Iterable[Problem]], str]",
+    report: "Callable[[Sequence[GroupState], Iterable[Problem]], object]",
     group_ids: Sequence[str] = (),
     plan: str | None = None,
 ) -> None:
-    """Look at these groups, or all, and write them; with a plan, which of them get another coordinator by it."""
+    """Look at these groups, or all, and write them as text, or their report as JSON.
+
+    With a plan, which of them get another coordinator by it.
+    """
     from reconciler.command.progress import reading
     from reconciler.groups.workflow.described import groups_seen
     from reconciler.render import as_text
+    from reconciler.render.as_json import document
 
     with reading():
         seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
-    asked.write(text=lambda: text(seen.groups), json=lambda: json(seen.groups, (*seen.warnings, *seen.of_client)))
+    asked.write(
+        text=lambda: text(seen.groups),
+        json=lambda: document(report(seen.groups, (*seen.warnings, *seen.of_client))),
+    )
     asked.tell(as_text.problems(seen.warnings))

@@ -24,12 +24,15 @@ def command(asked: Asked, group_ids: tuple[str, ...], *, execute: bool) -> int:
     """Delete groups and their committed offsets. Shows first; a group with members is refused (exit 3)."""
     if not group_ids:
         raise click.UsageError("name the groups to delete.")
-    from reconciler.groups.render import as_state
+    from reconciler.groups.render.as_state import deletions_text
     from reconciler.groups.workflow.delete import delete_groups, refusal
+    from reconciler.render.as_json import document
 
     outcome = delete_groups(asked.inputs, group_ids, is_executed=execute)
-    shown = as_state.deletions_json if asked.is_json else as_state.deletions_text
-    write(shown(outcome.groups, is_done=outcome.is_done), asked.color)
+    if asked.is_json:
+        write(document(outcome))
+    else:
+        write(deletions_text(outcome.groups, is_done=outcome.is_done), asked.color)
     refused = refusal(outcome)
     if refused is not None:
         raise refused

@@ -21,6 +21,7 @@ def command(asked: Asked, group_ids: tuple[str, ...], plan: str | None) -> None:
 
     Without a GROUP, all of them. A dash is what is not known: a partition without a commit has no lag.
     """
+    from reconciler.groups.model.state import GroupDescriptions
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.described_text, as_state.described_json, group_ids, plan)
+    show_groups(asked, as_state.described_text, GroupDescriptions.of, group_ids, plan)

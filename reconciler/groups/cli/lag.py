@@ -19,6 +19,7 @@ def command(asked: Asked, group_ids: tuple[str, ...]) -> None:
 
     Without a GROUP, all of them. A partition without a commit has no lag, which is not zero.
     """
+    from reconciler.groups.model.state import GroupLags
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.lags_text, as_state.lags_json, group_ids)
+    show_groups(asked, as_state.lags_text, GroupLags.of, group_ids)

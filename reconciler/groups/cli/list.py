@@ -15,6 +15,7 @@ from reconciler.groups.cli.arguments import show_groups
 )
 def command(asked: Asked) -> None:
     """List every group that this user may see, of a cluster or a snapshot."""
+    from reconciler.groups.model.state import GroupList
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.overview_text, as_state.overview_json)
+    show_groups(asked, as_state.overview_text, GroupList.of)

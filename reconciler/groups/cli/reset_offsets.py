@@ -183,10 +183,11 @@ def _show(outcome: "ResetOutcome", asked: Asked, export: str | None) -> None:
     from reconciler.groups.render import as_state
     from reconciler.groups.workflow.reset_offsets import export_offsets, offsets_csv
     from reconciler.render import as_text
+    from reconciler.render.as_json import document
 
     shown = as_state.resets_text(outcome.groups, is_done=outcome.is_done)
     if asked.is_json:
-        write(as_state.resets_json(outcome.groups, outcome.warnings, is_done=outcome.is_done))
+        write(document(outcome))
     elif export == STDOUT:
         write(offsets_csv(outcome))
         tell(shown, asked.color)

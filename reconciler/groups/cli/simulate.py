@@ -86,14 +86,16 @@ def command(
 
 def _simulate_groups(asked: Asked, question: "Question") -> None:
     from reconciler.command.progress import reading
+    from reconciler.groups.model.simulation import Simulated
     from reconciler.groups.render import as_simulation
     from reconciler.groups.workflow.simulate import compare_groups
+    from reconciler.render.as_json import document
 
     with reading():
         compared = compare_groups(asked.inputs, question)
     asked.write(
         text=lambda: as_simulation.comparisons_text(compared),
-        json=lambda: as_simulation.comparisons_json(compared),
+        json=lambda: document(Simulated(tuple(compared))),
         markdown=lambda: as_simulation.comparisons_markdown(compared),
     )
 

@@ -96,7 +96,7 @@ def _take(found: dict[str, dict[TopicPartition, int]], row: Sequence[str], only:
     if len(row) == WITHOUT_GROUP:
         if only is None:
             return "topic,partition,offset is of one group: name that one, or begin each line with its group"
-        row = (only, *row)
+        row = (_inert(only), *row)
     if len(row) != WITH_GROUP:
         return f"a line is topic,partition,offset or group,topic,partition,offset; this one has {len(row)} fields"
     # Kafka takes any text as a group id, with spaces at its ends too.

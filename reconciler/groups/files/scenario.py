@@ -11,9 +11,9 @@ from reconciler.files.checked import Fields, malformed, shown
 from reconciler.files.json_text import collector_paused, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, read_bytes
 from reconciler.files.snapshot import refuse_other_kind
-from reconciler.groups.model.simulation import Member, Outcome, Scenario, Stats, Step
+from reconciler.groups.model.simulation import Member, Outcome, Scenario, Step
 from reconciler.model.assignment import Assignment, SubscribedTopic
-from reconciler.model.codec import Malformed, pointer
+from reconciler.model.codec import Malformed, pointer, to_json
 from reconciler.model.problem import InvalidInput
 
 UNREADABLE = "KR171"
@@ -240,17 +240,10 @@ def _outcomes(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
-    told: dict[str, Any] = {"stats": _stats(outcome.stats)}
+    told: dict[str, Any] = {"stats": to_json(outcome.stats)}
     if outcome.is_cooperative:
         return told | {"rounds": [_assignment(each) for each in outcome.rounds]}
     return told | {"assignment": _assignment(outcome.assignment)}
-
-
-def _stats(stats: Stats) -> dict[str, int]:
-    told = {"max": stats.most, "min": stats.fewest, "pair_score": stats.pair_score}
-    if stats.moved_from_survivors is not None:
-        told["moved_from_survivors"] = stats.moved_from_survivors
-    return told
 
 
 def _assignment(assignment: Assignment) -> dict[str, dict[str, list[int]]]:

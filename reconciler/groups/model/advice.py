@@ -2,75 +2,77 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from reconciler.model.codec import HIDDEN, REQUIRED, Key
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One reason for a number of partitions: who asks for it, and the rate of one partition that it follows from.
+    """A reason for a number of partitions."""
 
-    `rate` is in bytes per second, None where members are counted; `is_measured`: one partition has shown it, so that
-    it may bear more.
-    """
-
-    what: str
-    partitions: int
-    rate: int | None = None
-    is_measured: bool = False
+    what: Annotated[str, "Who asks for partitions."]
+    partitions: Annotated[int, "How many."]
+    rate: Annotated[
+        int | None,
+        Key("bytesPerSecondOfOnePartition"),
+        REQUIRED,
+        "What one partition carries for it; null where members are counted.",
+    ] = None
+    is_measured: Annotated[
+        bool, REQUIRED, "The rate was measured, not given: one partition has shown it, and may bear more."
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One cost of partitions: its figure now and with the advice, and where the rule comes from.
+    """A cost of partitions."""
 
-    `now` is None where no topic exists yet. `unit` is `bytes`, `ms` or empty for a count. A rule of old Kafka versions
-    is told as outdated, with what holds today in `what`.
-    """
-
-    name: str
-    after: int
-    what: str
-    source: str
-    now: int | None = None
-    unit: str = ""
-    is_outdated: bool = False
+    name: Annotated[str, "What it costs."]
+    after: Annotated[int, "With that many."]
+    what: Annotated[str, "How it is reckoned; of a rule that is outdated, what holds today."]
+    source: Annotated[str, "Where that comes from."]
+    now: Annotated[int | None, REQUIRED, "Today; null where no topic is there yet."] = None
+    unit: Annotated[str, "bytes or ms; not there for a count."] = ""
+    is_outdated: Annotated[bool, REQUIRED, "The rule is of older versions of Kafka."] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """What is there: the topic, the cluster around it, and the groups that read the topic.
+    """The topic as it is, and the cluster around it, whose counts include this topic."""
 
-    `groups` maps a group to how many of its members subscribe to the topic, groups whose members share partitions left
-    out; `total_bytes` is the size of one copy of
-    the topic, None where it is not known; the counts of the cluster include this topic.
-    """
-
-    topic: str
-    partitions: int
-    replication_factor: int
-    brokers: int
-    cluster_partitions: int
-    cluster_replicas: int
-    is_compacted: bool = False
-    total_bytes: int | None = None
-    segment_bytes: int | None = None
-    groups: Mapping[str, int] = field(default_factory=dict)
+    topic: Annotated[str, "The topic."]
+    partitions: Annotated[int, "How many it has."]
+    replication_factor: Annotated[int, "Replicas of each partition."]
+    brokers: Annotated[int, HIDDEN]
+    cluster_partitions: Annotated[int, HIDDEN]
+    cluster_replicas: Annotated[int, HIDDEN]
+    is_compacted: Annotated[bool, REQUIRED, "It is compacted: keys would map elsewhere."] = False
+    total_bytes: Annotated[int | None, HIDDEN] = None
+    """The size of one copy of the topic, None where it is not known."""
+    segment_bytes: Annotated[int | None, HIDDEN] = None
+    groups: Annotated[
+        Mapping[str, int],
+        REQUIRED,
+        "Group to how many of its members subscribe to the topic; groups whose members share partitions are left out.",
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """How many partitions, why, what they cost, and what to keep in mind.
+    """How many partitions a topic needs, why, and what they cost; rates are bytes per second."""
 
-    `target` is in bytes per second, `headroom_percent` on top of it. `even_partitions` is the next number that gives
-    every broker as many leaders, None where the brokers are not known.
-    """
-
-    partitions: int
-    needs: tuple[Need, ...]
-    target: int | None
-    headroom_percent: float
-    replication_factor: int
-    costs: tuple[Cost, ...]
-    notes: tuple[str, ...]
-    brokers: int | None = None
-    even_partitions: int | None = None
-    existing: Existing | None = None
+    partitions: Annotated[int, "The least that suffice."]
+    needs: Annotated[tuple[Need, ...], "Who asks for how many."]
+    target: Annotated[int | None, Key("targetBytesPerSecond"), "The throughput asked for."]
+    headroom_percent: Annotated[float, "Room left beside it."]
+    replication_factor: Annotated[int, "Replicas of each partition."]
+    costs: Annotated[tuple[Cost, ...], "What many partitions cost."]
+    notes: Annotated[tuple[str, ...], "What to keep in mind."]
+    brokers: Annotated[int | None, REQUIRED, "Living brokers; null where they are not known."] = None
+    even_partitions: Annotated[
+        int | None, REQUIRED, "The next count that gives every broker as many leaders; null: brokers are not known."
+    ] = None
+    existing: Annotated[
+        Existing | None, REQUIRED, "The topic as it is; null where none was named, or it is not there."
+    ] = None

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from reconciler.model.assignment import Assignment, SubscribedTopic
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Key
+from reconciler.model.topic_partition import PartitionObject, TopicPartition
 
 _FEW = 8  # so many counts fit into a cell of a table one by one
 
@@ -60,17 +62,19 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How even an assignment is, in partitions of one member, and what it cost.
+    """The figures that Kafka's own tests of assignors use.
 
     `pair_score` is Kafka's getBalanceScore: the sum over all pairs of members of the difference of their counts.
     `moved_from_survivors` counts partitions whose previous owner is still there and that now belong to another member;
     None where nothing came before.
     """
 
-    most: int
-    fewest: int
-    pair_score: int
-    moved_from_survivors: int | None = None
+    most: Annotated[int, Key("max"), "Most partitions of one member."]
+    fewest: Annotated[int, Key("min"), "Fewest partitions of one member."]
+    pair_score: Annotated[int, Key("pair_score"), "Sum over pairs of members of the differences of their counts."]
+    moved_from_survivors: Annotated[
+        int | None, Key("moved_from_survivors"), "Partitions taken from members that stay; not there at the start."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +97,46 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What a group's members own, seen as a whole: now, or after a change under one assignor.
+    """What a group's members own, seen as a whole: now, or after a change under one assignor."""
 
-    `rebalances` counts how often the group stops for it, 0 for now; `moved` holds the partitions whose owner is still
-    there and that now belong to another; `bytes_per_second` maps a member to what it reads, None where no loads are
-    known. `doubts` says in sentences what about it Kafka may decide otherwise.
-    """
-
-    assignor: str
-    assignment: Assignment
-    stats: Stats
-    rebalances: int = 0
-    moved: tuple[TopicPartition, ...] = ()
-    bytes_per_second: Mapping[str, int] | None = None
-    doubts: tuple[str, ...] = ()
+    assignor: Annotated[str, HIDDEN]
+    assignment: Annotated[
+        Mapping[str, Annotated[Mapping[str, Annotated[tuple[int, ...], "Partitions."]], "By topic."]],
+        "What each member gets.",
+    ]
+    stats: Annotated[Stats, "The figures that Kafka's own tests of assignors use."]
+    rebalances: Annotated[int, HIDDEN] = 0
+    """How often the group stops for it, 0 for now."""
+    moved: Annotated[tuple[TopicPartition, ...], HIDDEN] = ()
+    """The partitions whose owner is still there and that now belong to another."""
+    bytes_per_second: Annotated[
+        Mapping[str, int] | None,
+        Key("bytesPerSecondPerMember"),
+        REQUIRED,
+        "By member, what it reads; null where no loads are known.",
+    ] = None
+    doubts: Annotated[tuple[str, ...], HIDDEN] = ()
+    """In sentences, what about it Kafka may decide otherwise."""
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Annotated[Mapping[str, int], Key("partitionsPerMember"), "By member."]:
         """How many partitions each member has."""
         return partition_counts(self.assignment)
 
     @property
-    def idle(self) -> tuple[str, ...]:
+    def idle(self) -> Annotated[tuple[str, ...], "Members that get nothing."]:
         """The members that read nothing."""
         return tuple(member_id for member_id, count in self.counts.items() if not count)
+
+    @property
+    def most_over_mean(self) -> Annotated[float | None, "The largest count over the mean."]:
+        """The largest count of a member over the mean, to four digits; None where nothing is owned."""
+        return _rounded(self.count_imbalance)
+
+    @property
+    def bytes_most_over_mean(self) -> Annotated[float | None, "The largest load over the mean."]:
+        """The largest load of a member over the mean, to four digits; None where loads are unknown."""
+        return _rounded(self.load_imbalance)
 
     @property
     def count_imbalance(self) -> float | None:
@@ -130,20 +150,62 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
+class SharingAfter:
+    """What a change comes to under one assignor."""
+
+    sharing: Annotated[Sharing, INLINE]
+    is_groups_own: Annotated[bool, "The assignor is the one in use."]
+
+    @property
+    def assignor(self) -> Annotated[str, "The assignor that hands out."]:
+        """The assignor that hands out."""
+        return self.sharing.assignor
+
+    @property
+    def rebalances(self) -> Annotated[int, "Rebalances until all is handed out."]:
+        """Rebalances until all is handed out."""
+        return self.sharing.rebalances
+
+    @property
+    def moved(self) -> Annotated[tuple[PartitionObject, ...], "Partitions that change owner."]:
+        """Partitions that change owner."""
+        return self.sharing.moved
+
+    @property
+    def doubts(self) -> Annotated[tuple[str, ...], "What Kafka might do otherwise."]:
+        """What Kafka might do otherwise."""
+        return self.sharing.doubts
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """One group, what is changed, and what its members would own under each assignor; `own` names the group's own.
+    """A group, what is changed, and what its members would own under each assignor."""
 
-    `labels` maps a member id to the short text by which people know it.
-    """
+    group_id: Annotated[str, "The group."]
+    state: Annotated[str, "Kafka's state of it."]
+    own: Annotated[str | None, Key("assignor"), "The assignor in use."]
+    changes: Annotated[tuple[str, ...], "What is supposed to change."]
+    now: Annotated[Sharing, "As it is."]
+    after: Annotated[tuple[Sharing, ...], HIDDEN]
+    labels: Annotated[Mapping[str, str], HIDDEN] = field(default_factory=dict)
+    """A member's id to the short text by which people know it."""
+    notes: Annotated[tuple[str, ...], REQUIRED, "What to keep in mind."] = ()
 
-    group_id: str
-    state: str
-    own: str | None
-    changes: tuple[str, ...]
-    now: Sharing
-    after: tuple[Sharing, ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    @property
+    def told_after(self) -> Annotated[tuple[SharingAfter, ...], Key("after"), "As it would be, an entry an assignor."]:
+        """What it would be, an entry an assignor."""
+        return tuple(SharingAfter(each, each.assignor == self.own) for each in self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Who would get what. Null is unknown. Of a scenario file, groups-simulate-scenario.json is printed instead."""
+
+    groups: Annotated[tuple[Comparison, ...], "The groups."]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def _max_over_mean(values: list[int]) -> float | None:

@@ -1,10 +1,9 @@
-"""Prints advice on a topic's partitions as text, Markdown and JSON."""
+"""Prints advice on a topic's partitions as text and Markdown."""
 
 from collections.abc import Iterator
 
 from reconciler.groups.model.advice import Advice, Cost, Need
 from reconciler.model.words import counted, number, percent, rate, size
-from reconciler.render.as_json import document
 from reconciler.render.escape import bullets, code_span, sentence, visible
 from reconciler.render.tables import Table, markdown_table, text_table
 
@@ -29,52 +28,6 @@ def markdown(advice: Advice) -> str:
     blocks += [sentence(_where(advice)), markdown_table(_costs(advice))]
     blocks.append(bullets((*_rules(advice), *advice.notes)))
     return "\n\n".join(blocks) + "\n"
-
-
-def as_json(advice: Advice) -> str:
-    """Return the same as JSON; rates are in bytes per second."""
-    existing = advice.existing
-    return document(
-        {
-            "partitions": advice.partitions,
-            "evenPartitions": advice.even_partitions,
-            "targetBytesPerSecond": advice.target,
-            "headroomPercent": advice.headroom_percent,
-            "replicationFactor": advice.replication_factor,
-            "brokers": advice.brokers,
-            "needs": [
-                {
-                    "what": need.what,
-                    "partitions": need.partitions,
-                    "bytesPerSecondOfOnePartition": need.rate,
-                    "isMeasured": need.is_measured,
-                }
-                for need in advice.needs
-            ],
-            "costs": [
-                {
-                    "name": cost.name,
-                    "now": cost.now,
-                    "after": cost.after,
-                    "unit": cost.unit or None,
-                    "what": cost.what,
-                    "source": cost.source,
-                    "isOutdated": cost.is_outdated,
-                }
-                for cost in advice.costs
-            ],
-            "notes": list(advice.notes),
-            "existing": {
-                "topic": existing.topic,
-                "partitions": existing.partitions,
-                "replicationFactor": existing.replication_factor,
-                "isCompacted": existing.is_compacted,
-                "groups": dict(existing.groups),
-            }
-            if existing
-            else None,
-        }
-    )
 
 
 def headline(advice: Advice) -> str:

@@ -1,14 +1,10 @@
-"""Writes simulated groups as text, Markdown and JSON: real groups after a change, and scenarios step by step.
-
-The JSON of a scenario is written by `files.scenario`, in the form of its file.
-"""
+"""Writes simulated groups as text and Markdown: real groups after a change, and scenarios step by step."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reconciler.groups.model.simulation import Comparison, Outcome, Sharing, Stats, partition_counts, spread
+from reconciler.groups.model.simulation import Comparison, Outcome, Sharing, partition_counts, spread
 from reconciler.model.assignment import Assignment
 from reconciler.model.words import counted, number, rate
-from reconciler.render.as_json import document
 from reconciler.render.escape import bullets, code_span, sentence, visible
 from reconciler.render.tables import Table, markdown_table, text_table
 
@@ -50,55 +46,6 @@ def _blocks(compared: Comparison) -> Iterator[str]:
     notes = _notes(compared)
     if notes:
         yield bullets(notes)
-
-
-def comparisons_json(compared: Sequence[Comparison]) -> str:
-    """Return `groups`: each with its changes, `now`, and `after`, one entry an assignor."""
-    return document({"groups": [_object(each) for each in compared]})
-
-
-def _object(compared: Comparison) -> dict[str, object]:
-    return {
-        "groupId": compared.group_id,
-        "state": compared.state,
-        "assignor": compared.own,
-        "changes": compared.changes,
-        "now": _sharing(compared.now),
-        "after": [
-            _sharing(sharing)
-            | {
-                "assignor": sharing.assignor,
-                "isGroupsOwn": sharing.assignor == compared.own,
-                "rebalances": sharing.rebalances,
-                "moved": [{"topic": key.topic, "partition": key.partition} for key in sharing.moved],
-                "doubts": sharing.doubts,
-            }
-            for sharing in compared.after
-        ],
-        "notes": compared.notes,
-    }
-
-
-def _sharing(sharing: Sharing) -> dict[str, object]:
-    return {
-        "assignment": sharing.assignment,
-        "partitionsPerMember": sharing.counts,
-        "idle": sharing.idle,
-        "mostOverMean": _rounded(sharing.count_imbalance),
-        "bytesPerSecondPerMember": sharing.bytes_per_second,
-        "bytesMostOverMean": _rounded(sharing.load_imbalance),
-        "stats": _stats(sharing.stats),
-    }
-
-
-def _stats(stats: Stats) -> dict[str, object]:
-    told: dict[str, object] = {"max": stats.most, "min": stats.fewest, "pair_score": stats.pair_score}
-    moved = stats.moved_from_survivors
-    return told if moved is None else told | {"moved_from_survivors": moved}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def scenario_text(

@@ -1,13 +1,11 @@
-"""Writes groups as text and JSON: as they are, and what a reset or a deletion would do. The unknown is `-` or null."""
+"""Writes groups as text: as they are, and what a reset or a deletion would do. The unknown is `-`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from reconciler.groups.model.state import GroupDeletion, GroupReset, GroupState, OffsetChange, PartitionLag
 from reconciler.groups.render.as_simulation import partition_list
 from reconciler.model.cluster import CLASSIC, Group, GroupMember
-from reconciler.model.problem import Problem
 from reconciler.model.words import counted, number
-from reconciler.render.as_json import document, problem_object
 from reconciler.render.escape import visible
 from reconciler.render.tables import Table, text_table
 
@@ -188,108 +186,3 @@ def _known(value: int | None) -> str:
 
 def _amount(value: int | None) -> str:
     return NONE if value is None else number(value)
-
-
-def overview_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
-    """Return `groups`, each with kind, state, assignor, member count, coordinator and total lag."""
-    return _groups([_head(each) | {"members": len(each.group.members)} for each in seen], warnings)
-
-
-def described_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
-    """Return `groups`, each with its members, what they own, and the lag of each partition."""
-    groups = [
-        _head(each) | {"members": [_member(member) for member in each.group.members]} | _partitions(each)
-        for each in seen
-    ]
-    return _groups(groups, warnings)
-
-
-def lags_json(seen: Sequence[GroupState], warnings: Iterable[Problem] = ()) -> str:
-    """Return `groups`, each with the lag of each partition."""
-    return _groups([_head(each) | _partitions(each) for each in seen], warnings)
-
-
-def resets_json(planned: Sequence[GroupReset], warnings: Iterable[Problem] = (), *, is_done: bool) -> str:
-    """Return `executed`, and `groups` with each partition's commit before and after, `error` where it was refused."""
-    groups: list[dict[str, object]] = [
-        {
-            "groupId": each.group_id,
-            "offsets": [
-                {
-                    "topic": change.topic_partition.topic,
-                    "partition": change.topic_partition.partition,
-                    "committed": change.old,
-                    "new": change.new,
-                    "latest": change.latest,
-                    "lag": change.lag,
-                    "error": each.refused.get(change.topic_partition),
-                }
-                for change in each.changes
-            ],
-        }
-        for each in planned
-    ]
-    return _groups(groups, warnings, executed=is_done)
-
-
-def deletions_json(planned: Sequence[GroupDeletion], *, is_done: bool) -> str:
-    """Return `executed`, and `groups` with the commits that go with each, `error` where it was not deleted."""
-    groups = [
-        {
-            "groupId": each.group.group_id,
-            "state": each.group.state,
-            "committedOffsets": len(each.group.committed),
-            "error": each.refused,
-        }
-        for each in planned
-    ]
-    return document({"executed": is_done, "groups": groups})
-
-
-def _groups(groups: Sequence[dict[str, object]], warnings: Iterable[Problem], **more: object) -> str:
-    return document({"groups": groups, "warnings": [problem_object(problem) for problem in warnings]} | more)
-
-
-def _head(seen: GroupState) -> dict[str, object]:
-    group = seen.group
-    return {
-        "groupId": group.group_id,
-        "type": group.kind,
-        "protocolType": group.protocol_type,
-        "state": group.state or None,
-        "assignor": group.protocol or None,
-        "coordinator": group.coordinator,
-        "coordinatorHost": seen.coordinator_host,
-        "coordinatorAfterPlan": seen.coordinator_after,
-        "offsetsPartition": seen.offsets_partition,
-        "totalLag": seen.total_lag,
-    }
-
-
-def _member(member: GroupMember) -> dict[str, object]:
-    return {
-        "memberId": member.member_id,
-        "clientId": member.client_id,
-        "host": member.host,
-        "instanceId": member.instance_id,
-        "rack": member.rack,
-        "subscription": member.subscription,
-        "subscriptionPattern": member.subscription_pattern,
-        "assignment": member.assignment,
-    }
-
-
-def _partitions(seen: GroupState) -> dict[str, object]:
-    return {
-        "partitions": [
-            {
-                "topic": each.topic_partition.topic,
-                "partition": each.topic_partition.partition,
-                "committed": each.committed,
-                "end": each.end,
-                "lag": each.lag,
-                "memberId": each.member_id,
-            }
-            for each in seen.lags
-        ]
-    }

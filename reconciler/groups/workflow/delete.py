@@ -1,12 +1,14 @@
-"""`groups delete`: groups without members and their offsets; shown first, deleted only when asked to."""
+"""Deletes groups without members, and their offsets; shown first, deleted only when asked to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from reconciler.admin.port import Admin, Answer
 from reconciler.groups.model.state import GroupDeletion
 from reconciler.groups.workflow.described import groups_admin, no_such_groups
 from reconciler.groups.workflow.reset_offsets import TRIES, UNSURE, is_active, told_active
+from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown, Refused
 from reconciler.workflow.inputs import Inputs
 
@@ -19,9 +21,9 @@ REASONS = {"NON_EMPTY_GROUP": "the group has members again"}
 class DeleteOutcome:
     """Each group's deletion, planned or done; `active` says of groups with members why nothing may be deleted."""
 
-    groups: tuple[GroupDeletion, ...]
-    active: tuple[str, ...] = ()
-    is_done: bool = False
+    groups: Annotated[tuple[GroupDeletion, ...], "The groups."]
+    active: Annotated[tuple[str, ...], HIDDEN] = ()
+    is_done: Annotated[bool, Key("executed"), REQUIRED, "Groups were deleted; false is a look ahead."] = False
 
     @property
     def is_partial(self) -> bool:

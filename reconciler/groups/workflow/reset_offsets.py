@@ -3,12 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
 from reconciler.admin.port import EARLIEST, LATEST, Admin, Answer
 from reconciler.groups.model.state import GroupReset
 from reconciler.groups.offsets import Log, Target, ToOffsets, TopicScope, ToTime, reset, scope
 from reconciler.groups.workflow.described import groups_admin, hidden_topics, no_such_groups, visible_topics
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group
+from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.problem import (
     ClusterUnavailable,
     InvalidInput,
@@ -16,6 +18,7 @@ from reconciler.model.problem import (
     OutcomeUnknown,
     Problem,
     Refused,
+    ReportedProblem,
     Severity,
 )
 from reconciler.model.topic_partition import TopicPartition
@@ -69,11 +72,18 @@ class ResetOutcome:
     `is_one_named` says that the reset was asked of one group, by its name.
     """
 
-    groups: tuple[GroupReset, ...]
-    warnings: tuple[Problem, ...] = ()
-    active: tuple[str, ...] = ()
-    is_done: bool = False
-    is_one_named: bool = False
+    groups: Annotated[tuple[GroupReset, ...], "The groups."]
+    warnings: Annotated[tuple[Problem, ...], HIDDEN] = ()
+    active: Annotated[tuple[str, ...], HIDDEN] = ()
+    is_done: Annotated[bool, Key("executed"), REQUIRED, "Offsets were committed; false is a look ahead."] = False
+    is_one_named: Annotated[bool, HIDDEN] = False
+
+    @property
+    def reported_warnings(
+        self,
+    ) -> Annotated[tuple[ReportedProblem, ...], Key("warnings"), "What could not be seen, and what it means."]:
+        """The warnings as JSON tells them."""
+        return tuple(map(ReportedProblem.of, self.warnings))
 
     @property
     def is_partial(self) -> bool:

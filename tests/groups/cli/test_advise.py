@@ -90,7 +90,7 @@ def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Progra
     given = ("--topic", "orders", "--state", state, "--cluster", "prod", "--loads", loads, "-o", "json")
     told = json.loads(reconciler("groups", "advise", *given, "--consumer", "1MB/s", "--headroom", "50%").out)
     assert told["targetBytesPerSecond"] == 14_000_000
-    needs = [(need["what"], need["partitions"], need["isMeasured"]) for need in told["needs"]]
+    needs = [(need["what"], need["partitions"], need["measured"]) for need in told["needs"]]
     assert needs == [("producers", 3, True), ("consumers", 21, False), ("members of group billing", 1, False)]
     assert told["notes"][0] == "partitions of the topic without a measured rate: 1; it may carry more"
     assert "a measured rate is what one partition has carried" in told["notes"][1]

@@ -165,7 +165,7 @@ def test_subscribing_anew_takes_the_old_topic_away(reconciler: Program, tmp_path
     arguments = ("--group", "audit", "--subscribe", "audit-1=prices", "--assignor", "server-uniform", "-o", "json")
     (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *arguments).out)["groups"]
     (after,) = told["after"]
-    assert after["isGroupsOwn"]
+    assert after["groupsOwn"]
     assert after["assignment"] == {"id-0": {"orders": list(range(12))}, "id-1": {"prices": [0, 1, 2, 3]}}
 
 
@@ -230,7 +230,7 @@ def test_a_class_of_ones_own_stands_beside_the_others(reconciler: Program, tmp_p
     own = ("--assignor", "my_first_assignor:FirstTakesAll", "--assignor", "range")
     joining = ("--add-member", "n", "--group", "mine", "-o", "json")
     (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *own, *joining).out)["groups"]
-    assert [(after["assignor"], after["isGroupsOwn"], counts(after)) for after in told["after"]] == [
+    assert [(after["assignor"], after["groupsOwn"], counts(after)) for after in told["after"]] == [
         ("foo", True, [4, 0]),
         ("range", False, [2, 2]),
     ]

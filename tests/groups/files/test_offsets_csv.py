@@ -37,6 +37,10 @@ def test_what_is_written_reads_back(offsets: dict[str, dict[TopicPartition, int]
             assert read_offsets(f"{folder}/offsets.csv", *offsets) == offsets
 
 
+def test_a_group_that_is_named_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert read(tmp_path, "orders,0,5\n", "'=") == {"'=": {TopicPartition("orders", 0): 5}}
+
+
 def read(tmp_path: Path, text: str | bytes, only: str | None) -> dict[str, dict[TopicPartition, int]]:
     file = tmp_path / "o.csv"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
