@@ -58,8 +58,10 @@ def bounds_of(rows: Rows, choices: Choices) -> Bounds:
 def cheapest_sets(rows: Rows, choices: Choices, weight: Ints) -> Cheapest:
     """Return the cheapest sets at `weight` [n, seats]; between equal ones, the first racks and seats."""
     bounds = bounds_of(rows, choices)
+    # Brokers that must be in the set look free beyond measure, those that may not be in it dear beyond measure.
     drawn = np.where(choices.brokers > 0, -FAR, weight)
     drawn[~rows.allowed | (choices.brokers < 0)] = FAR
+    # One more than a rack may give: the next one tells what another broker of the rack would cost, the dual needs it.
     ranked, seat = _ranked(rows, drawn, int(bounds.high.max(initial=0)))
     count = _counts(rows, bounds, ranked)
     held = np.zeros(rows.allowed.shape, dtype=np.bool_)
@@ -88,6 +90,9 @@ def _ranked(rows: Rows, weight: Ints, most: int) -> tuple[Ints, Ints]:
 def _counts(rows: Rows, bounds: Bounds, ranked: Ints) -> Ints:
     """Return how many brokers of each rack [n, racks] the cheapest sets have."""
     count = _greedy(rows.need, bounds.low, bounds.high, ranked)
+    # Greedy is exact without leading racks: bounds on disjoint racks and one total are a matroid. A bound on the
+    # leading racks together is nested above these, and binds seldom: only rows that break it are solved again, rack by
+    # rack.
     leading = np.where(rows.leading, count, 0).sum(axis=1)
     wanting = np.flatnonzero(leading < bounds.least_leading)
     if len(wanting):
@@ -213,6 +218,8 @@ class Shortlist:
         drawn = np.where(state > 0, -FAR, by_class)
         drawn[~rows.allowed | (state < 0)] = FAR
         most_held = _most_in_a_rack(rows.rack, cost.columns)
+        # A row takes at most `high` of a rack; its own brokers may be among the top and count apart; one more for the
+        # dual.
         size = int(rows.high.max(initial=0)) + 1 + most_held
         racks = rows.low.shape[1]
         top = np.full((len(rows.count), racks, size), -1, dtype=np.int64)

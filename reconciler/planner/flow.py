@@ -63,6 +63,7 @@ def minimise(network: Network) -> Solution:
 
 
 def _least_cost_flow(network: Network, cost: Ints) -> Ints:
+    # The solver knows no lower bounds: what must flow is taken out of the supplies first, and added again at the end.
     free = np.flatnonzero(network.upper > network.lower)
     supply = network.supply.copy()
     np.subtract.at(supply, network.tail, network.lower)
@@ -90,6 +91,7 @@ def _least_cost_flow(network: Network, cost: Ints) -> Ints:
 
 def _prices(network: Network, flow: Ints, cost: Ints) -> Ints:
     """Return shortest distances in the residual network: Bellman-Ford, one sweep over the layers a round."""
+    # All start at 0, as if a node before all others reached each at no cost: distances exist without a source.
     sweeps = list(_residual_layers(network, flow, cost))
     price = np.zeros(len(network.supply), dtype=np.int64)
     # OR-tools gives no prices. An optimal flow leaves no negative cycle in the residual network, so distances exist;
@@ -256,6 +258,8 @@ def solve_flow(
     n, racks = rows.low.shape
     nodes = _Nodes.of(rows, arcs, sinks)
     row, seat = np.nonzero(arcs)
+    # Row -> (group of leading racks ->) rack -> place (cell -> broker) -> sink. Every rule that a flow can keep is a
+    # bound on one of these arcs; what is left out of `arcs` cannot be used at all.
     tail = row
     if racks > 1:
         _add_racks(parts, rows, choices, nodes)
@@ -360,6 +364,7 @@ def _add_pieces(parts: _Parts, pieces: Pieces, first_node: int, heads: Ints, pen
     tail = first_node + pieces.at
     none = np.zeros_like(tail)
     place, first = np.unique(pieces.at, return_index=True)
+    # The overflow keeps the network feasible, so that there are prices even where the bounds cannot be kept yet.
     spill = np.zeros_like(place)
     everything = spill + np.iinfo(np.int32).max
     parts.add(

@@ -63,6 +63,8 @@ def solve(
     row, seat = np.nonzero(rows.allowed & (choices.brokers > 0))
     placed[row, seat] = rows.count[row]
     goal = _Objective(rows, choices, cost, sinks, free, np.flatnonzero(free.any(axis=1)), near or cost, classes)
+    # A unit outside the bounds must cost more than any single detour that avoids it. Longer detours may still be
+    # dearer: where units stay outside, the penalty is raised, up to the longest chain there can be.
     penalty = 2 * (_largest(goal) + 1)
     while True:
         placed, flow = _sifted(goal, placed, penalty)
@@ -148,6 +150,8 @@ def _raised(penalty: int, goal: _Objective) -> int:
 
 def _sifted(goal: _Objective, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
     """Return the replicas placed [n, seats] at the least cost, and the flow whose prices prove it."""
+    # Few arcs are solved at once: no sieve is needed. Nor can it be used where a row stands for several partitions, of
+    # which some may move and others stay: it lets in one set a row.
     if np.count_nonzero(goal.free) <= FEW_ARCS or goal.rows.count.max(initial=0) > 1:
         arcs = goal.free | (goal.rows.allowed & (goal.choices.brokers > 0))
         return placed, _flow(goal, goal.open_rows, placed, arcs, penalty)
@@ -183,6 +187,8 @@ def _flow(goal: _Objective, active: Ints, placed: Counts, arcs: Bools, penalty: 
 
 def _start(goal: _Objective, placed: Counts) -> Bools:
     """Set each open row to its cheapest set, whatever the brokers get, and return the arcs of these sets."""
+    # Without prices every row is on its own. What that costs is a lower bound already; the flow then only mends the
+    # counts.
     nothing = np.zeros(goal.places, dtype=np.int64)
     for some, rows, cheapest, _ in goal.cheapest(goal.near, nothing):
         placed[some] = 0
@@ -205,6 +211,7 @@ def _likely(goal: _Objective, placed: Counts, arcs: Bools) -> Ints:
     lacking = (wanted > count).reshape(-1, goal.rows.brokers)
     entries = [_entries(goal, some, placed, lacking) for some in _chunks(goal.open_rows)]
     row, place, regret = (np.concatenate(column) for column in zip(*entries, strict=True))
+    # Each place offers its cheapest replicas first. Twice as many as must go, as a row may be wanted at several places.
     order = np.lexsort((row, regret, place))
     rank = np.arange(len(order)) - np.searchsorted(place[order], place[order])
     spare = -(-SPARE_ROWS * goal.rows.brokers // goal.places)
@@ -242,6 +249,7 @@ def _nearest(goal: _Objective, lack: Ints, index: Ints) -> Bools:
     if rows.column.ndim > 1:
         lacks: Bools = most[rows.column[index]] > 0
         return lacks
+    # Per rack, and two at least: rack rules may forbid all of the others.
     per_rack = max(2, MANY_ARCS // max(1, len(index) * rows.low.shape[1]))
     chosen = np.zeros(rows.brokers, dtype=np.bool_)
     for rack in np.unique(rows.rack):
@@ -259,6 +267,7 @@ def _priced_in(goal: _Objective, placed: Counts, price: Ints, arcs: Bools) -> In
         gain = np.zeros(len(some), dtype=np.int64)
         np.add.at(gain, number, paid)
         gain -= (weight * cheapest.held).sum(axis=1)
+        # Equal is not better: a tie changes no value, and letting ties in would bring in nearly all rows.
         better = np.flatnonzero(gain > 0)
         _put(goal, arcs, some[better], rows.take(better), cheapest.held[better])
         found.append(some[better])
@@ -274,12 +283,15 @@ def _solved(goal: _Objective, placed: Counts, flow: Flow) -> Solved:
     value = _exact_sum(each * placed[number, seat])
     is_open = np.isin(np.arange(len(goal.rows.count)), goal.open_rows)
     price = flow.price[goal.place(number, seat)]
+    # Rows that are decided have no choice left: what they pay is part of the bound as it is.
     bound = _exact_sum(((each + price) * placed[number, seat])[~is_open[number]])
     for some, rows, cheapest, weight in goal.cheapest(goal.cost, flow.price):
         bound += _exact_sum((weight * cheapest.held).sum(axis=1) * rows.count)
         above = np.where(rows.leading, cheapest.group_price[:, None], cheapest.price[:, None])
         _settle(racks, some, np.sign(above - cheapest.rack_price))
         _settle(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
+        # What every optimum has in common is decided for the objectives after this one (complementary slackness): a
+        # seat whose reduced cost is not zero is taken, or left, by all of them.
         only, tied = some[cheapest.is_only], some[~cheapest.is_only]
         brokers[only] = np.where(placed[only] > 0, np.int8(1), np.int8(-1))
         whole = goal.rows.take(tied)

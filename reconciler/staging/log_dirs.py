@@ -128,6 +128,7 @@ class BrokerDirs:
                 one.slack += worst
             else:
                 one.slack += one.held
+        # Any order may come true. One is taken, so that the next stage has something to start from.
         for topic_partition, load in sorted(self._arrivals):
             self._predict(topic_partition, load)
         for one in self._open:
@@ -175,6 +176,8 @@ def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
     for _, partition in observed.partitions():
         logs.update(zip(partition.replicas, partition.log_dirs, strict=False))
         unknown.update(() if partition.log_dirs else partition.replicas)
+    # One replica whose log dir is not told makes the number of logs wrong, and with it every prediction for that
+    # broker.
     unknown |= {broker_id for broker_id, path in logs if path is None}
     return {
         broker_id: BrokerDirs(_dirs(observed.brokers[broker_id], several[broker_id], logs, share))
@@ -195,6 +198,7 @@ def _dirs(
     broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str | None], int], share: Fraction
 ) -> list[Dir]:
     closed = broker.cordoned_dirs
+    # All cordoned: a replica that is placed there all the same may lie in any of them.
     if closed.issuperset(path for path, _, _ in online):
         closed = frozenset()
     return [

@@ -75,12 +75,15 @@ def stage_moves(
     Every limit of `moves` and `limits` is kept where it can be; where not, `violations` says so. After each stage the
     hard rules hold that held before it. `elections_now` are held before any data moves.
     """
+    # Sorted, so that the same plan gives the same stages whatever order the planner found its moves in.
     whole = sorted((move for move in moves if move.from_replicas != move.to_replicas), key=_by_partition)
     due, skipped = due_now(elections_now, {move.topic_partition: move for move in whole}, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
     chains = [steps_of(move, at) for move in whole]
     steps = [step for chain in chains for step in chain]
     changes = timed(topic_changes, whole, observed)
+    # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
+    # counts.
     disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
     packed = pack([chain for chain in chains if chain], desired.cluster.moves, disk)
     disk = packed.disk
@@ -147,6 +150,7 @@ def _in_order(
     stages += [ElectStage(0, batch) for batch in batched(due, policy.election_batch)]
     for number, one in enumerate(packed):
         stages.append(_reassign(one, policy))
+        # Right after its moves, so that the copies of the next stage are served by the leaders that stay.
         stages += [ElectStage(0, batch) for batch in batched(_elections(one.steps), policy.election_batch)]
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))

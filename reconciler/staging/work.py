@@ -28,6 +28,7 @@ class Work:
 
     def stages(self, policy: MovePolicy) -> int:
         """Return how many stages the limits on replicas and partitions make necessary."""
+        # No packing needs fewer: one broker alone, or all copies together, fill so many stages.
         most = max(max(self.arriving.values(), default=0), max(self.leaving.values(), default=0))
         return max(1, -(-most // policy.per_broker), -(-self._copying // policy.per_stage))
 
@@ -59,6 +60,7 @@ class Weights:
 
     def __init__(self, work: Work) -> None:
         """Weigh the work that waits now."""
+        # Limits count replicas, length counts bytes. At the mean size both have one unit, so the tighter one decides.
         mean = max(1, sum(work.bytes_in.values()) // max(1, sum(work.arriving.values())))
         self._in = {broker_id: max(n * mean, work.bytes_in[broker_id]) for broker_id, n in work.arriving.items()}
         self._left = {broker_id: n * mean for broker_id, n in work.leaving.items()}
@@ -81,6 +83,7 @@ Caps = tuple[Mapping[int, int], Mapping[int, int]]
 def caps(work: Work, per_broker: int, stages: int) -> Caps:
     """Return each broker's even share of its replicas over so many stages, never more than the limit."""
     arriving, leaving = (
+        # Even shares leave no broker with all of its replicas for the last stage, which others could not fill then.
         {broker_id: min(per_broker, -(-count // stages)) for broker_id, count in counts.items()}
         for counts in (work.arriving, work.leaving)
     )
