@@ -1,31 +1,37 @@
 """Decides who holds and who leads each partition: the least movement that keeps every rule and reaches the balance.
 
-Read `place` first, then `placement_task`, `replicas`, `leaders`, `objectives`, `sparse_flow`, `cheapest_sets`, `flow`.
+Read `place` first, then `placement_task`, `rows` and `costs` (the arrays that all others share), `replicas`, `leaders`,
+`objectives`, `sparse_flow`, `flow`, `cheapest_sets`.
 This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`.
 
 The flow
 --------
 Variables: x[p, b], 1 where partition p has a replica on broker b. Replicas flow from partitions to one sink::
 
-    partition --need[p]--> rack --low..high--> broker --0..1--> cell --> broker's total --low..high--> sink
-        +-- leading racks, at least 1 --+                    (topic t on broker b; only where topics are balanced)
+    partition --need[p]--> rack --x[p, b]: 0..1--> cell --low..high--> broker --low..high--> sink
+        +-- leading racks, at least 1 --+           (topic t on broker b; only where topics are balanced)
 
-Constraints: need[p] replicas leave p; each rack takes from low to high of them; a broker takes one at the most; the
-arc to the sink carries what the broker gets in all. A rack's arc is the rack rule, an arc that is not there is a
-broker that is not allowed, a bound of a sink's arc is the balance. Such a matrix is totally unimodular: the best flow
-is whole, so the exact optimum over the integers comes out of a linear program, and nothing is rounded.
+Constraints: need[p] replicas leave p; each rack takes from low to high of them; the arc from it into broker b, or b's
+cell, carries one at the most; the arc to the sink carries what the broker gets in all. A rack's arc is the rack rule,
+an arc that is not there is a broker that is not allowed, a bound of a sink's arc is the balance. Such a matrix is
+totally unimodular: the best flow is whole, so the exact optimum over the integers comes out of a linear program, and
+nothing is rounded.
 
 Objectives, one after another
 -----------------------------
-Balance, then bytes, then copies, then what decides between equals. Each is a cost on the same arcs: bytes of p on
-brokers that p is not on; or, for `even`, (n + 1)^2 - n^2 = 2n + 1 on the broker's (n+1)th unit, which rises, so cheap
-units fill first and the sum is the square. With weights in the proportion of 1 / capacity, large brokers get more.
+Of replicas: balance of brokers, balance of topics, bytes, copies (before bytes where a size is not known), evenness
+where `even` was not asked for, fewest lagging replicas kept, most leaders kept, turns for new partitions. Of leaders:
+balance of brokers, balance of topics, fewest changed, leaders that have the data, evenness, turns. Each is a cost on
+the same arcs: bytes of p on brokers that p is not on; or, for `even`, (n + 1)^2 - n^2 = 2n + 1 on the broker's (n+1)th
+unit, which rises, so cheap units fill first and the sum is the square. With weights in the proportion of 1 / capacity,
+large brokers get more.
 
 An optimum has prices (its dual): price[b] is what one more replica on b costs. The reduced cost of an arc is its cost
 less what prices pay for it. Complementary slackness says which flows are optimal, all of them: arcs with a positive
 reduced cost are empty in each, arcs with a negative one are full in each, and only the rest is free. So each objective
 leaves the next exactly the free choices (`Choices`), and no weights between objectives are needed: they would have to
-be so large that 64 bits could not hold them.
+be so large that 64 bits could not hold them. (One pair of prices is joined with a weight all the same, for the proof's
+bound that does not take the balance as given: `replicas._joint_prices`.)
 
 Sparse flows: a few arcs, then a price check
 --------------------------------------------

@@ -154,7 +154,7 @@ class Pieces:
         return sum((inside * self.cost[order]).tolist())
 
     def wanted(self, units: Ints) -> Ints:
-        """Return the cheapest filling [places] with as many units in all, one as near to `units` as it can be."""
+        """Return the cheapest filling [places] for the same total; among equals, the one nearest to `units`."""
         order = np.lexsort((self.cost, self.at))
         at, upper = self.at[order], self.upper[order]
         before = np.cumsum(upper) - upper

@@ -93,7 +93,7 @@ def _candidates(task: PlacementTask, column: Ints, is_there: Bools) -> Bools:
 
 
 def _changed(task: PlacementTask) -> HeldCost:
-    """Return one for each leader that is another than now."""
+    """Return a cost of one for each leader that changes."""
     first = task.replicas[:, :1]
     return HeldCost((~task.is_new).astype(np.int64), first, np.zeros_like(first))
 

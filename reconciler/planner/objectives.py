@@ -1,6 +1,6 @@
 """Solves one objective at a time: counts as even as asked for, or the least cost.
 
-Each solution leaves to the next objective only the choices that all its optimal solutions share (complementary
+What all optimal solutions of an objective share is fixed, and the next objective chooses among the rest (complementary
 slackness, see `sparse_flow`). So objectives never need weights against each other, which would have to be so large
 that 64 bits could not hold them.
 """
@@ -121,7 +121,8 @@ def solved_in_order(
     """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
 
     Return the last solution, what the prices of the first objective prove, and the prices of all that have a name.
-    `classes` are those of the rows for the first: later objectives find rows of a class decided differently.
+    `classes` are those of the rows, and only valid for the first objective: after it, rows of one class may differ in
+    what is decided.
     """
     name, cost = first
     solved = least_cost(rows, choices, cost, classes)
@@ -139,7 +140,11 @@ def solved_in_order(
 
 
 def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:
-    """Return an objective that was solved to its optimum, with the prices of its solution."""
+    """Return an objective that was solved to its optimum, with the prices of its solution.
+
+    Value and bound are the same number here: the flow ends when no row has a cheaper set. That the prices really prove
+    it is for `reconciler.proof` to find, which shares no code with this.
+    """
     ids = task.eligible.ids
     broker_price = solved.broker_price.tolist()
     topic_prices = {}

@@ -41,7 +41,8 @@ _FOR_LEADERS = ("leaders", "topics", "networkOut")
 class Placed:
     """Where everything goes: one whole `Move` for each partition that changes, from its present ordered replicas.
 
-    `topic_changes` are those of the diff with their assignments; `proof` shows that no placement copies less.
+    `topic_changes` are those of the diff with their assignments; `proof` shows that no legal placement, as
+    balanced as this, copies less; where measured loads are balanced it is a lower bound.
     """
 
     moves: tuple[Move, ...]

@@ -28,7 +28,7 @@ class ReplicaSets:
     """The chosen replicas, beside those that are fixed."""
 
     held: Bools  # [partitions, brokers]
-    proof: Proof  # that no choice copies less
+    proof: Proof  # that no choice as balanced as this copies less
 
 
 def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
@@ -112,7 +112,7 @@ def _leaders_kept(task: PlacementTask) -> HeldCost:
 
 
 def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, int]:
-    """Return prices that hold without the balance being given: those of the balance weigh more than any copy can save.
+    """Return one price a broker for balance and copies together; balance prices outweigh any saving in copies.
 
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the
     prices of the best-balanced counts.

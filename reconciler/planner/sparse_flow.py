@@ -4,7 +4,7 @@ A flow over every row and every broker would be exact, and far too large: nearly
 the flow is solved over the rows that are likely to change and a few brokers for each. Its prices then say, row by row,
 whether any legal set would have been cheaper; where one would, it is let in, and the flow is solved again. When none
 would, the prices prove the solution least among all (Dantzig-Wolfe column generation; the linear programs are
-integral, because they are flows).
+integral, because they are flows). Where few arcs are undecided, or rows stand for whole classes, one flow has them all.
 """
 
 from collections.abc import Iterator
@@ -55,8 +55,7 @@ def solve(
 ) -> Solved:
     """Minimise the cost of the replicas placed and of the sinks they fill.
 
-    The search starts from what costs least `near`; where rows still are as free as their `classes`, it looks at a few
-    brokers of each only.
+    Starts from each row's cheapest set by the cost `near`. Given `classes`, prices only a shortlist of brokers a row.
     """
     free = choices.free(rows)
     placed = np.zeros(free.shape, dtype=np.int32)
@@ -67,7 +66,7 @@ def solve(
     # dearer: where units stay outside, the penalty is raised, up to the longest chain there can be.
     penalty = 2 * (_largest(goal) + 1)
     while True:
-        placed, flow = _sifted(goal, placed, penalty)
+        placed, flow = _solve_sparse(goal, placed, penalty)
         if not flow.penalised:
             return _solved(goal, placed, flow)
         penalty = _raised(penalty, goal)
@@ -75,7 +74,7 @@ def solve(
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """What `solve` was asked for; `free` [n, seats] are the arcs that are not decided, `open_rows` the rows of any."""
+    """What `solve` was asked for; `free` [n, seats]: undecided arcs; `open_rows`: rows with at least one."""
 
     rows: Rows
     choices: Choices
@@ -148,19 +147,20 @@ def _raised(penalty: int, goal: _Objective) -> int:
     return 8 * penalty
 
 
-def _sifted(goal: _Objective, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
+def _solve_sparse(goal: _Objective, placed: Counts, penalty: int) -> tuple[Counts, Flow]:
     """Return the replicas placed [n, seats] at the least cost, and the flow whose prices prove it."""
     # Few arcs are solved at once: no sieve is needed. Nor can it be used where a row stands for several partitions, of
     # which some may move and others stay: it lets in one set a row.
     if np.count_nonzero(goal.free) <= FEW_ARCS or goal.rows.count.max(initial=0) > 1:
         arcs = goal.free | (goal.rows.allowed & (goal.choices.brokers > 0))
         return placed, _flow(goal, goal.open_rows, placed, arcs, penalty)
-    # Every row takes its cheapest set; rows that brokers with too much could give away then form the first flow.
+    # Every row takes its cheapest set; the first flow then holds the rows that are cheapest to move off overfull
+    # brokers.
     arcs = _start(goal, placed)
     active = _likely(goal, placed, arcs)
     while True:
         flow = _flow(goal, active, placed, arcs, penalty)
-        more = _priced_in(goal, placed, flow.price, arcs)
+        more = _add_cheaper_sets(goal, placed, flow.price, arcs)
         # No row has a cheaper set at these prices: they prove the flow least over all arcs, those left out included.
         if not len(more):
             return placed, flow
@@ -258,7 +258,7 @@ def _nearest(goal: _Objective, lack: Ints, index: Ints) -> Bools:
     return np.broadcast_to(chosen, (len(index), rows.brokers))
 
 
-def _priced_in(goal: _Objective, placed: Counts, price: Ints, arcs: Bools) -> Ints:
+def _add_cheaper_sets(goal: _Objective, placed: Counts, price: Ints, arcs: Bools) -> Ints:
     """Let in the sets that are cheaper at these prices than what is placed, and return their rows."""
     found = []
     for some, rows, cheapest, weight in goal.cheapest(goal.cost, price):
@@ -319,7 +319,7 @@ def _exact_sum(values: Ints) -> int:
 
 
 def _decided(rows: Rows, state: States) -> States:
-    """Return the states [rows, seats] with the seats taken that a row has no alternative to."""
+    """Return the states [rows, seats] with seats marked taken where the row has no other free seat."""
     is_free = rows.allowed & (state == 0)
     taken = (rows.allowed & (state > 0)).sum(axis=1)
     has_no_other = is_free.sum(axis=1) == rows.need - taken

@@ -319,14 +319,14 @@ FAULTS = [
     ),
     Fault(
         "the price check is too content",
-        "sparse_flow._priced_in",
+        "sparse_flow._add_cheaper_sets",
         "np.flatnonzero(gain > 0)",
         "np.flatnonzero(gain > 3)",
         "a new topic",
     ),
     Fault(
         "the price check does not look",
-        "sparse_flow._priced_in",
+        "sparse_flow._add_cheaper_sets",
         "np.flatnonzero(gain > 0)",
         "np.flatnonzero(gain < 0)",
         "a new topic",

@@ -19,7 +19,7 @@ for each copy and each new leader). Variables: y[k] from 0 to 1, how much of it 
     disk, broker 1  40   40           25          within its band
     disk, broker 2  40        40           25     within its band
 
-What does not move is no column: bands are counted from where partitions stand, and what is not taken stays.
+Staying put has no column: bands are counted from where partitions stand, and what is not taken stays.
 
 Pricing (`pricing`). There are too many columns to list, so those that pay are found: at prices pi, a replica of p on b
 costs its copy plus weight[p, m] * pi[m, b] over all m. The sets are bases of a matroid, so greedy finds the cheapest
@@ -32,8 +32,8 @@ The plan keeps pi as whole numbers, and `reconciler.proof` adds the same sum up 
 
 Made whole (`search`, `exchanges`, `beam`)
 ------------------------------------------
-Only about one partition a tight band is taken in parts. Diving settles the largest of them and solves again; the rest
-is rounded. Then single exchanges and trades of two bring the bands closer, and take back every copy that no band
-needs. Leaders come last, by order alone (`place`). Floats only guide the search; who moves is decided by whole
+The program splits only about one partition for each tight band. Diving settles the largest of them and solves again;
+the rest is rounded. Then single exchanges and trades of two bring the bands closer, and take back every copy that no
+band needs. Leaders come last, by order alone (`place`). Floats only guide the search; who moves is decided by whole
 numbers, and work is bounded by counts of steps, never by time, so that every machine makes the same plan.
 """

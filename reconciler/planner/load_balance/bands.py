@@ -1,4 +1,4 @@
-"""Computes the bands: between what each broker must end for each measure, by its capacity.
+"""Computes the bands: the least and the most of each measure that a broker may end with, by its capacity.
 
 A band of loads is the fair share times (1 ± X). Counts are whole: the numbers next to a fair share are always inside,
 and where the rules allow no such counts, the band is what the most even counts leave.

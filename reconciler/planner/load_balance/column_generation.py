@@ -383,7 +383,7 @@ def _whole(prices: Floats, task: LoadTask, shift: int) -> Ints:
 
 
 def _reduced(task: LoadTask, costs: Costs, picked: Picked, solved: Solved, shift: int) -> Floats:
-    """Return [rows] by how much the picked placement is cheaper (negative) than what the columns hold."""
+    """Return the reduced cost [rows] of the picked placement; where it is negative it pays to add it as a column."""
     now = cost_of(task, costs, task.held, np.maximum(task.leader, 0))
     standing = np.where(task.stays, now, 0) / 2.0**shift
     reduced: Floats = picked.cost / 2.0**shift - standing - solved.worth

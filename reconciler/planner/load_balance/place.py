@@ -42,7 +42,7 @@ FINER = 24
 NARROWER = 4000
 """The bands are narrowed by one such part of their width while whole placements are looked for."""
 A_COPY, A_LEADER = 10_000, 100_000
-"""A copy costs one such part of a mean copy's bytes beside its own, a change of leader one such part."""
+"""Each copy costs 1/10,000 of the mean copy's bytes beside its own, each change of a leader 1/100,000."""
 
 
 @dataclass(frozen=True, slots=True)
