@@ -169,7 +169,7 @@ class LockContract:
     def test_a_holder_that_does_not_stop_keeps_the_lock_and_the_next_one_is_not_asked(
         self, processes: Processes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("admin.simulated_locks", "admin.client.lock_asking"):
+        for module in ("admin.simulated_locks", "admin.client.lock"):
             monkeypatch.setattr(f"reconciler.{module}.STOP_SECONDS", 1)
         first, second = processes(), processes()
         with first.lock("apply of plan 1") as lock:

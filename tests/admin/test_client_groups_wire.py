@@ -12,7 +12,7 @@ from kafka.protocol.consumer import ConsumerProtocolAssignment, OffsetCommitResp
 from kafka.protocol.metadata import FindCoordinatorResponse
 
 from reconciler.admin.client import group_writes, groups, wire
-from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeResponse
+from reconciler.admin.client.groups import ConsumerGroupDescribeResponse
 from reconciler.admin.port import Answer
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition

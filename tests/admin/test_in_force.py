@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
-from reconciler.admin.client import in_force
-from reconciler.admin.client.in_force import await_lists
+from reconciler.admin.client import requests
 from reconciler.admin.port import ConfigChange, ConfigOperation
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Brokers:
         return DescribeConfigsResponse(throttle_time_ms=0, results=[result])
 
     def await_lists(self, changes: "Mapping[str, Sequence[ConfigChange]]" = APPENDED) -> None:
-        await_lists(cast("Wire", self), changes)
+        requests.await_throttle_lists(cast("Wire", self), changes)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +67,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    monkeypatch.setattr(in_force, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(requests, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
 
 
 def test_each_broker_is_asked_until_it_shows_the_lists() -> None:

@@ -4,7 +4,7 @@ Requests are built and sent here one by one, because the library's own admin met
 first broker that is down, and remember a controller that has died. From the top down:
 
 - `kafka_admin`: `connect(properties)` and `KafkaAdmin`, the port's methods;
-- `observe`, `groups`, `consumer_groups`, `requests`, `group_writes`: what is read, what is written, what it means;
+- `observe`, `groups`, `requests`, `group_writes`: what is read, what is written, what it means;
 - `wire`: one request to one broker: who is asked, what is retried, what an answer that never came means;
 - `properties`, `reach`, `redact`: how to get there, and what may not appear in a log.
 """

@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 
-from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeRequest, members
+from reconciler.admin.client import messages
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
 from reconciler.admin.client.wire import PAUSE_SECONDS, Wire, batches
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group, GroupMember
@@ -21,7 +22,6 @@ from reconciler.model.words import named_some
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
-    from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.consumer import OffsetFetchResponse
 
 GROUPS_A_REQUEST = 500
@@ -34,6 +34,16 @@ DEAD = "Dead"
 WITHOUT_OFFSETS = "share"
 
 Offsets = dict[str, dict[int, int]]
+
+
+# kafka-python knows the requests of KIP-848 by number only. The library is untyped: neither ApiMessage nor the argument
+# of its metaclass is known to mypy.
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=messages):  # type: ignore[misc, call-arg]
+    """Asks a coordinator for its KIP-848 groups (API 69)."""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ignore[misc, call-arg]
+    """What a KIP-848 group looks like: its server-side assignor, and each member with what it owns by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +115,7 @@ def _read(wire: Wire, listed: Collection[_Listed]) -> _ReadGroups:
     return _ReadGroups(tuple(found[group_id] for group_id in sorted(found)), elsewhere)
 
 
-def _answers(
-    wire: Wire, listed: Collection[_Listed]
-) -> "Iterator[tuple[_Listed, ApiMessage | None, ApiMessage | None]]":
+def _answers(wire: Wire, listed: Collection[_Listed]) -> Iterator[tuple[_Listed, ApiMessage | None, ApiMessage | None]]:
     """Yield each group with its description and its offsets, None where it has none to ask for."""
     for coordinator in sorted({group.coordinator for group in listed}):
         of_one = [group for group in listed if group.coordinator == coordinator]
@@ -159,26 +167,26 @@ def _describe(
     return _by_id(answer.groups)
 
 
-def _describe_modern(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+def _describe_modern(wire: Wire, coordinator: int, group_ids: list[str]) -> Mapping[str, ApiMessage]:
     if not group_ids or not wire.is_supported(ConsumerGroupDescribeRequest, 0):
         return {}
     answer = wire.read(lambda: ConsumerGroupDescribeRequest(group_ids=group_ids), coordinator)
     return _by_id(answer.groups)
 
 
-def _by_id(told: "Iterable[ApiMessage]") -> "dict[str, ApiMessage]":
+def _by_id(told: Iterable[ApiMessage]) -> dict[str, ApiMessage]:
     described = list(told)
     _refuse_hidden(described)
     return {group.group_id: group for group in described}
 
 
-def _refuse_hidden(told: "Iterable[ApiMessage]") -> None:
+def _refuse_hidden(told: Iterable[ApiMessage]) -> None:
     hidden = [group.group_id for group in told if group.error_code in AUTHORIZATION_FAILED]
     if hidden:
         raise missing_right("Describe", "group", hidden, "Reading a consumer group")
 
 
-def offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> "Mapping[str, ApiMessage]":
+def offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> Mapping[str, ApiMessage]:
     """Return what the coordinator tells of these groups' committed offsets, with their metadata."""
     if not group_ids:
         return {}
@@ -205,7 +213,7 @@ def _committed(told: "OffsetFetchResponse") -> Offsets:
     return {topic: offsets for topic, offsets in found.items() if offsets}
 
 
-def _group(listed: _Listed, described: "ApiMessage | None", offsets: Offsets) -> Group:
+def _group(listed: _Listed, described: ApiMessage | None, offsets: Offsets) -> Group:
     group = Group(
         listed.group_id,
         listed.state,
@@ -220,7 +228,7 @@ def _group(listed: _Listed, described: "ApiMessage | None", offsets: Offsets) ->
         return group
     if listed.kind == CONSUMER:
         protocol = described.assignor_name or ""
-        return replace(group, state=described.group_state, protocol=protocol, members=members(described))
+        return replace(group, state=described.group_state, protocol=protocol, members=_modern_members(described))
     protocol_type = described.protocol_type or listed.protocol_type
     found = (_member(told, is_consumer=protocol_type == CONSUMER) for told in described.members)
     return replace(
@@ -230,6 +238,28 @@ def _group(listed: _Listed, described: "ApiMessage | None", offsets: Offsets) ->
         members=tuple(sorted(found, key=lambda member: member.member_id)),
         protocol_type=protocol_type,
     )
+
+
+def _modern_members(described: ApiMessage) -> tuple[GroupMember, ...]:
+    """Return the members of a KIP-848 group, by id; what they own, not what the assignor wants them to own next."""
+    found = (
+        GroupMember(
+            member_id=member.member_id,
+            client_id=member.client_id,
+            host=member.client_host.removeprefix("/"),
+            instance_id=member.instance_id,
+            rack=member.rack_id or None,
+            subscription=tuple(sorted(member.subscribed_topic_names)),
+            assignment={
+                topic.topic_name: tuple(sorted(topic.partitions))
+                for topic in sorted(member.assignment.topic_partitions, key=lambda topic: topic.topic_name)
+                if topic.partitions
+            },
+            subscription_pattern=member.subscribed_topic_regex or None,
+        )
+        for member in described.members
+    )
+    return tuple(sorted(found, key=lambda member: member.member_id))
 
 
 def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", *, is_consumer: bool) -> GroupMember:

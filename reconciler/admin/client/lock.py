@@ -5,13 +5,21 @@ import time
 from contextlib import suppress
 from typing import Self
 
-from reconciler.admin.client.lock_asking import seat_of_stopped
 from reconciler.admin.client.lock_kept import keep
 from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer, WaitHook
 from reconciler.admin.waits import waiting_for
-from reconciler.model.lock import LOCK_GROUP, UNCERTAIN, Holder, LockHeld, LockLost, RateRequest, StopRequest
+from reconciler.model.lock import (
+    LOCK_GROUP,
+    STOP_SECONDS,
+    UNCERTAIN,
+    Holder,
+    LockHeld,
+    LockLost,
+    RateRequest,
+    StopRequest,
+)
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 
 BEAT_SECONDS = 1.0
@@ -24,6 +32,7 @@ COORDINATOR_SECONDS = 30.0
 # A free lock takes group.initial.rebalance.delay.ms, 3 s by default: that is not worth a word.
 MOMENT_SECONDS = 3.5
 LEAVE_SECONDS = 2.0
+ASKING_SECONDS = 0.5
 HOLDER_SECONDS = 10.0
 # A connection that cannot be made should not use up the session; to a broker that is far away it takes longer.
 SETUP_SECONDS = 2.0
@@ -40,7 +49,7 @@ def take_lock(
     """
     member = Member(_connected(wire), holder, StopRequest(stopping, holder) if stopping else None)
     try:
-        seat = seat_of_stopped(member, _seated(member, waiting), waiting)
+        seat = _seat_of_stopped(member, _seated(member, waiting), waiting)
         if seat.is_leader:
             return ClusterLock(member, seat, wire)
     except BaseException:
@@ -107,6 +116,48 @@ def _seated(member: Member, waiting: WaitHook | None) -> Seat:
                 time.sleep(PAUSE_SECONDS)
     finally:
         hint.cancel()
+
+
+def _seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None) -> Seat:
+    """Return the seat that is left to a member once the leader that it asks to stop has gone, else its own.
+
+    The leader has read the request when it gave out this seat. To wait inside the group makes the lead pass over with
+    nobody in between, and at once; a leader that dies is missed after its session, as ever. If the
+    leader does the same job, as the first of two cancels does, it is waited for as well. Raises NotStopped, or LockHeld
+    where such a leader takes too long.
+    """
+    request = member.request
+    if not isinstance(request, StopRequest):
+        return seat
+    while not seat.is_leader and seat.holder is not None and request.awaits(seat.holder):
+        if waiting is not None:
+            waiting(request.told(seat.holder))
+        with waiting_for(f"the end of {seat.holder}"):
+            seat = _seat_after(member, seat, seat.holder, request)
+    return seat
+
+
+def _seat_after(member: Member, seat: Seat, holder: Holder, request: StopRequest) -> Seat:
+    """Return the seat once another leads than that holder, and is known; raises where it leads for too long."""
+    deadline = now() + STOP_SECONDS
+    while not seat.is_leader and seat.holder in {None, holder}:
+        if now() > deadline:
+            raise request.refusal(seat.holder or holder)
+        time.sleep(ASKING_SECONDS)
+        seat = _still_seated(member, seat)
+    return seat
+
+
+def _still_seated(member: Member, seat: Seat) -> Seat:
+    """Keep the place in the group for another moment, and return it, or what it has become."""
+    try:
+        if not member.member_id or not member.beat():
+            return member.join()
+    except Forgotten:
+        member.begin_anew()
+    except Unsettled:
+        pass  # the coordinator moves: the next time says more
+    return seat
 
 
 def _waiting_text(member: Member) -> str:

@@ -15,8 +15,8 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from reconciler.admin.client.consumer_groups import ConsumerGroupDescribeRequest
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
+from reconciler.admin.client.groups import ConsumerGroupDescribeRequest
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
 from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused

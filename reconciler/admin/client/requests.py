@@ -27,12 +27,12 @@ from reconciler.admin.client.errors import (
     missing_right,
     name_of,
 )
-from reconciler.admin.client.in_force import await_lists
-from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE
+from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE, config_question
 from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.cluster import TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 
@@ -55,7 +55,9 @@ OPERATIONS = {
 }
 MOST_WAITS = 10
 LONGEST_WAIT_SECONDS = 60.0
-CLUSTER_RESOURCE = "cluster"
+# A broker reads what the controller wrote within a fraction of a second; one that lags behind is not waited for longer.
+IN_FORCE_SECONDS, IN_FORCE_ASK_SECONDS, IN_FORCE_PAUSE_SECONDS = 5.0, 2.0, 0.05
+ALL_REPLICAS = "*"
 NOT_THERE_YET = frozenset({UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE})
 
 
@@ -82,7 +84,7 @@ def reassign(
     found: dict[TopicPartition, Answer] = {}
     for some in batches(sorted(targets), PARTITIONS_A_REQUEST):
         response = wire.write(partial(request, some))
-        _check_right(response.error_code, "Alter", CLUSTER_RESOURCE, (), "Reassigning partitions")
+        _check_right(response.error_code, "Alter", "Reassigning partitions")
         whole = answer(response.error_code, response.error_message)
         told = {
             TopicPartition(topic.name, partition.partition_index): answer(partition.error_code, partition.error_message)
@@ -101,7 +103,7 @@ def elect_preferred_leaders(wire: Wire, topic_partitions: Collection[TopicPartit
         # Never None, which would mean every partition of the cluster.
         asked = [form(topic=topic, partitions=numbers) for topic, numbers in by_topic(some).items()]
         response = wire.write(partial(_election, wire, asked))
-        _check_right(response.error_code, "Alter", CLUSTER_RESOURCE, (), "Electing leaders")
+        _check_right(response.error_code, "Alter", "Electing leaders")
         whole = answer(response.error_code, None)
         told = {
             TopicPartition(result.topic, partition.partition_id): _elected(
@@ -175,7 +177,7 @@ def alter_topic_configs(
         }
         found |= {name: answers.get(name, _untold()) for name in some}
         if not is_validated_only:
-            await_lists(wire, {name: changes[name] for name in some if found[name].is_ok})
+            await_throttle_lists(wire, {name: changes[name] for name in some if found[name].is_ok})
     return found
 
 
@@ -191,8 +193,31 @@ def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigCha
     told = next(iter(response.responses), None)
     if told is None:
         return _untold()
-    _check_right(told.error_code, "AlterConfigs", CLUSTER_RESOURCE, (), "Changing a broker's configs")
+    _check_right(told.error_code, "AlterConfigs", "Changing a broker's configs")
     return answer(told.error_code, told.error_message)
+
+
+def await_throttle_lists(wire: Wire, changes: Mapping[str, Sequence[ConfigChange]]) -> None:
+    """Return once every broker that answers shows the items appended to throttle lists, or after 5 s.
+
+    A broker applies what the controller has written in batches, and in each batch the partitions before the configs
+    (BrokerMetadataPublisher). So where a reassignment falls into one batch with the list, fetching begins without it.
+    """
+    lists = {
+        (topic, change.key): frozenset(change.value.split(","))
+        for topic, made in changes.items()
+        for change in made
+        if change.key in TOPIC_THROTTLES and change.operation is ConfigOperation.APPEND
+    }
+    if not lists:
+        return
+    question = config_question(TOPIC_RESOURCE, sorted({topic for topic, _ in lists}), TOPIC_THROTTLES)
+    end = time.monotonic() + IN_FORCE_SECONDS
+    pending = wire.brokers()
+    while pending := _behind(wire.read_each(dict.fromkeys(pending, question), IN_FORCE_ASK_SECONDS), lists):
+        if time.monotonic() > end:
+            return
+        time.sleep(IN_FORCE_PAUSE_SECONDS)
 
 
 def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition, str]) -> dict[TopicPartition, Answer]:
@@ -216,7 +241,7 @@ def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition,
             for partition in topic.partitions
         }
         for code in told.values():
-            _check_right(code, "Alter", CLUSTER_RESOURCE, (), "Choosing the log dirs of new replicas")
+            _check_right(code, "Alter", "Choosing the log dirs of new replicas")
         found |= {key: _chosen(told[key]) if key in told else _untold() for key in some}
     return found
 
@@ -342,9 +367,25 @@ def _alterable(form: "IncrementalAlterConfigsRequest.AlterConfigsResource", chan
     return form.AlterableConfig(name=change.key, config_operation=OPERATIONS[change.operation], value=value)
 
 
-def _check_right(code: int, operation: str, resource: str, names: Collection[str], need: str) -> None:
+def _behind(answers: "Mapping[int, ApiMessage]", lists: Mapping[tuple[str, str], frozenset[str]]) -> list[int]:
+    """Return the brokers that have not read the items of each topic and key; one that is silent is not waited for."""
+    return [broker for broker, answer in answers.items() if not _is_shown(answer, lists)]
+
+
+def _is_shown(answer: "ApiMessage", lists: Mapping[tuple[str, str], frozenset[str]]) -> bool:
+    found = {
+        (result.resource_name, config.name): frozenset((config.value or "").split(","))
+        for result in answer.results
+        for config in result.configs
+    }
+    return all(
+        items <= found.get(key, frozenset()) or ALL_REPLICAS in found.get(key, ()) for key, items in lists.items()
+    )
+
+
+def _check_right(code: int, operation: str, need: str) -> None:
     if code in AUTHORIZATION_FAILED:
-        raise missing_right(operation, resource, names, need)
+        raise missing_right(operation, "cluster", (), need)
 
 
 def _listed(targets: Mapping[TopicPartition, Sequence[int] | None], topic: str, number: int) -> list[int] | None:
