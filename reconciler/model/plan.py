@@ -86,6 +86,10 @@ class TieredBytes(StrEnum):
     UNTIERED = "untiered"
 
 
+_GAP_DIGITS, _LEAST_GAP = 4, 0.0001
+"""Digits of a gap in percent, and the least that they can show: 1 MB of 1 TB."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Why no plan copies less."""
@@ -93,10 +97,13 @@ class Proof:
     objective: Annotated[str, REQUIRED, "What is least."] = "bytes"
     value: Annotated[int, REQUIRED, "What this plan copies."] = 0
     lower_bound: Annotated[int, REQUIRED, "What any plan must copy."] = 0
-    prices: Annotated[Prices, REQUIRED, "Broker to the dual price of one replica there."] = field(default_factory=dict)
+    joint_prices: Annotated[Prices, REQUIRED, Key("prices"), "Broker to the dual price of one replica there."] = field(
+        default_factory=dict
+    )
     levels: Annotated[
         tuple[PriceLevel, ...],
-        "The objectives one by one, the most important first: each is least among the optima of those before it.",
+        "The objectives one by one, the most important first: each is least among the optima of those before it, those "
+        "of leaders among the plans with this plan's replicas.",
     ] = ()
     tiered: Annotated[
         TieredBytes | None,
@@ -106,9 +113,16 @@ class Proof:
     ] = None
 
     @property
-    def gap_percent(self) -> Annotated[float, "How far the value is above the bound; 0 is proven least."]:
-        """How far the plan is above the bound; 0.0 is proven least."""
-        return 0.0 if self.value == self.lower_bound else round(100 * (self.value - self.lower_bound) / self.value, 4)
+    def gap_percent(self) -> Annotated[float, "How much of the value is above the bound; 0 is proven least."]:
+        """How much of the value is above the bound; 0.0 is proven least."""
+        return gap_percent(self.value, self.lower_bound)
+
+
+def gap_percent(value: int, lower_bound: int) -> float:
+    """Return how much of a value is above its bound, rounded; 0.0 for none at all, and never for a small gap."""
+    if value in (0, lower_bound):
+        return 0.0
+    return max(round(100 * (value - lower_bound) / value, _GAP_DIGITS), _LEAST_GAP)
 
 
 def _refuse_impossible_bound(proof: Proof) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from reconciler.model.codec import REQUIRED, Integer
+from reconciler.model.plan import gap_percent
 
 BYTES = "bytes"
 
@@ -12,7 +13,7 @@ BYTES = "bytes"
 class Bound:
     """One objective, computed anew with the plan's prices."""
 
-    objective: Annotated[str, "What is least."]
+    objective: Annotated[str, "What is least: see the levels of the plan's proof."]
     value: Annotated[Integer, "The plan's value."]
     lower_bound: Annotated[Integer, "No plan has less."]
 
@@ -25,11 +26,14 @@ class Verdict:
     levels: Annotated[tuple[Bound, ...], REQUIRED, "Each objective, the first the most important."] = ()
     objective: Annotated[str, REQUIRED, "Which of them says what is copied: bytes, or replicas."] = BYTES
     copied_partitions: Annotated[int | None, REQUIRED, "Partitions with a replica to copy."] = None
+    is_within_bands: Annotated[
+        bool, REQUIRED, "Measured loads are balanced: the bound holds for the plans that keep each load in its band."
+    ] = False
     notes: Annotated[tuple[str, ...], REQUIRED, "Where what was checked is not quite what the plan was made from."] = ()
 
     @property
-    def is_proved(self) -> Annotated[bool, "The plan's own bound is true; without a gap, no plan is better."]:
-        """Whether the plan's own bound is true."""
+    def is_proved(self) -> Annotated[bool, "The plan's own bounds are true; without a gap, no plan copies less."]:
+        """Whether the plan's own bounds are true."""
         return self.wrong is None
 
     @property
@@ -43,13 +47,13 @@ class Verdict:
     def gap_percent(
         self,
     ) -> Annotated[
-        float | None, "How far that is above what the prices prove; 0 but for plans that balance measured loads."
+        float | None, "How much of that is above what the prices prove; 0 but for plans that balance measured loads."
     ]:
-        """How far what is copied is above what the prices prove."""
+        """How much of what is copied is above what the prices prove."""
         if self.wrong is not None:
             return None
         copied = self._of_objective()
-        return round(100 * (copied.value - copied.lower_bound) / copied.value, 4) if copied.value else 0.0
+        return gap_percent(copied.value, copied.lower_bound)
 
     def _of_objective(self) -> Bound:
         none = Bound(self.objective, 0, 0)

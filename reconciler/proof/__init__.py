@@ -3,7 +3,8 @@
 It imports the model, and nothing of the planner: a planner's fault cannot hide in its own proof. Read `check` first.
 
 What is proven: that no placement which keeps every rule is better in the first objective; that none which is as good
-there is better in the second; and so on. For measured loads: that none within the bands copies less than the bound.
+there is better in the second; and so on. Leaders come after replicas: they are the best for this plan's replica sets.
+For measured loads: no placement within the bands copies less than the bound, which may be below what the plan copies.
 
 By which inequality: weak duality. Let x be any legal placement, n[b] the replicas that broker b has in the end, f[b](n)
 what the balance makes of them (its square over capacity, or what is outside its band, or nothing). For any numbers

@@ -1,9 +1,11 @@
 """Computes the lower bound of each objective: no plan that is best in the objectives before it goes below.
 
+The bounds of leaders hold among the plans that have this plan's replica sets.
+
 For any prices, a plan pays for each partition at least its cheapest legal set (`cheapest`), and gets back the price of
-every replica that a broker is given; what a broker's count costs less what it gives back is least at some count
-(`counts`). The sum of the least is the bound. Where it equals the plan's value nothing is better, and whatever is as
-good takes only sets and counts that are cheapest at these prices: the next objective is bounded among those.
+every replica that a broker is given. A broker's count has a cost, less what it gives back: that is least at some count
+(`counts`). The bound is the sum of all these least costs. Where it equals the plan's value nothing is better. Whatever
+is as good then takes only sets and counts that are cheapest at these prices: the next objective is bounded among those.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +15,11 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.arrays import SAFE, Bools, Ints
-from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets
-from reconciler.proof.counts import Box, Evenness, Free, evenness_of, squares_of
+from reconciler.proof.basics import SAFE, Bools, Ints, NotProved
+from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
+from reconciler.proof.counts import Box, CountCost, Free, count_cost_of, squares_of
 from reconciler.proof.demands import NOBODY, Demands
-from reconciler.proof.leaders import cheapest_leaders
 from reconciler.proof.reached import Reached
-from reconciler.proof.wrong import Disproved
 
 REPLICAS_BALANCE, TOPICS_BALANCE, EVENNESS = "replicas balance", "topics balance", "evenness"
 LEADERS_BALANCE, TOPIC_LEADERS_BALANCE = "leaders balance", "topic leaders balance"
@@ -45,8 +45,8 @@ class Measure:
     """One objective: what a copied replica (or another leader) costs, how counts are judged, what the plan reaches."""
 
     copy: Ints
-    brokers: Evenness
-    topics: Evenness
+    brokers: CountCost
+    topics: CountCost
     constant: int
     value: int
 
@@ -88,11 +88,11 @@ def _balances(
     counts = holdings.final.sum(axis=0)
     found = {}
     if not isinstance(targets[0], Off):
-        of_brokers = evenness_of(targets[0], capacity, counts, np.ones(len(capacity), dtype=np.bool_))
+        of_brokers = count_cost_of(targets[0], capacity, counts, np.ones(len(capacity), dtype=np.bool_))
         found[names[0]] = Measure(none, of_brokers, Free(), 0, of_brokers.value(counts))
     if not isinstance(targets[1], Off):
         cells = holdings.final[holdings.weighed]
-        of_topics = evenness_of(targets[1], capacity, cells, _sharing(demands)[holdings.weighed])
+        of_topics = count_cost_of(targets[1], capacity, cells, _sharing(demands)[holdings.weighed])
         found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(cells))
     return found
 
@@ -111,12 +111,12 @@ def _sharing(demands: Demands) -> Bools:
 def replica_bounds(
     demands: Demands, holdings: Holdings, measures: Mapping[str, Measure], levels: Sequence[PriceLevel]
 ) -> list[int]:
-    """Return the lower bound of each level; raise Disproved where a partition has no legal set at all."""
+    """Return the lower bound of each level; raise NotProved where a partition has no legal set at all."""
     try:
         return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found))
     except NoLegalSet as none:
         message = f"no replica set of {demands.rows.keys[none.row]} keeps every rule"
-        raise Disproved(message) from None
+        raise NotProved(message) from None
 
 
 def leader_bounds(
@@ -162,30 +162,15 @@ def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objecti
         topic_prices = np.zeros((len(demands.topics), len(brokers.ids)), dtype=np.int64)
         for topic, prices in level.topic_prices.items():
             if topic not in number:
-                raise Disproved(f"{level.objective}: there are prices of topic {topic}, which has no part in the plan")
-            topic_prices[number[topic]] = _prices(demands, level, prices)
-    return Objective(measure.copy, _prices(demands, level, level.prices), topic_prices)
-
-
-def _prices(demands: Demands, level: PriceLevel, given: Mapping[int, int]) -> Ints:
-    """Return prices [brokers], 0 where none is given; refuse those of other brokers and those too large to add."""
-    column = demands.brokers.column
-    prices = np.zeros(len(column), dtype=np.int64)
-    for broker_id, price in given.items():
-        if broker_id not in column:
-            raise Disproved(
-                f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
-            )
-        if abs(price) >= SAFE:
-            raise Disproved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
-        prices[column[broker_id]] = price
-    return prices
+                raise NotProved(f"{level.objective}: there are prices of topic {topic}, which has no part in the plan")
+            topic_prices[number[topic]] = price_row(demands, level, prices)
+    return Objective(measure.copy, price_row(demands, level, level.prices), topic_prices)
 
 
 def _sizes(demands: Demands) -> Ints:
     sizes = [size or 0 for size in demands.rows.sizes]
     if max(sizes, default=0) >= SAFE:
-        raise Disproved(f"a partition of {max(sizes)} bytes is larger than can be added up")
+        raise NotProved(f"a partition of {max(sizes)} bytes is larger than can be added up")
     return np.array(sizes, dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Finds for each partition the cheapest legal replica set at given prices, all partitions in one pass.
+"""Finds for each partition the cheapest legal replica set and the cheapest leader at given prices, all in one pass.
 
 Objectives come one after the other: a set is cheaper if it is in the first objective, or equal there and cheaper in
 the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the whole, one
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.proof.arrays import Bools, Ints, exact_sum
+from reconciler.model.plan import PriceLevel, Prices
+from reconciler.proof.basics import SAFE, Bools, Ints, NotProved, exact_sum
 from reconciler.proof.demands import NOBODY, Demands, padded
+from reconciler.proof.reached import Reached, leader_candidates
 
 _CHUNK = 1 << 14
 
@@ -32,6 +34,21 @@ class Objective:
     carried: Ints | None = None
 
 
+def price_row(demands: Demands, level: PriceLevel, given: Prices) -> Ints:
+    """Return prices [brokers], 0 where none is given; refuse those of other brokers and those too large to add."""
+    column = demands.brokers.column
+    row = np.zeros(len(column), dtype=np.int64)
+    for broker_id, price in given.items():
+        if broker_id not in column:
+            raise NotProved(
+                f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
+            )
+        if abs(price) >= SAFE:
+            raise NotProved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
+        row[column[broker_id]] = price
+    return row
+
+
 class NoLegalSet(Exception):
     """The rules of a partition, the `row`th, cannot all be kept."""
 
@@ -49,6 +66,28 @@ def cheapest_sets(demands: Demands, objectives: Sequence[Objective]) -> list[int
     for start in range(0, len(demands.rows.keys), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(demands.rows.keys)))
         sums = [sum_ + more for sum_, more in zip(sums, table.cheapest(rows), strict=True)]
+    return sums
+
+
+def cheapest_leaders(demands: Demands, end: Reached, objectives: Sequence[Objective]) -> list[int]:
+    """Return, for each objective, the sum over all rows of their cheapest leaders, the first objective deciding first.
+
+    `copy` of an objective is what another leader than the present one costs.
+    """
+    if not len(end.table):
+        return [0] * len(objectives)
+    now = padded([replicas[:1] for replicas in demands.rows.now], demands.brokers)
+    is_other = end.table != (now[:, :1] if now.shape[1] else NOBODY)
+    column = np.maximum(end.table, 0)
+    is_open = leader_candidates(demands, end.table)
+    sums = []
+    for each in objectives:
+        key = each.prices[column] + each.copy[:, None] * is_other
+        if each.topic_prices is not None:
+            key = key + each.topic_prices[demands.topic[:, None], column]
+        least = np.where(is_open, key, np.iinfo(np.int64).max).min(axis=1)
+        is_open = is_open & (key == least[:, None])
+        sums.append(exact_sum(least))
     return sums
 
 

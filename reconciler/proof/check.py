@@ -10,6 +10,7 @@ from reconciler.model.plan import Plan, PriceLevel, Proof, TieredBytes
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.verdict import Bound, Verdict
+from reconciler.proof.basics import NotProved
 from reconciler.proof.bounds import (
     BYTES,
     COPIES,
@@ -26,10 +27,8 @@ from reconciler.proof.bounds import (
     replica_measures,
 )
 from reconciler.proof.demands import Demands, demands_of
-from reconciler.proof.joint import level_of, refuse_other_joint_prices
 from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
-from reconciler.proof.wrong import Disproved
 
 _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
 _OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
@@ -44,26 +43,27 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     Everything is computed anew from the three: the rules, the state that the moves reach, values and lower bounds.
     Nothing of the plan is believed but its prices, which may be any numbers: wrong ones only give a lower bound.
     """
+    is_within_bands = is_loaded(desired.cluster.balance)
     try:
         demands = demands_of(desired, observed, plan.source.only)
         end = reached(plan, demands, observed)
         levels: tuple[PriceLevel, ...]
-        if is_loaded(desired.cluster.balance):
+        if is_within_bands:
             _refuse_unknown_loads(plan.proof, loads)
-            levels = (_bounded(plan, demands, desired, end, carried_of(demands, loads)),)
+            levels = (_check_loaded(plan, demands, desired, end, carried_of(demands, loads)),)
         else:
-            levels = tuple(_checked(plan, demands, desired, end))
+            levels = tuple(_check_levels(plan, demands, desired, end))
             _refuse_other_summary(plan.proof, levels, demands)
         _refuse_other_shares(plan, demands, end)
         _refuse_other_bytes(plan, observed)
-    except Disproved as wrong:
+    except NotProved as wrong:
         return Verdict(str(wrong))
     pairs = zip(end.replicas, demands.rows.now, strict=True)
     copied = sum(bool(now) and not set(now).issuperset(after) for after, now in pairs)
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    return Verdict(None, bounds, _first_cost(demands), copied)
+    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands)
 
 
 def _first_cost(demands: Demands) -> str:
@@ -71,8 +71,8 @@ def _first_cost(demands: Demands) -> str:
     return BYTES if demands.is_size_known else COPIES
 
 
-def _checked(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[PriceLevel]:
-    """Yield the levels with values and bounds computed anew; raise Disproved at the first that proves nothing."""
+def _check_levels(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[PriceLevel]:
+    """Yield the levels, replicas first, with values and bounds computed anew; raise NotProved where one fails."""
     balance = desired.cluster.balance
     first = _first_cost(demands)
     second = COPIES if first == BYTES else BYTES
@@ -82,87 +82,126 @@ def _checked(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> It
     led_asked = [name for name in _OF_LEADERS if name in leader_measured]
     of_replicas = [*asked, first, second, EVENNESS]
     of_leaders = [*led_asked, LEADERS_CHANGED]
+    # The second cost and evenness only break ties: a proof may be without them, and then the verdict is too.
     required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
     levels = [level for level in plan.proof.levels if level.objective in of_replicas]
     bounds = replica_bounds(demands, counted, measures, levels)
-    yield from _proved(levels, measures, bounds)
+    yield from _require_tight(levels, measures, bounds)
     levels = [level for level in plan.proof.levels if level.objective in of_leaders]
     bounds = leader_bounds(demands, led, leader_measured, levels, end)
-    yield from _proved(levels, leader_measured, bounds)
+    yield from _require_tight(levels, leader_measured, bounds)
 
 
-def _bounded(
+def _check_loaded(
     plan: Plan, demands: Demands, desired: Desired, end: Reached, carried: Mapping[TopicPartition, Carried]
 ) -> PriceLevel:
-    """Return what is copied and its bound; raise Disproved where the plan says otherwise, or its prices prove less."""
+    """Return the level of what is copied; raise NotProved where its value is another, or its prices prove less."""
     first, proof, balance = _first_cost(demands), plan.proof, desired.cluster.balance
     measure = replica_measures(demands, balance, end)[1][first]
-    level = level_of(proof.levels, first)
+    level = _level_of(proof.levels, first)
     if level is None:
-        raise Disproved(f"the proof has no prices for {first}")
+        raise NotProved(f"the proof has no prices for {first}")
     wrong = next((value for value in (proof.value, level.value) if value != measure.value), None)
     if wrong is not None:
-        raise Disproved(f"{first}: the proof says {wrong}, but the plan copies {measure.value}")
+        raise NotProved(f"{first}: the proof says {wrong}, but the plan copies {measure.value}")
     if proof.objective != first:
-        raise Disproved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
+        raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if proof.lower_bound != level.lower_bound:
-        raise Disproved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
-    unpriced = replace(level, prices={}, load_prices={})
+        raise NotProved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
+    zero_prices = replace(level, prices={}, load_prices={})
     bound = measure.constant + max(
-        loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, unpriced)
+        loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, zero_prices)
     )
     if level.lower_bound > max(0, bound):
-        raise Disproved(f"{first}: the prices prove no less than {bound}, and the proof says {level.lower_bound}")
+        raise NotProved(f"{first}: the prices prove only {bound}, but the proof claims {level.lower_bound}")
     return level
 
 
 def _refuse_unknown_loads(proof: Proof, loads: Loads | None) -> None:
     is_priced = any(level.load_prices.get(NETWORK_IN) for level in proof.levels)
     if is_priced and loads is None:
-        raise Disproved(f"there are prices of {NETWORK_IN}, which only the loads tell that the plan was made with")
+        raise NotProved(f"there are prices of {NETWORK_IN}, which only the loads tell that the plan was made with")
 
 
 def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], required: Collection[str]) -> None:
     names = [level.objective for level in levels]
     missing = [name for name in order if name in required and name not in names]
     if missing:
-        raise Disproved(f"the proof has no prices for {missing[0]}, which the desired state asks for")
+        raise NotProved(f"the proof has no prices for {missing[0]}, which the desired state asks for")
     fitting = [name for name in order if name in names]
     if names != fitting:
-        raise Disproved(f"the proof is over {', '.join(names)}; in order it must be {', '.join(fitting or order)}")
+        raise NotProved(f"the proof is over {', '.join(names)}; in order it must be {', '.join(fitting or order)}")
 
 
-def _proved(
+def _require_tight(
     levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int]
 ) -> Iterator[PriceLevel]:
     for level, bound in zip(levels, bounds, strict=True):
         value = measures[level.objective].value
         if level.value != value:
-            raise Disproved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
+            raise NotProved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
         if bound != value:
-            raise Disproved(f"{level.objective}: the prices prove no less than {bound}, and the plan reaches {value}")
+            raise NotProved(f"{level.objective}: the prices prove only {bound}, but the plan reaches {value}")
         if level.lower_bound != bound:
-            raise Disproved(f"{level.objective}: the proof says that its bound is {level.lower_bound}; it is {bound}")
+            raise NotProved(
+                f"{level.objective}: the proof claims the bound {level.lower_bound}, but its prices prove {bound}"
+            )
         yield replace(level, value=value, lower_bound=bound)
 
 
 def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: Demands) -> None:
-    """Raise Disproved where the proof's own objective, value, bound or prices are not those of its levels."""
+    """Raise NotProved where the proof's own objective, value, bound or prices are not those of its levels."""
     first = _first_cost(demands)
-    copies = level_of(levels, first)
+    copies = _level_of(levels, first)
     value = copies.value if copies is not None else 0
     if (proof.value, proof.lower_bound) != (value, value):
-        raise Disproved(
+        raise NotProved(
             f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
         )
     if copies is None:
         return
     if proof.objective != first:
-        raise Disproved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
-    if level_of(levels, TOPICS_BALANCE) is None:
-        balance = level_of(levels, REPLICAS_BALANCE)
-        refuse_other_joint_prices(proof, balance, copies, demands, _dearest_copy(demands, first))
+        raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
+    if _level_of(levels, TOPICS_BALANCE) is None:
+        balance = _level_of(levels, REPLICAS_BALANCE)
+        _refuse_other_joint_prices(proof, balance, copies, demands, _dearest_copy(demands, first))
+
+
+def _refuse_other_joint_prices(
+    proof: Proof, balance: PriceLevel | None, copies: PriceLevel, demands: Demands, largest: int
+) -> None:
+    """Raise NotProved unless the prices are weight x those of the balance + those of the copies, the least made 0.
+
+    The weight must be more than one partition's copies, `largest` each at most, and their prices can differ by: then a
+    set that is cheapest at the joint prices is cheapest at the balance's prices first.
+    """
+    ids = demands.brokers.ids
+    if not ids:
+        return
+    even = [balance.prices.get(broker_id, 0) if balance is not None else 0 for broker_id in ids]
+    least = [copies.prices.get(broker_id, 0) for broker_id in ids]
+    joint = [proof.joint_prices.get(broker_id, 0) for broker_id in ids]
+    weight = _weight(even, least, joint)
+    enough = max((kind.need for kind in demands.kinds), default=0) * (largest + max(least) - min(least))
+    wanted = [price + weight * more for price, more in zip(least, even, strict=True)]
+    wanted = [price - min(wanted) for price in wanted]
+    if joint != wanted or weight <= enough or not proof.joint_prices.keys() <= set(ids):
+        raise NotProved("the proof's prices are not those of its levels together")
+
+
+def _weight(even: Sequence[int], least: Sequence[int], joint: Sequence[int]) -> int:
+    """Return the weight that the balance's prices have, from two brokers where they differ; huge where none do."""
+    low, high = even.index(min(even)), even.index(max(even))
+    if even[low] == even[high]:
+        return 1 << 200
+    return ((joint[high] - joint[low]) - (least[high] - least[low])) // (even[high] - even[low])
+
+
+def _level_of(levels: Sequence[PriceLevel], objective: str) -> PriceLevel | None:
+    """Return the level of that objective, None where it is not there."""
+    found: Mapping[str, PriceLevel] = {level.objective: level for level in levels}
+    return found.get(objective)
 
 
 def _dearest_copy(demands: Demands, objective: str) -> int:
@@ -175,7 +214,7 @@ def _dearest_copy(demands: Demands, objective: str) -> int:
 
 
 def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
-    """Raise Disproved where the proof counts other bytes of tiered topics than the observed state tells."""
+    """Raise NotProved where the proof counts other bytes of tiered topics than the observed state tells."""
     told = set()
     for stage in plan.stages:
         for move in stage.moves if isinstance(stage, ReassignStage) else ():
@@ -187,11 +226,11 @@ def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
     if plan.proof.tiered is not counted:
         words = {None: "no", TieredBytes.LOCAL: "local", TieredBytes.UNTIERED: "untiered"}
         says, are = words[plan.proof.tiered], words[counted]
-        raise Disproved(f"the proof says that it counts {says} bytes of tiered topics; the plan copies {are} ones")
+        raise NotProved(f"the proof says that it counts {says} bytes of tiered topics; the plan copies {are} ones")
 
 
 def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
-    """Raise Disproved where the balance that the plan says it reaches is another than its moves reach."""
+    """Raise NotProved where the balance that the plan says it reaches is another than its moves reach."""
     counts: dict[int, int] = {}
     led: dict[int, int] = {}
     lists = [*end.replicas, *(each.replicas for each in demands.decided.values())]
@@ -204,7 +243,7 @@ def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
         told = (share.replicas, share.leaders) if share is not None else (0, 0)
         held = counts.get(broker_id, 0), led.get(broker_id, 0)
         if told != held:
-            raise Disproved(
+            raise NotProved(
                 f"the plan says that broker {broker_id} ends with {told[0]} replicas and leads {told[1]}, "
                 f"but it ends with {held[0]} and leads {held[1]}"
             )

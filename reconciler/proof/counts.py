@@ -12,7 +12,7 @@ from math import lcm
 import numpy as np
 
 from reconciler.model.desired import BalanceTarget, Even, Within
-from reconciler.proof.arrays import Bools, Ints, exact_sum
+from reconciler.proof.basics import Bools, Ints, exact_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Squares:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class Banded:
     """Counts within bands: the replicas by which counts are below `low` or above `high`."""
 
     low: Ints
@@ -91,10 +91,10 @@ class Outside:
         return int(least.sum()) if least.size else 0, Box(low, high)
 
 
-Evenness = Free | Squares | Outside
+CountCost = Free | Squares | Banded
 
 
-def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], counts: Ints, sharing: Bools) -> Evenness:
+def count_cost_of(target: BalanceTarget, capacity: tuple[int, ...], counts: Ints, sharing: Bools) -> CountCost:
     """Return how counts [..., brokers] are judged by their sums; `sharing` [..., brokers]: who has a fair share."""
     if isinstance(target, Even):
         return squares_of(capacity)
@@ -108,7 +108,7 @@ def evenness_of(target: BalanceTarget, capacity: tuple[int, ...], counts: Ints, 
     ]
     low = np.array([band[0] for band in bands], dtype=object).reshape(counts.shape)
     high = np.array([band[1] for band in bands], dtype=object).reshape(counts.shape)
-    return Outside(low, high)
+    return Banded(low, high)
 
 
 def squares_of(capacity: tuple[int, ...]) -> Squares:

@@ -9,10 +9,9 @@ import numpy as np
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredTopic, Placement, Protection
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.arrays import Ints
-from reconciler.proof.brokers import ELSEWHERE, Brokers, brokers_of
-from reconciler.proof.rules import Bounds, Eligible, beside_kept, eligible, rack_bounds
-from reconciler.proof.topics import Spoken, assignment_of, spoken_topics
+from reconciler.proof.basics import Ints
+from reconciler.proof.rules import ELSEWHERE, Bounds, Brokers, Eligible, beside_kept, brokers_of, eligible, rack_bounds
+from reconciler.proof.topics import TopicCase, assignment_of, topic_cases
 
 NOBODY = -2
 """Fills a row of replicas that is shorter than the longest."""
@@ -116,11 +115,11 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) ->
     """Return what a plan for that desired state has to place, confined to topics that match one of `only`, if any."""
     reading = _Reading(brokers_of(desired, observed), observed)
     doomed = []
-    for spoken in spoken_topics(desired, observed, only):
-        if spoken.is_doomed:
-            doomed.append(spoken.name)
+    for case in topic_cases(desired, observed, only):
+        if case.is_doomed:
+            doomed.append(case.name)
         else:
-            reading.read(spoken)
+            reading.read(case)
     return Demands(
         brokers=reading.brokers,
         topics=tuple(reading.topics),
@@ -146,16 +145,16 @@ class _Reading:
     kind_numbers: dict[object, int] = field(default_factory=dict)
     placements: dict[Placement, tuple[int, Eligible]] = field(default_factory=dict)
 
-    def read(self, spoken: Spoken) -> None:
+    def read(self, case: TopicCase) -> None:
         """Add every partition of that topic, those to come included."""
-        self.topics.append(spoken.name)
-        written = spoken.written
+        self.topics.append(case.name)
+        written = case.written
         place = self._place(written)
         self.allowed.append(place.allowed)
-        is_still = spoken.is_left_out or (written is not None and Protection.MOVE in written.protect)
-        for partition in spoken.existing:
+        is_still = case.is_left_out or (written is not None and Protection.MOVE in written.protect)
+        for partition in case.existing:
             now, size = partition.target_replicas, partition.bytes_to_copy
-            key = TopicPartition(spoken.name, partition.partition)
+            key = TopicPartition(case.name, partition.partition)
             explicit = None if is_still else assignment_of(written, partition.partition)
             is_leaving = written is None and not self.brokers.leaving.isdisjoint(now)
             if explicit is not None:
@@ -165,7 +164,7 @@ class _Reading:
             else:
                 self._open(key, place, now, size, (written.replication_factor if written else None) or len(now))
         if written is not None:
-            self._read_new(spoken, written, place)
+            self._read_new(case, written, place)
 
     def _place(self, written: DesiredTopic | None) -> "_Place":
         placement = written.placement if written is not None else Placement()
@@ -174,12 +173,12 @@ class _Reading:
         number, allowed = self.placements[placement]
         return _Place(number, allowed, placement, is_written=written is not None)
 
-    def _read_new(self, spoken: Spoken, written: DesiredTopic, place: "_Place") -> None:
-        lists = [spoken.existing[0].target_replicas] if spoken.existing else written.placement.assignment
+    def _read_new(self, case: TopicCase, written: DesiredTopic, place: "_Place") -> None:
+        lists = [case.existing[0].target_replicas] if case.existing else written.placement.assignment
         like = (lists or ((),))[0]
-        for number in range(len(spoken.existing), spoken.partitions):
+        for number in range(len(case.existing), case.partitions):
             explicit = assignment_of(written, number)
-            key = TopicPartition(spoken.name, number)
+            key = TopicPartition(case.name, number)
             if explicit is not None:
                 self._decide(key, explicit, (), 0, is_assigned=True)
             else:

@@ -1,7 +1,7 @@
-"""Computes the lower bound where measured loads are kept within bands: it holds for every plan within them.
+"""Computes the lower bound of what is copied where measured loads are kept within bands, for all plans within them.
 
-Prices are per broker, and per unit of each load there. A plan pays for each partition at least its cheapest legal set,
-and gets back at most what the band's end pays that is worth more.
+Each broker has a price per replica, and one per unit of each load. A plan pays for each partition at least its cheapest
+legal set. It gets back at most price x load at one end of the broker's band: the low end where the price is negative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,10 @@ from reconciler.model.desired import Balance, BalanceTarget, Even, Off, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.arrays import SAFE, Ints
-from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets
+from reconciler.proof.basics import SAFE, Ints, NotProved
+from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets, price_row
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached
-from reconciler.proof.wrong import Disproved
 
 DISK, NETWORK_IN, NETWORK_OUT = "disk", "networkIn", "networkOut"
 OF_SETS = (DISK, NETWORK_IN)
@@ -95,13 +94,13 @@ def loaded_bound(
     weights = _weights(demands, carried, level)
     prices = _prices(demands, level)
     if int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
-        raise Disproved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
+        raise NotProved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
     _refuse_too_large(level, weights, prices)
     objective = Objective(copy << level.shift, prices[0], None, prices[1:], weights[1:])
     try:
         (bound,) = cheapest_sets(demands, [objective])
     except NoLegalSet as none:
-        raise Disproved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
+        raise NotProved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
     targets = (balance.replicas, balance.disk, balance.network_in)
     settled, final = _loads(demands, end, carried, weights)
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
@@ -117,7 +116,7 @@ def _weights(demands: Demands, carried: Mapping[TopicPartition, Carried], level:
     """Return [measures, rows]: one replica, its bytes on disk, its bytes in."""
     missing = next((key for key in demands.rows.keys if key not in carried), None)
     if missing is not None:
-        raise Disproved(f"{level.objective}: nothing is known of the load of {missing}")
+        raise NotProved(f"{level.objective}: nothing is known of the load of {missing}")
     rows = [carried[key] for key in demands.rows.keys]
     return np.array(
         [[1] * len(rows), [one.disk for one in rows], [one.network_in for one in rows]], dtype=np.int64
@@ -126,28 +125,18 @@ def _weights(demands: Demands, carried: Mapping[TopicPartition, Carried], level:
 
 def _prices(demands: Demands, level: PriceLevel) -> Ints:
     """Return [measures, brokers]: of one replica, of a byte on disk, of a byte in."""
-    column = demands.brokers.column
-    prices = np.zeros((1 + len(OF_SETS), len(column)), dtype=np.int64)
     unknown = sorted(level.load_prices.keys() - {*OF_SETS, NETWORK_OUT})
     if unknown:
-        raise Disproved(f"{level.objective}: there are prices of {unknown[0]}, which is no load")
-    for number, given in enumerate([level.prices, *(level.load_prices.get(name, {}) for name in OF_SETS)]):
-        for broker_id, price in given.items():
-            if broker_id not in column:
-                raise Disproved(
-                    f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
-                )
-            if abs(price) >= SAFE:
-                raise Disproved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
-            prices[number, column[broker_id]] = price
-    return prices
+        raise NotProved(f"{level.objective}: there are prices of {unknown[0]}, which is no load")
+    given = [level.prices, *(level.load_prices.get(name, {}) for name in OF_SETS)]
+    return np.array([price_row(demands, level, prices) for prices in given])
 
 
 def _refuse_too_large(level: PriceLevel, weights: Ints, prices: Ints) -> None:
-    """Raise Disproved where a price times a load may not fit 64 bits."""
+    """Raise NotProved where a price times a load may not fit 64 bits."""
     for weight, price in zip(weights, prices, strict=True):
         if int(np.abs(weight).max(initial=0)) * int(np.abs(price).max(initial=0)) >= SAFE:
-            raise Disproved(f"{level.objective}: a price times what a partition carries is beyond any cost")
+            raise NotProved(f"{level.objective}: a price times what a partition carries is beyond any cost")
 
 
 def _loads(

@@ -11,9 +11,8 @@ from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.arrays import Bools, Ints
+from reconciler.proof.basics import Bools, Ints, NotProved
 from reconciler.proof.demands import NOBODY, Demands, Replicas, padded
-from reconciler.proof.wrong import Disproved
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Reached:
 
 
 def reached(plan: Plan, demands: Demands, observed: Cluster) -> Reached:
-    """Return where the plan ends; raise Disproved where moves do not fit together or a rule is broken in the end."""
+    """Return where the plan ends; raise NotProved where moves do not fit together or a rule is broken in the end."""
     placed = _created(plan.topic_changes, demands)
     copied = 0
     copies = 0
@@ -42,10 +41,10 @@ def reached(plan: Plan, demands: Demands, observed: Cluster) -> Reached:
     for key, decided in demands.decided.items():
         if placed.pop(key, decided.now) != decided.replicas:
             why = "its assignment is written" if decided.is_assigned else "it is not to be moved"
-            raise Disproved(f"{key} does not end on brokers {list(decided.replicas)}, and {why}")
+            raise NotProved(f"{key} does not end on brokers {list(decided.replicas)}, and {why}")
     replicas = [placed.pop(key, now) for key, now in zip(demands.rows.keys, demands.rows.now, strict=True)]
     if placed:
-        raise Disproved(f"{min(placed)} is moved, but its topic is deleted")
+        raise NotProved(f"{min(placed)} is moved, but its topic is deleted")
     table = padded(replicas, demands.brokers)
     _refuse_illegal(demands, replicas, table)
     return Reached(replicas, table, copied, copies)
@@ -65,39 +64,39 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
         what = (
             "is not created, although the files ask for it" if key in wanted else "is created, and nobody asked for it"
         )
-        raise Disproved(f"{key} {what}")
+        raise NotProved(f"{key} {what}")
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     for topic in sorted(deleted ^ set(demands.doomed)):
         what = "is deleted, and nobody asked for it" if topic in deleted else "is not deleted, although it is to go"
-        raise Disproved(f"topic {topic} {what}")
+        raise NotProved(f"topic {topic} {what}")
     return placed
 
 
 def _refuse_unfit(move: Move, placed: Mapping[TopicPartition, Replicas], observed: Cluster) -> None:
     key, partition = move.topic_partition, observed.partition(move.topic_partition)
     if partition is None:
-        raise Disproved(f"{key} is moved, but it does not exist")
+        raise NotProved(f"{key} is moved, but it does not exist")
     here = placed.get(key, partition.target_replicas)
     if here != move.from_replicas:
-        raise Disproved(f"{key} is moved from brokers {list(move.from_replicas)}, but it is on {list(here)}")
+        raise NotProved(f"{key} is moved from brokers {list(move.from_replicas)}, but it is on {list(here)}")
     if not move.to_replicas or len(set(move.to_replicas)) != len(move.to_replicas):
-        raise Disproved(f"{key} is moved to brokers {list(move.to_replicas)}: each must be named once")
+        raise NotProved(f"{key} is moved to brokers {list(move.to_replicas)}: each must be named once")
     size = partition.bytes_to_copy
     copied = len(move.added) * (size or 0)
     if move.bytes != copied or move.is_size_known != (size is not None):
-        raise Disproved(f"{key}: moving it to brokers {list(move.to_replicas)} copies {copied} bytes, not {move.bytes}")
+        raise NotProved(f"{key}: moving it to brokers {list(move.to_replicas)} copies {copied} bytes, not {move.bytes}")
 
 
 def _refuse_illegal(demands: Demands, replicas: Sequence[Replicas], table: Ints) -> None:
-    """Raise Disproved for the first partition that breaks a rule in the end."""
+    """Raise NotProved for the first partition that breaks a rule in the end."""
     if not replicas:
         return
     if not demands.brokers.ids:
-        raise Disproved(f"{demands.rows.keys[0]} ends on brokers {list(replicas[0])}: no broker takes part in the plan")
+        raise NotProved(f"{demands.rows.keys[0]} ends on brokers {list(replicas[0])}: no broker takes part in the plan")
     for is_wrong, what in _faults(demands, table):
         if is_wrong.any():
             row = int(is_wrong.argmax())
-            raise Disproved(f"{demands.rows.keys[row]} ends on brokers {list(replicas[row])}: {what}")
+            raise NotProved(f"{demands.rows.keys[row]} ends on brokers {list(replicas[row])}: {what}")
 
 
 def _faults(demands: Demands, table: Ints) -> list[tuple[Bools, str]]:

@@ -9,7 +9,7 @@ from reconciler.model.desired import Desired, DesiredTopic, Protection
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class TopicCase:
     """A topic, as it is and as the files want it; `partitions` is how many it is to have.
 
     `observed` None: it is to be created. `written` None: the files do not speak of it. `is_doomed`: it is deleted.
@@ -29,7 +29,7 @@ class Spoken:
         return self.observed.partitions if self.observed is not None else ()
 
 
-def spoken_topics(desired: Desired, observed: Cluster, only: Sequence[str]) -> Iterator[Spoken]:
+def topic_cases(desired: Desired, observed: Cluster, only: Sequence[str]) -> Iterator[TopicCase]:
     """Yield every topic that is observed or to be created, by name."""
     for name in sorted({*observed.topics, *desired.topics}):
         topic, written = observed.topics.get(name), _written(desired, name)
@@ -43,7 +43,7 @@ def spoken_topics(desired: Desired, observed: Cluster, only: Sequence[str]) -> I
         there = len(topic.partitions) if topic is not None else 0
         is_doomed = not is_left_out and topic is not None and _is_doomed(desired, topic, written)
         wanted = there if is_left_out or is_doomed else _partitions(topic, written)
-        yield Spoken(name, topic, written, wanted, is_doomed, is_left_out)
+        yield TopicCase(name, topic, written, wanted, is_doomed, is_left_out)
 
 
 def _written(desired: Desired, name: str) -> DesiredTopic | None:

@@ -26,18 +26,19 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 
 def _least(verdict: Verdict) -> str:
+    none = "no plan within the bands" if verdict.is_within_bands else "no plan"
     if verdict.gap_percent:
         bound = next(level.lower_bound for level in verdict.levels if level.objective == verdict.objective)
         least, copied = (_amount(verdict, value) for value in (bound, verdict.value or 0))
         return (
-            f"no plan within the bands copies fewer than {least}, by the plan's prices; "
-            f"this one copies {copied}, {percent(verdict.gap_percent / 100)} above the least that is proved"
+            f"{none} copies fewer than {least}, by the plan's prices; "
+            f"this one copies {copied}, of which at most {percent(verdict.gap_percent / 100)} could be saved"
         )
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"
     places = "partition's cheapest place" if verdict.copied_partitions == 1 else "partitions' cheapest places"
     copied = _amount(verdict, verdict.value or 0)
-    return f"no plan copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
+    return f"{none} copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
 
 
 def _amount(verdict: Verdict, count: int) -> str:

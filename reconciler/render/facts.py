@@ -69,7 +69,7 @@ def _least(plan: Plan) -> str:
     if proof.objective != "bytes" or proof.value != summary.bytes:
         return ""
     if proof.gap_percent:
-        return f"at most {percent(proof.gap_percent / 100)} more than the least possible"
+        return f"at most {percent(proof.gap_percent / 100)} of that could be saved"
     return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
 
 

@@ -305,7 +305,10 @@ def proof(reviewed: Plan) -> Table:
     )
     claim = least_movement(reviewed)
     caption = "; ".join(filter(None, (claim, _compared(reviewed))))
-    note = "Each objective is least among the plans that are best in those above it; show --prove checks it."
+    checked = "" if reviewed.source.rolls_back else "; show --prove checks it"
+    note = (
+        f"Each objective is least among the plans that are best in those above it, leaders for these replicas{checked}."
+    )
     return Table(
         f"{caption[:1].upper()}{caption[1:]}." if caption else "",
         ("Objective", "Plan", "Least possible", "Gap"),

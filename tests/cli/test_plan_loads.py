@@ -28,7 +28,7 @@ def test_a_plan_with_loads_tells_its_gap_and_the_rates_before_and_after(
     ended = reconciler(*files, "--loads", "loads", "--out", "plan.json")
     assert ended.code == 0
     assert "at most 0." in ended.out
-    assert "% more than the least possible" in ended.out
+    assert "% of that could be saved" in ended.out
     assert "most bytes in 5" in ended.out
     plan = json.loads((tmp_path / "plan.json").read_text("utf-8"))
     assert plan["proof"]["value"] == plan["summary"]["bytes"]

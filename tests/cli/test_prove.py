@@ -77,8 +77,8 @@ def test_a_wrong_price_proves_nothing(planned: Program) -> None:
     _tampered(cheaper)
     ended = planned("show", "plan.json", "--prove")
     assert ended.code == 1
-    assert ended.out.startswith("Not proved: replicas balance: the prices prove no less than ")
-    assert "and the plan reaches 363096." in ended.out
+    assert ended.out.startswith("Not proved: replicas balance: the prices prove only ")
+    assert "but the plan reaches 363096." in ended.out
     assert json.loads(planned("show", "plan.json", "--prove", "-o", "json").out)["proved"] is False
 
 

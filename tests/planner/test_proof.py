@@ -21,14 +21,14 @@ def test_the_prices_alone_prove_the_value(seeds: range) -> None:
         if is_feasible(problem):
             proof = planned(desired, observed).proof
             target, is_in_bytes = desired.cluster.balance.replicas, proof.objective == "bytes"
-            assert lagrangian_bound(problem, target, proof.prices, is_in_bytes=is_in_bytes) == proof.value, seed
+            assert lagrangian_bound(problem, target, proof.joint_prices, is_in_bytes=is_in_bytes) == proof.value, seed
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c", pytest.param("d", marks=pytest.mark.deep)])
 def test_the_prices_of_a_flat_cluster_prove_its_bytes(name: str) -> None:
     desired, observed = CASES[name].build()
     proof = planned(desired, observed).proof
-    assert _bound_of_racks(problem_of(desired, observed), proof.prices) == proof.value
+    assert _bound_of_racks(problem_of(desired, observed), proof.joint_prices) == proof.value
 
 
 def _bound_of_racks(problem: Problem, prices: Mapping[int, int]) -> int:

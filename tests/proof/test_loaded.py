@@ -141,9 +141,9 @@ def test_a_bound_is_accepted_up_to_what_the_prices_prove() -> None:
     assert _true_bound() == 9
     verdict = prove(_with(replace(LEVEL, lower_bound=9)), DESIRED, OBSERVED)
     assert verdict.wrong is None
-    assert (verdict.value, verdict.gap_percent) == (40, 77.5)
+    assert (verdict.value, verdict.gap_percent, verdict.is_within_bands) == (40, 77.5, True)
     wrong = prove(_with(replace(LEVEL, lower_bound=10)), DESIRED, OBSERVED).wrong
-    assert wrong == "bytes: the prices prove no less than 9, and the proof says 10"
+    assert wrong == "bytes: the prices prove only 9, but the proof claims 10"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,8 @@ def test_a_plan_without_stages_says_no_changes() -> None:
     ("value", "bound", "is_known", "said"),
     [
         (5 * GIB, 5 * GIB, True, "5.0 GiB (no plan can copy less),"),
-        (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20% more than the least possible),"),
+        (5 * GIB, 4 * GIB, True, "5.0 GiB (at most 20% of that could be saved),"),
+        (5 * GIB, 5 * GIB - 1, True, "5.0 GiB (at most 0.0001% of that could be saved),"),
         (5 * GIB, 5 * GIB, False, "5.0 GiB (some sizes are unknown),"),
         (0, 0, True, "5.0 GiB, 1 stage"),
         (9, 9, False, "5.0 GiB (some sizes are unknown), 1 stage"),

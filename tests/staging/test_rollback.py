@@ -74,7 +74,7 @@ def test_its_source_and_proof_say_what_it_is() -> None:
     # clicks-0 gets 3 back, orders-0 1 and 3: nothing else is missing where it was.
     assert (found.proof.objective, found.proof.value, found.proof.lower_bound) == ("bytes", 3 * SIZE, 3 * SIZE)
     assert found.summary.bytes == 3 * SIZE
-    assert (found.proof.prices, found.proof.levels) == ({}, ())
+    assert (found.proof.joint_prices, found.proof.levels) == ({}, ())
     assert [each.replicas for each in found.rollback.assignments if str(each.topic_partition) == "orders-0"] == [
         (5, 2, 4)
     ]

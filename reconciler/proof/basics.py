@@ -1,4 +1,4 @@
-"""Holds the arrays that the proof adds up, and sums them so that they cannot overflow."""
+"""Names what the whole proof uses: its arrays, a sum of them that cannot overflow, and the error that ends it."""
 
 from typing import Any
 
@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]
 """Whole numbers: of 64 bits, or Python's own where 64 bits may not do."""
 Bools = NDArray[np.bool_]
+
+
+class NotProved(Exception):
+    """A plan does not show what it says; the text is one sentence that names the first thing wrong."""
+
 
 SAFE = 1 << 60
 """A few numbers below it can be added in 64 bits."""
