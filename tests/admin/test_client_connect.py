@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.admin.client import connect, redact, wire
+from reconciler.admin.client import connect, connecting, redact
 from reconciler.model.problem import ClusterUnavailable
 
 PASSWORD = 'p4ss"wörd\\'  # noqa: S105 - a canary
@@ -48,7 +48,7 @@ def test_a_cluster_that_is_not_there_is_told_with_every_reason() -> None:
 
 
 def test_what_is_no_broker_is_told_as_such(mute_server: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.5)
+    monkeypatch.setattr(connecting, "BOOTSTRAP_SECONDS", 0.5)
     threads = threading.active_count()
     with pytest.raises(ClusterUnavailable, match="takes connections but does not answer as a Kafka broker") as refused:
         connect({"bootstrap.servers": f"127.0.0.1:{mute_server}"})
@@ -59,7 +59,7 @@ def test_what_is_no_broker_is_told_as_such(mute_server: int, monkeypatch: pytest
 def test_the_password_is_not_in_the_log(
     mute_server: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.3)
+    monkeypatch.setattr(connecting, "BOOTSTRAP_SECONDS", 0.3)
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "ada"}
     with caplog.at_level(logging.DEBUG), pytest.raises(ClusterUnavailable) as refused:
         connect({"bootstrap.servers": f"127.0.0.1:{mute_server}", **login, "sasl.password": PASSWORD})
@@ -93,7 +93,7 @@ def test_a_password_that_leaves_this_machine_in_the_clear_is_warned_of(
     def none(*_: object) -> None:
         raise ClusterUnavailable("none")
 
-    monkeypatch.setattr(wire, "reachable", none)
+    monkeypatch.setattr(connecting, "reachable", none)
     login = {"sasl.mechanism": mechanism, "sasl.username": "ada", "sasl.password": PASSWORD}
     with pytest.raises(ClusterUnavailable):
         connect({"bootstrap.servers": servers, "security.protocol": protocol, **login})
@@ -114,7 +114,7 @@ def test_a_secret_is_hidden_in_every_shape_and_in_tracebacks(caplog: pytest.LogC
 def test_the_library_is_silent_where_logging_was_not_set_up(
     mute_server: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.3)
+    monkeypatch.setattr(connecting, "BOOTSTRAP_SECONDS", 0.3)
     for name in ("", "kafka", "reconciler"):
         monkeypatch.setattr(logging.getLogger(name or None), "handlers", [])
     with pytest.raises(ClusterUnavailable):

@@ -10,7 +10,7 @@ import pytest
 from helpers.brokers.tls_server import TlsServer
 from helpers.certificates import Authority
 
-from reconciler.admin.client import connect, reach, tls, wire
+from reconciler.admin.client import connect, connecting, tls
 from reconciler.admin.client.checks import CAUSES, failed_check
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tls import Context, context_of
@@ -281,20 +281,20 @@ def test_after_a_failed_check_no_byte_of_a_login_is_sent_and_nothing_is_tried_ag
 def test_a_good_certificate_passes_and_what_answers_then_is_no_broker(
     folder: Path, server: TlsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.3)
+    monkeypatch.setattr(connecting, "BOOTSTRAP_SECONDS", 0.3)
     servers = {"bootstrap.servers": f"127.0.0.1:{server.port}", "ssl.ca.location": str(folder / "ca.pem")}
     with pytest.raises(ClusterUnavailable, match="does not answer as a Kafka broker") as refused:
         connect({**servers, "security.protocol": "SSL"})
     assert refused.value.code == "KR600"
     server.wait_until_idle()
-    assert server.received.startswith(reach.WHAT_DO_YOU_SPEAK)
+    assert server.received.startswith(connecting.WHAT_DO_YOU_SPEAK)
 
 
 def test_a_server_that_fails_its_check_only_when_the_library_comes_is_not_tried_again_either(
     folder: Path, server: TlsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where somebody steps in between our check and the library's."""
-    monkeypatch.setattr(wire, "reachable", lambda servers, _context: servers)
+    monkeypatch.setattr(connecting, "reachable", lambda servers, _context: servers)
     (folder / "strangers.pem").write_text(STRANGERS.certificate, "utf-8")
     servers = {"bootstrap.servers": f"127.0.0.1:{server.port}", "ssl.ca.location": str(folder / "strangers.pem")}
     with pytest.raises(CheckFailed) as refused:
@@ -311,7 +311,7 @@ def test_of_two_servers_the_one_that_fails_its_check_is_left_out_and_told(
     trusted = translate(given).options["ssl_context"]
     assert isinstance(trusted, ssl.SSLContext)
     good, other = ("127.0.0.1", server.port), ("localhost", server.port)
-    assert reach.reachable((other, good), trusted) == (good,)
+    assert connecting.reachable((other, good), trusted) == (good,)
     (told,) = caplog.messages
     assert told.startswith("The certificate of server 1 is for another host.")
     assert told.endswith("It is left out. (KR607)")

@@ -5,13 +5,13 @@ import socket
 import pytest
 from kafka.net import KafkaTCPTransport
 
-from reconciler.admin.client.last_answer import keep_last_answers
+from reconciler.admin.client.connecting import hear_last_answers
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["set up once", "set up twice"])
 def test_bytes_come_before_the_end_of_the_stream(times: int) -> None:
     for _ in range(times):
-        keep_last_answers()
+        hear_last_answers()
     broker, ours = socket.socketpair()
     ours.settimeout(0)
     with ours:

@@ -10,7 +10,7 @@ import pytest
 from helpers.figures import Tell
 from helpers.program.call import Program
 
-from reconciler.admin.client import oauth, wire
+from reconciler.admin.client import connecting, oauth
 from reconciler.command.logs import set_up_logs
 
 pytestmark = pytest.mark.long
@@ -82,7 +82,7 @@ def garbage() -> Iterator[int]:
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CANARY_VARIABLE", "CANARYenv")
-    monkeypatch.setattr(wire, "BOOTSTRAP_SECONDS", 0.2)
+    monkeypatch.setattr(connecting, "BOOTSTRAP_SECONDS", 0.2)
     (tmp_path / "secret.txt").write_text("CANARYfile\n", "utf-8")
     (tmp_path / "token.txt").write_text("CANARYtoken\n", "utf-8")
     (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT), "utf-8")
@@ -187,7 +187,7 @@ def test_a_traceback_holds_no_secret(program: Program, garbage: int, monkeypatch
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("login of ada:CANARYtraceback\n::error::failed")
 
-    monkeypatch.setattr(wire, "reachable", fails)
+    monkeypatch.setattr(connecting, "reachable", fails)
     ended = program("snapshot", "--client", "p.properties", "-vv")
     assert ended.code == 1
     assert "RuntimeError: login of ada:[hidden]" in ended.err

@@ -21,7 +21,7 @@ from helpers.program.call import Program
 from kafka.net.manager import KafkaConnectionManager
 
 from reconciler.admin import client
-from reconciler.admin.client import redact, wire
+from reconciler.admin.client import connecting, redact
 from reconciler.admin.client.errors import said
 from reconciler.admin.client.properties import translate
 from reconciler.admin.port import Answer
@@ -76,7 +76,7 @@ SAMPLE = ("bootstrap.servers", "sasl.password", "sasl.jaas.config", "ssl.ca.loca
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(wire, "reachable", lambda servers, *_: servers)
+    monkeypatch.setattr(connecting, "reachable", lambda servers, *_: servers)
     (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT), "utf-8")
     called = Program(capsys)
     write_folder(tmp_path, {"bootstrap.servers": "k:1"})

@@ -5,8 +5,10 @@ first broker that is down, and remember a controller that has died. From the top
 
 - `kafka_admin`: `connect(properties)` and `KafkaAdmin`, the port's methods;
 - `observe`, `groups`, `requests`, `group_writes`: what is read, what is written, what it means;
+- `lock`, `lock_member`, `lock_kept`: the lead of a group as the cluster's lock, and the text that its holder keeps;
 - `wire`: one request to one broker: who is asked, what is retried, what an answer that never came means;
-- `properties`, `reach`, `redact`: how to get there, and what may not appear in a log.
+- `connecting`, `checks`: how connections are opened, and what only another property or certificate would mend;
+- `properties`, `tls`, `oauth`, `redact`: what a user wrote, as the library takes it, and what may not be in a log.
 """
 
 from reconciler.admin.client.kafka_admin import KafkaAdmin, connect

@@ -7,6 +7,10 @@ its text. No message names a host, a user or a path: they may be anything that s
 import re
 from dataclasses import dataclass
 
+import kafka.errors
+
+from reconciler.admin.client.properties import Connection
+from reconciler.admin.client.tls import Context
 from reconciler.model.problem import CheckFailed
 
 TRUST, HOST, DATES, REVOKED = "KR606", "KR607", "KR608", "KR609"
@@ -91,6 +95,25 @@ CAUSES = (
     ),
 )
 SPEAKS_TLS = "{who} speaks TLS, and this client does not. Set security.protocol to SSL or SASL_SSL."
+
+
+def final_refusal(error: BaseException | None, who: str, connection: Connection) -> CheckFailed | None:
+    """Return what the library's error says that nothing but another property, certificate or user changes.
+
+    None where another try may well succeed.
+    """
+    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
+        check = "sasl.username, sasl.password" if connection.user is not None else "whose token or credentials they are"
+        told = f"The cluster refused the login. Check {check} and sasl.mechanism."
+    elif isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+        told = "The listener does not offer the mechanism of sasl.mechanism. Ask which ones it has enabled."
+    elif isinstance(error, kafka.errors.IllegalSaslStateError):
+        told = "The listener takes no login. Set security.protocol to PLAINTEXT or SSL, or correct the port."
+    else:
+        context = connection.options.get("ssl_context")
+        has_certificate = isinstance(context, Context) and context.has_certificate
+        return None if error is None else failed_check(str(error), who, has_certificate=has_certificate)
+    return CheckFailed(told, code="KR602")
 
 
 def failed_check(said: str, who: str, *, has_certificate: bool) -> CheckFailed | None:

@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from reconciler.admin.client import group_writes, groups, log_dirs, observe, requests, vitals
+from reconciler.admin.client.connecting import open_wire
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
 from reconciler.admin.client.lock_member import now
 from reconciler.admin.client.offsets import end_offsets, leaders_of, log_offsets, with_untiered_bytes
 from reconciler.admin.client.properties import translate
-from reconciler.admin.client.wire import Wire, open_wire
+from reconciler.admin.client.wire import Wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, ConfigChange, DiskUse, ProgressHook, Reassignment, WaitHook
 from reconciler.admin.waits import waiting_for

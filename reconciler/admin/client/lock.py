@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 from typing import Self
 
+from reconciler.admin.client.connecting import open_another
 from reconciler.admin.client.lock_kept import keep
 from reconciler.admin.client.lock_member import PAUSE_SECONDS, Forgotten, Member, Seat, Unsettled, now
 from reconciler.admin.client.wire import Wire
@@ -89,7 +90,7 @@ def lock_holder(wire: Wire) -> Holder | None:
 
 def _connected(wire: Wire) -> Wire:
     """Return a member's own connections; how long the first one took tells how far away the brokers are."""
-    return wire.another(min(MOST_SETUP_SECONDS, max(SETUP_SECONDS, 2 * wire.opened_in_seconds)))
+    return open_another(wire, min(MOST_SETUP_SECONDS, max(SETUP_SECONDS, 2 * wire.opened_in_seconds)))
 
 
 def _go(member: Member) -> None:

@@ -1,22 +1,18 @@
 """Sends one request to one broker: who is asked, what is asked again, and what an answer that never came means."""
 
-import ipaddress
 import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import repeat
-from ssl import SSLContext
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import kafka.errors
-from kafka import KafkaAdminClient
-from kafka.net.compat import KafkaNetClient
 
-from reconciler.admin.client.checks import failed_check
+from reconciler.admin.client.checks import final_refusal
 from reconciler.admin.client.errors import (
     NONE,
     NOT_CONTROLLER,
@@ -26,17 +22,13 @@ from reconciler.admin.client.errors import (
     name_of,
     said,
 )
-from reconciler.admin.client.last_answer import keep_last_answers
-from reconciler.admin.client.oauth import TokenProvider, check_credentials_of_aws
 from reconciler.admin.client.properties import Connection
-from reconciler.admin.client.reach import Server, reachable, shown
-from reconciler.admin.client.tls import Context
 from reconciler.admin.waits import WAITS, waiting_for
-from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
 from reconciler.model.problem import CheckFailed, ClusterUnavailable, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
     from kafka.net.manager import KafkaConnectionManager
     from kafka.protocol.api_message import ApiMessage
 
@@ -44,9 +36,7 @@ logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 
-BOOTSTRAP_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
-SETUP_SECONDS = 10.0
 # One that is frozen takes a request and never answers: the first try is short, another broker gets the second.
 FIRST_TRY_SECONDS = 10.0
 RETRY_SECONDS = 15.0
@@ -63,10 +53,6 @@ MOST_AT_ONCE = 4
 
 Build = Callable[[], "ApiMessage"]
 """Makes a request; a fresh one for each try, because sending one fixes its version."""
-
-
-# These hand over a password, or a token, as it is.
-IN_THE_CLEAR = ("PLAIN", OAUTHBEARER)
 
 
 class NotSent(Exception):
@@ -94,7 +80,7 @@ class Wire:
     raises is raised instead. `opened_in_seconds`: how long the first connection took, with its checks and login.
     """
 
-    client: KafkaAdminClient
+    client: "KafkaAdminClient"
     request_seconds: float = REQUEST_SECONDS
     retry_seconds: float = RETRY_SECONDS
     avoided: dict[int, float] = field(default_factory=dict)
@@ -157,17 +143,6 @@ class Wire:
     def ask(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         """Return that broker's answer, or any one's, within so long; tried once, raises NotSent or NoAnswer."""
         return self._exchange(build, node_id, seconds)
-
-    def another(self, setup_seconds: float) -> "Wire":
-        """Return connections of their own to the brokers known now: requests on these wait for none of the others.
-
-        One that cannot be set up within so long is given up.
-        """
-        if self.connection is None:
-            raise ClusterUnavailable("These connections cannot be made a second time. Connect to the cluster anew.")
-        known = tuple((broker.host, broker.port) for broker in self.manager.cluster.brokers())
-        servers = known or self.connection.servers
-        return open_wire(replace(self.connection, servers=servers), setup_seconds, is_checked=True)
 
     def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
         """Return the answers to several requests that any broker can answer, in their order."""
@@ -276,7 +251,7 @@ class Wire:
 
     def _refusal(self, error: NotSent, node: int) -> CheckFailed | None:
         """Return which check failed there, now or a moment ago: between its own tries the library does not say."""
-        told = None if self.connection is None else _final(error.__cause__, f"broker {node}", self.connection)
+        told = None if self.connection is None else final_refusal(error.__cause__, f"broker {node}", self.connection)
         now = time.monotonic()
         if told is not None:
             self.refused[node] = told, now + AVOID_SECONDS
@@ -308,47 +283,6 @@ class Wire:
             f"The cluster did not answer a change ({reason}): it may have happened "
             "or not. Look at the cluster before repeating it; `apply` does so by itself when it is run again."
         )
-
-
-def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, is_checked: bool = False) -> Wire:
-    """Connect, or say in one sentence why that cannot be; `is_checked`: others of this connection stand already."""
-    setup_ms = int(setup_seconds * 1000)
-    # The admin client does not take these two, its connections do.
-    setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
-    keep_last_answers()
-    provider = connection.options.get("sasl_oauth_token_provider")
-    if isinstance(provider, TokenProvider):
-        provider.token()  # told here, in words, rather than by a thread of the library that cannot log in
-    if connection.options.get("sasl_mechanism") == AWS_MSK_IAM:
-        check_credentials_of_aws()
-    if not is_checked:
-        _warn_of_clear_text(connection)
-    context = connection.options.get("ssl_context")
-    servers = reachable(connection.servers, None if is_checked or not isinstance(context, SSLContext) else context)
-    started: list[KafkaNetClient] = []
-
-    def start(**options: object) -> KafkaNetClient:
-        started.append(KafkaNetClient(**{**options, **setup}))
-        return started[-1]
-
-    began = time.monotonic()
-    with _Listener(started, connection) as heard:
-        try:
-            client = KafkaAdminClient(
-                bootstrap_servers=[shown(server) for server in servers],
-                bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
-                kafka_client=start,
-                **connection.options,
-            )
-        except BaseException as error:
-            for net_client in started:  # the library leaves its thread running when it cannot connect
-                net_client.close()
-            if isinstance(error, kafka.errors.KafkaError | OSError | ValueError):
-                raise _refusal(heard.reason or error, connection) from None
-            raise
-    seconds = client.config["request_timeout_ms"] / 1000
-    took = time.monotonic() - began
-    return Wire(client, seconds, min(RETRY_SECONDS, seconds), connection=connection, opened_in_seconds=took)
 
 
 @contextmanager
@@ -414,85 +348,6 @@ async def _exchange(
 def _retriable_error(response: "ApiMessage") -> str | None:
     code = getattr(response, "error_code", NONE)
     return name_of(code) if code in RETRIABLE or code == THROTTLING_QUOTA_EXCEEDED else None
-
-
-def _refusal(error: Exception, connection: Connection) -> ClusterUnavailable:
-    final = _final(error, "the broker", connection)
-    if final is not None:
-        return final
-    is_login = str(connection.options["security_protocol"]).startswith("SASL")
-    fitting = "security.protocol, sasl.mechanism" if is_login else "security.protocol"
-    return ClusterUnavailable(
-        f"What bootstrap.servers names takes connections but does not answer as a Kafka broker "
-        f"({said(error)}). "
-        f"Check that {fitting} and the ssl.* properties fit that listener, and that it is a broker's port.",
-    )
-
-
-def _final(error: BaseException | None, who: str, connection: Connection) -> CheckFailed | None:
-    """Return what nothing but another property, certificate or user changes; None where a try later may do."""
-    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
-        check = "sasl.username, sasl.password" if connection.user is not None else "whose token or credentials they are"
-        told = f"The cluster refused the login. Check {check} and sasl.mechanism."
-    elif isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
-        told = "The listener does not offer the mechanism of sasl.mechanism. Ask which ones it has enabled."
-    elif isinstance(error, kafka.errors.IllegalSaslStateError):
-        told = "The listener takes no login. Set security.protocol to PLAINTEXT or SSL, or correct the port."
-    else:
-        context = connection.options.get("ssl_context")
-        has_certificate = isinstance(context, Context) and context.has_certificate
-        return None if error is None else failed_check(str(error), who, has_certificate=has_certificate)
-    return CheckFailed(told, code="KR602")
-
-
-def _warn_of_clear_text(connection: Connection) -> None:
-    is_clear = connection.options["security_protocol"] == "SASL_PLAINTEXT"
-    if (
-        is_clear
-        and connection.options.get("sasl_mechanism") in IN_THE_CLEAR
-        and not all(map(_is_here, connection.servers))
-    ):
-        logger.warning(
-            "The login crosses the network in the clear: whoever listens can use it. "
-            "Set security.protocol to SASL_SSL, or sasl.mechanism to a SCRAM one. (KR649)"
-        )
-
-
-def _is_here(server: Server) -> bool:
-    """Whether what is sent to this server stays on this machine."""
-    try:
-        return ipaddress.ip_address(server[0]).is_loopback
-    except ValueError:
-        return server[0].rstrip(".").lower() == "localhost"
-
-
-class _Listener(logging.Handler):
-    """Hears why the library could not connect (it raises a time-out only), and stops what can never succeed."""
-
-    def __init__(self, started: list[KafkaNetClient], connection: Connection) -> None:
-        super().__init__(logging.WARNING)
-        self.reason: Exception | None = None
-        self._started, self._connection = started, connection
-
-    def emit(self, record: logging.LogRecord) -> None:
-        told = record.args if isinstance(record.args, tuple) else ()
-        reasons = [reason for reason in told if isinstance(reason, Exception)]
-        if kafka.errors.UnsupportedSaslMechanismError.__name__ in told:
-            # The broker hangs up so soon that the library may know no more than that; its log holds the name.
-            reasons.append(kafka.errors.UnsupportedSaslMechanismError())
-        self.reason = self.reason or next(iter(reasons), None)
-        refused = next((each for each in reasons if _final(each, "the broker", self._connection) is not None), None)
-        if refused is not None:
-            self.reason = refused
-            for client in self._started:  # more tries might lock the account
-                client._manager.closed = True  # noqa: SLF001 - the library tries until its time is up
-
-    def __enter__(self) -> Self:
-        logging.getLogger("kafka").addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        logging.getLogger("kafka").removeHandler(self)
 
 
 def batches(items: Collection[Item], most: int) -> list[list[Item]]:
