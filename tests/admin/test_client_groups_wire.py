@@ -31,8 +31,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    for module in (wire, groups, group_writes):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
 
 
 class Coordinators:

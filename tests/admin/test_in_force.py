@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
-from reconciler.admin.client import requests
+from reconciler.admin.client import requests, wire
 from reconciler.admin.port import ConfigChange, ConfigOperation
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    monkeypatch.setattr(requests, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
 
 
 def test_each_broker_is_asked_until_it_shows_the_lists() -> None:

@@ -1,6 +1,5 @@
 """Commits offsets and deletes groups, each at its coordinator; nothing is repeated blindly."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from kafka.protocol.consumer import OffsetCommitRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, answer, missing_right, name_of
-from reconciler.admin.client.wire import PAUSE_SECONDS, NotSent, Wire, batches
+from reconciler.admin.client.wire import NotSent, Wire, batches, tries
 from reconciler.admin.port import Answer
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
@@ -70,10 +69,9 @@ def _at_coordinators(
     wire: Wire, group_of: Mapping[Key, str], send: Callable[[int, Sequence[Key]], Mapping[Key, int]]
 ) -> dict[Key, int]:
     """Send each item to its group's coordinator; again, perhaps elsewhere, what was certainly not done."""
-    deadline = time.monotonic() + wire.retry_seconds
     found: dict[Key, int] = {}
-    left = sorted(group_of)
-    while True:
+    left, reason = sorted(group_of), ""
+    for _ in tries(wire.retry_seconds):
         reason = ""
         for coordinator, some in _by_coordinator(wire, group_of, left).items():
             try:
@@ -85,13 +83,11 @@ def _at_coordinators(
         left = [key for key in left if key not in found or found[key] in NOT_DONE]
         if not left:
             return dict(sorted(found.items()))
-        if time.monotonic() + PAUSE_SECONDS > deadline:
-            told = reason or name_of(found[left[0]])
-            raise ClusterUnavailable(
-                f"The coordinator of group {group_of[left[0]]} does not answer ({told}): "
-                f"{len(left)} of {len(group_of)} items are certainly not written. Try again."
-            )
-        time.sleep(PAUSE_SECONDS)
+    told = reason or name_of(found[left[0]])
+    raise ClusterUnavailable(
+        f"The coordinator of group {group_of[left[0]]} does not answer ({told}): "
+        f"{len(left)} of {len(group_of)} items are certainly not written. Try again."
+    )
 
 
 def _by_coordinator(wire: Wire, group_of: Mapping[Key, str], keys: Sequence[Key]) -> dict[int, list[Key]]:
@@ -104,9 +100,9 @@ def _by_coordinator(wire: Wire, group_of: Mapping[Key, str], keys: Sequence[Key]
 
 def coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
     """Return the coordinator of each group; a cluster without `__consumer_offsets` makes that topic first."""
-    deadline = time.monotonic() + wire.retry_seconds
     asked = sorted(group_ids)
-    while True:
+    codes: dict[str, int] = {}
+    for _ in tries(wire.retry_seconds):
         response = wire.read(
             lambda: FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=asked, min_version=MANY_KEYS)
         )
@@ -116,13 +112,11 @@ def coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
             raise missing_right("Describe", "group", hidden, "Finding a group's coordinator")
         if not any(codes.values()):
             return {told.key: told.node_id for told in response.coordinators}
-        if time.monotonic() + PAUSE_SECONDS > deadline:
-            group_id, code = next((key, code) for key, code in sorted(codes.items()) if code != NONE)
-            raise ClusterUnavailable(
-                f"Group {group_id} has no coordinator ({name_of(code)}). "
-                "Look at the leaders of __consumer_offsets, then try again."
-            )
-        time.sleep(PAUSE_SECONDS)
+    group_id, code = next((key, code) for key, code in sorted(codes.items()) if code != NONE)
+    raise ClusterUnavailable(
+        f"Group {group_id} has no coordinator ({name_of(code)}). "
+        "Look at the leaders of __consumer_offsets, then try again."
+    )
 
 
 def _commit(group_id: str, offsets: Mapping[TopicPartition, int]) -> "ApiMessage":

@@ -1,7 +1,6 @@
 """Groups as they are: members, assignments, committed offsets; each group asked of its own coordinator."""
 
 import struct
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocol
 
 from reconciler.admin.client import messages
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
-from reconciler.admin.client.wire import PAUSE_SECONDS, Wire, batches
+from reconciler.admin.client.wire import Wire, batches, tries
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group, GroupMember
 from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import ClusterUnavailable
@@ -82,15 +81,14 @@ def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | 
 def _until_told(wire: Wire, listing: Callable[[], Collection[_Listed]]) -> dict[str, Group]:
     """Return the groups that are listed; one whose coordinator is busy or has moved is listed and asked for again."""
     found: dict[str, Group] = {}
-    deadline = time.monotonic() + wire.retry_seconds
-    while True:
+    elsewhere: Mapping[str, int] = {}
+    for _ in tries(wire.retry_seconds):
         read = _read(wire, [each for each in listing() if each.group_id not in found])
         found |= {group.group_id: group for group in read.found if group.group_id not in read.elsewhere}
-        if not read.elsewhere:
+        elsewhere = read.elsewhere
+        if not elsewhere:
             return dict(sorted(found.items()))
-        if time.monotonic() + PAUSE_SECONDS > deadline:
-            raise _busy(read.elsewhere)
-        time.sleep(PAUSE_SECONDS)
+    raise _busy(elsewhere)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ records: all of it or nothing. Any partitions would do; those of `__consumer_off
 The offset is -1, which is none: whoever watches the lag of groups sees nothing to watch.
 """
 
-import time
 import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Mapping, Sequence
@@ -19,13 +18,12 @@ from reconciler.admin.client.group_writes import NAMED_TOPICS, NOT_DONE, coordin
 from reconciler.admin.client.groups import offsets
 from reconciler.admin.client.lock_member import (
     ILLEGAL_GENERATION,
-    PAUSE_SECONDS,
     REBALANCE,
     UNKNOWN_MEMBER,
     Member,
 )
 from reconciler.admin.client.observe import topics
-from reconciler.admin.client.wire import NotSent, Wire
+from reconciler.admin.client.wire import NotSent, Wire, tries
 from reconciler.admin.port import Answer
 from reconciler.model.lock import LOCK_GROUP, OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
@@ -91,9 +89,8 @@ def keep(wire: Wire, member: Member, text: str) -> Answer:
 
 
 def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answer:
-    deadline = time.monotonic() + KEEP_SECONDS
     reason = ""
-    while True:
+    for _ in tries(KEEP_SECONDS):
         try:
             coordinator = coordinators(wire, [LOCK_GROUP])[LOCK_GROUP]
             response = wire.write_to(coordinator, partial(_request, member, metadata))
@@ -103,11 +100,7 @@ def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answe
             reason = name_of(min(codes))
         except (NotSent, OutcomeUnknown) as error:
             reason = str(error)
-        if time.monotonic() + PAUSE_SECONDS > deadline:
-            raise ClusterUnavailable(
-                f"The coordinator of group {LOCK_GROUP} does not take the run's record ({reason})."
-            )
-        time.sleep(PAUSE_SECONDS)
+    raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} does not take the run's record ({reason}).")
 
 
 def _request(member: Member, metadata: Mapping[int, str]) -> "ApiMessage":

@@ -28,7 +28,7 @@ from reconciler.admin.client.errors import (
     name_of,
 )
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE, config_question
-from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic
+from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic, tries
 from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import CreatePartitions, CreateTopic
@@ -212,12 +212,11 @@ def await_throttle_lists(wire: Wire, changes: Mapping[str, Sequence[ConfigChange
     if not lists:
         return
     question = config_question(TOPIC_RESOURCE, sorted({topic for topic, _ in lists}), TOPIC_THROTTLES)
-    end = time.monotonic() + IN_FORCE_SECONDS
     pending = wire.brokers()
-    while pending := _behind(wire.read_each(dict.fromkeys(pending, question), IN_FORCE_ASK_SECONDS), lists):
-        if time.monotonic() > end:
+    for _ in tries(IN_FORCE_SECONDS, IN_FORCE_PAUSE_SECONDS):
+        pending = _behind(wire.read_each(dict.fromkeys(pending, question), IN_FORCE_ASK_SECONDS), lists)
+        if not pending:
             return
-        time.sleep(IN_FORCE_PAUSE_SECONDS)
 
 
 def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition, str]) -> dict[TopicPartition, Answer]:

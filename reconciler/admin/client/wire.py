@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import count, repeat
 from typing import TYPE_CHECKING, TypeVar
 
 import kafka.errors
@@ -107,14 +107,14 @@ class Wire:
             return self._read(build, node_id)
 
     def _read(self, build: Build, node_id: int | None) -> "ApiMessage":
-        deadline = time.monotonic() + self.retry_seconds
-        seconds = min(FIRST_TRY_SECONDS, self.request_seconds)
         closed: set[int] = set()
-        while True:
+        reason = ""
+        for number in tries(self.retry_seconds):
+            seconds = self.request_seconds if number else min(FIRST_TRY_SECONDS, self.request_seconds)
             try:
                 response = self._exchange(build, node_id, seconds)
                 reason = _retriable_error(response)
-                if reason is None:
+                if not reason:
                     return response
             except NotLetIn as error:
                 if self._is_final(error, node_id, closed):
@@ -122,10 +122,7 @@ class Wire:
                 reason = str(error)
             except (NotSent, NoAnswer) as error:
                 reason = str(error)
-            if time.monotonic() + PAUSE_SECONDS > deadline:
-                raise self._unavailable(reason)
-            seconds = self.request_seconds
-            time.sleep(PAUSE_SECONDS)
+        raise self._unavailable(reason)
 
     def write(self, build: Build) -> "ApiMessage":
         """Return any broker's answer. Tried again only while it is certain that no broker has acted on it."""
@@ -182,9 +179,9 @@ class Wire:
             return self._written(build, node_id, seconds)
 
     def _written(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
-        deadline = time.monotonic() + seconds
         closed: set[int] = set()
-        while True:
+        reason = ""
+        for _ in tries(seconds):
             if self.guard is not None:
                 self.guard()
             try:
@@ -203,9 +200,7 @@ class Wire:
                 reason = str(error)
             except NoAnswer as error:
                 raise self._unknown(str(error)) from None
-            if time.monotonic() + PAUSE_SECONDS > deadline:
-                raise NotSent(reason)
-            time.sleep(PAUSE_SECONDS)
+        raise NotSent(reason)
 
     def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
         began = time.monotonic()
@@ -215,17 +210,15 @@ class Wire:
         return answer
 
     def _asked_for_a_moment(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
-        deadline = time.monotonic() + ONE_BROKER_SECONDS
-        while True:
+        for _ in tries(ONE_BROKER_SECONDS):
             try:
                 response = self._exchange(build, node_id, seconds)
-                return response if _retriable_error(response) is None else None
             except (NoAnswer, NotLetIn):
                 return None
             except NotSent:
-                if time.monotonic() + PAUSE_SECONDS > deadline:
-                    return None
-                time.sleep(PAUSE_SECONDS)
+                continue
+            return None if _retriable_error(response) else response
+        return None
 
     def _exchange(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         node = self._choose() if node_id is None else node_id
@@ -283,6 +276,16 @@ class Wire:
             f"The cluster did not answer a change ({reason}): it may have happened "
             "or not. Look at the cluster before repeating it; `apply` does so by itself when it is run again."
         )
+
+
+def tries(seconds: float, pause_seconds: float = PAUSE_SECONDS) -> Iterator[int]:
+    """Yield the number of each try: the first at once, each other after a pause, for as long as it begins in time."""
+    deadline = time.monotonic() + seconds
+    for number in count():
+        yield number
+        if time.monotonic() + pause_seconds > deadline:
+            return
+        time.sleep(pause_seconds)
 
 
 @contextmanager
@@ -345,9 +348,10 @@ async def _exchange(
         raise NoAnswer(f"broker {node_id}: {said(error)}") from None
 
 
-def _retriable_error(response: "ApiMessage") -> str | None:
+def _retriable_error(response: "ApiMessage") -> str:
+    """Return the name of the whole answer's error, if asking again may help, else ""."""
     code = getattr(response, "error_code", NONE)
-    return name_of(code) if code in RETRIABLE or code == THROTTLING_QUOTA_EXCEEDED else None
+    return name_of(code) if code in RETRIABLE or code == THROTTLING_QUOTA_EXCEEDED else ""
 
 
 def batches(items: Collection[Item], most: int) -> list[list[Item]]:
