@@ -124,7 +124,7 @@ def test_a_dir_that_only_another_order_of_arrival_would_overfill_is_a_warning() 
     found = staged(cluster, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_broker=2))
     assert (order(found), codes(found)) == ([[0, 1], [2, 3]], ["KR825"])
     assert found.log_dirs == {2: (LogDirUse("/a", 60, 200), LogDirUse("/b", 35, 100))}
-    assert "at most 35 B of 100 B in /b as foretold, but 60 B, more than" in found.warnings[0].message
+    assert "at most 35 B of 100 B in /b as predicted, but 60 B, more than" in found.warnings[0].message
     roomy = observed(*((1, "/d", size) for size in sizes), dirs={"/a": (200, 0), "/b": (120, 0)})
     assert codes(staged(roomy, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_broker=2))) == []
 
