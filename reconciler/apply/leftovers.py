@@ -37,7 +37,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import RunEvent, RunResult, RunState
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import named_some
+from reconciler.model.words import named_some, rate
 
 
 def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: bool = True) -> None:
@@ -126,9 +126,8 @@ def _adopt(session: Session, kept: KeptRun) -> None:
     session.other_rates |= kept.ours
     if is_own and kept.rate is not None and not kept.is_over:
         session.throttle_to(kept.rate)
-        session.say(
-            f"the throttle is {kept.rate} B/s, as this plan's run was asked for; reconciler throttle changes it"
-        )
+        adopted = f"the throttle is {rate(kept.rate)}, as this plan's run was asked for"
+        session.say(f"{adopted}; reconciler throttle changes it")
 
 
 def leftovers(

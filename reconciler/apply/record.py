@@ -15,6 +15,7 @@ from reconciler.model.move import Move
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import size
 
 SETTLE = timedelta(seconds=120)
 """How long metadata may lag behind the controller; 65 s were seen on a small cluster after a mass creation."""
@@ -127,7 +128,7 @@ class BadDisk:
 
     def told(self, broker: int) -> str:
         """Return it in words."""
-        what = "is offline" if self.is_offline else f"has {self.usable_bytes} bytes left"
+        what = "is offline" if self.is_offline else f"has {size(self.usable_bytes or 0)} left"
         return f"log dir {self.path} of broker {broker} {what}"
 
 

@@ -12,7 +12,7 @@ from reconciler.model.move import Election, Move
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import labelled
+from reconciler.model.words import labelled, rate, size
 
 
 def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
@@ -167,13 +167,13 @@ def _steps_of_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) 
     left = [move for move in stage.moves if not is_move_done(paths, stage, move, observed)]
     rates = wanted_rates(stage)
     if left and rates:
-        yield f"throttle brokers {', '.join(map(str, rates))} to {stage.throttle_bytes_per_second} B/s"
+        yield f"throttle brokers {', '.join(map(str, rates))} to {rate(stage.throttle_bytes_per_second or 0)}"
     for move in left:
         flight = observed.reassignments.get(move.topic_partition)
         if flight is not None and flight.target_replicas == move.to_replicas:
             yield f"wait for {move.topic_partition}, which is on its way to {list(move.to_replicas)}"
             continue
-        copies = f", copies {move.bytes} bytes" if move.added else ""
+        copies = f", copies {size(move.bytes)}" if move.added else ""
         yield f"move {move.topic_partition} {list(move.from_replicas)} -> {list(move.to_replicas)}{copies}"
     if left and rates:
         yield "put throttles back to what they were"

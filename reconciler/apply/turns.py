@@ -26,7 +26,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage
-from reconciler.model.words import named_some
+from reconciler.model.words import named_some, rate
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
@@ -149,9 +149,8 @@ class Run:
             return
         self.session.throttle_to(asked.rate)
         self.session.tell("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=sorted(self.session.our_rates))
-        self.session.say(
-            f"the throttle is {asked.rate} B/s from now on: asked for by {asked.by.user} on {asked.by.host}"
-        )
+        by = f"{asked.by.user} on {asked.by.host}"
+        self.session.say(f"the throttle is {rate(asked.rate)} from now on: asked for by {by}")
         self.record = self._current().unthrottled()
         self.is_kept = False
 

@@ -86,7 +86,7 @@ def test_a_destination_that_has_no_room_left_for_what_arrives_has_its_moves_take
     error = failed(plan_for(before), admin)
     assert error.code == "KR716"
     assert "of broker 4 has" in str(error)
-    assert "bytes left, so orders-0 cannot be copied to it" in str(error)
+    assert "MiB left, so orders-0 cannot be copied to it" in str(error)
     assert assignments(admin.cluster)["orders-1"] == (2, 3, 5)
 
 

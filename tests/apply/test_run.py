@@ -582,7 +582,7 @@ def test_a_dry_run_says_each_step_and_does_none() -> None:
     assert (result.state, result.stages_done, result.stages) == (RunState.CHECKED, 0, 6)
     assert [str(key) for key in result.left][:3] == ["clicks-0", "clicks-1", "orders-0"]
     assert result.messages[0] == "stage 1: create topic audit, 2 partitions x 2 replicas"
-    assert "stage 2: move orders-0 [1, 2, 3] -> [1, 2, 4], copies 100000000 bytes" in result.messages
+    assert "stage 2: move orders-0 [1, 2, 3] -> [1, 2, 4], copies 95.4 MiB" in result.messages
     assert "stage 4: elect broker 4 as leader of payments-1" in result.messages
 
 
@@ -593,7 +593,7 @@ def test_a_dry_run_waits_for_what_is_under_way() -> None:
     admin.reassign({TopicPartition("orders", 0): (1, 2, 4)})
     told = run_plan(plan, admin, MemoryJournal(), is_dry_run=True).messages
     assert "stage 1: wait for orders-0, which is on its way to [1, 2, 4]" in told
-    assert "stage 1: move orders-1 [1, 2, 3] -> [1, 2, 5], copies 100000000 bytes" in told
+    assert "stage 1: move orders-1 [1, 2, 3] -> [1, 2, 5], copies 95.4 MiB" in told
 
 
 def test_the_journal_tells_each_step_of_each_stage() -> None:

@@ -136,7 +136,7 @@ def test_a_run_is_sped_up_from_elsewhere_and_wrong_uses_change_nothing(folder: L
         assert running.poll() is None
         rated.wait_for_rate("50000")
         err = rated.sped_to_its_end(running)
-    assert "the throttle is 20000000 B/s from now on" in err
+    assert "the throttle is 19.1 MiB/s from now on" in err
     rated.ended()
     rated.taken_up(figures, "raised", 20_000_000)
     assert "KR458" in rated.ask(FAST, expect=1)
@@ -199,5 +199,5 @@ def test_after_kill_9_the_rate_that_was_asked_for_is_known_to_another_machine(
         folder.wait_in_flight(running, TOPIC)
         rated.wait_for_rate("40000")
         err = rated.sped_to_its_end(running)
-    assert "the throttle is 40000 B/s, as this plan's run was asked for" in err
+    assert "the throttle is 39.1 KiB/s, as this plan's run was asked for" in err
     rated.ended()
