@@ -123,7 +123,9 @@ def test_a_holder_that_stood_still_writes_nothing_more(
         applying.process.send_signal(signal.SIGCONT)
         applying.ended(1)
         assert lock.is_held()
-    assert "The cluster's lock was lost: this process stood still for" in applying.told
+    # Stopped while it waits for the answer to a heartbeat, it cannot tell that it stood still.
+    why = r"this process stood still for \d+ s|its coordinator did not hear of this process"
+    assert re.search(rf"The cluster's lock was lost: ({why})", applying.told)
     assert "keeps" in applying.told
     assert observer.throttles(("frozen",), cluster.alive) == throttles
     run.assert_in_flight()
