@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol, Self
 
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
@@ -52,24 +51,6 @@ class Reassignment:
     def target_replicas(self) -> tuple[int, ...]:
         """The ordered replicas once it has ended."""
         return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
-
-
-class ConfigOperation(StrEnum):
-    """KIP-339's incremental operations."""
-
-    SET = "SET"
-    DELETE = "DELETE"
-    APPEND = "APPEND"
-    SUBTRACT = "SUBTRACT"
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
-    """One key of one resource; `value` is empty for DELETE, a comma-separated list for APPEND and SUBTRACT."""
-
-    key: str
-    operation: ConfigOperation
-    value: str = ""
 
 
 class Clock(Protocol):

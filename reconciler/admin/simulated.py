@@ -8,20 +8,9 @@ from typing import TypeVar
 
 from reconciler.admin import simulated_vitals as vitals
 from reconciler.admin.holder import this_process
-from reconciler.admin.port import (
-    EARLIEST,
-    LATEST,
-    Answer,
-    Clock,
-    ConfigChange,
-    DiskUse,
-    Lock,
-    ProgressHook,
-    Reassignment,
-    WaitHook,
-)
+from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, DiskUse, Lock, ProgressHook, Reassignment, WaitHook
 from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, taken
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
 from reconciler.model.coordinator import coordination
 from reconciler.model.lock import Holder, RateRequest
@@ -29,7 +18,7 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
-from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Outcome
 from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
 from reconciler.simulate.progress import NETWORK_BYTES_PER_SECOND, advance
@@ -290,19 +279,17 @@ class SimulatedAdmin:
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]], *, is_validated_only: bool = False
     ) -> Mapping[str, Answer]:
-        requests = {name: _requests(changes[name]) for name in changes}
         return self._send(
             "alter_topic_configs",
             list(changes),
-            lambda cluster: alter_topic_configs(cluster, requests),
+            lambda cluster: alter_topic_configs(cluster, changes),
             is_validated_only=is_validated_only,
         )
 
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         self._check_alive(broker_id)
-        requests = _requests(changes)
         answers = self._send(
-            "alter_broker_configs", [broker_id], lambda cluster: alter_broker_configs(cluster, broker_id, requests)
+            "alter_broker_configs", [broker_id], lambda cluster: alter_broker_configs(cluster, broker_id, changes)
         )
         return answers[broker_id]
 
@@ -467,10 +454,6 @@ def _coordinated(group: Group, cluster: Cluster) -> Group:
 
 def _milliseconds(time: datetime) -> int:
     return (time - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
-
-
-def _requests(changes: Sequence[ConfigChange]) -> tuple[ConfigRequest, ...]:
-    return tuple(ConfigRequest(change.key, change.operation, change.value) for change in changes)
 
 
 def _time(observed_at: str | None) -> datetime:

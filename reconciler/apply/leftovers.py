@@ -7,7 +7,7 @@ the plan sets, and list items that it adds, which were not there when the plan's
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
+from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.journal import Journal, Recorded, recorded
 from reconciler.apply.kept_run import KeptRun, kept_run
@@ -30,6 +30,7 @@ from reconciler.apply.throttles import (
 )
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import seen_as_far_as_visible, unseen_moves
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.diagnosis import KnownRun
 from reconciler.model.move import Move

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reconciler.admin.port import Admin, Answer, ConfigChange
+from reconciler.admin.port import Admin, Answer
 from reconciler.apply.answers import ALREADY, NO_RIGHT, TRANSIENT, told_answer
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import PlanPaths
 from reconciler.apply.session import Session
 from reconciler.apply.throttles import throttled_brokers, throttled_lists
 from reconciler.apply.topic_changes import ChangeState, config_changes, remaining, standing, what
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import AlterConfigs, ConfigChange, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DELETE_TOPICS
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, WouldBeRefused

@@ -8,8 +8,8 @@ never overwritten, so that an operator's own entries stay as they are (KAFKA-107
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.answers import Trouble
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import (
     BROKER_LEASES,
     BROKER_THROTTLES,

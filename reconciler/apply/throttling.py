@@ -7,9 +7,8 @@ the ISR for another reason is throttled too. So each rate and each list is taken
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
 from reconciler.apply.answers import Trouble, as_far_as_visible, refusal, refused, told_answer, tried, trouble_of
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import seen_detail, throttle_detail
@@ -35,11 +34,15 @@ from reconciler.apply.throttles import (
     wanted_lists,
     wanted_rates,
 )
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import ReassignStage
 from reconciler.model.words import named_some
+
+if TYPE_CHECKING:
+    from reconciler.admin.port import Answer
 
 T = TypeVar("T")
 K = TypeVar("K", int, str)

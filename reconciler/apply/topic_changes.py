@@ -10,7 +10,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar, assert_never
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.record import RunRecord
@@ -25,7 +24,15 @@ from reconciler.apply.steps import (
     Step,
     poll,
 )
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    ConfigChange,
+    ConfigOperation,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    TopicChange,
+)
 from reconciler.model.cluster import Topic
 from reconciler.model.problem import Problem
 from reconciler.model.stage import TopicsStage

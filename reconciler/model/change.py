@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, Self
 
 from reconciler.model.codec import ALWAYS, FILLED, INLINE, REQUIRED, AtLeast, Ids
@@ -63,6 +64,24 @@ class AlterConfigs:
     )
     at: _At = None
     effects: _Effects = ()
+
+
+class ConfigOperation(StrEnum):
+    """KIP-339's incremental operations."""
+
+    SET = "SET"
+    DELETE = "DELETE"
+    APPEND = "APPEND"
+    SUBTRACT = "SUBTRACT"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One key of one resource; `value` is empty for DELETE, a comma-separated list for APPEND and SUBTRACT."""
+
+    key: str
+    operation: ConfigOperation
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

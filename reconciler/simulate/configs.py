@@ -7,8 +7,8 @@ with the topic's others (`together_problem`), because some configs exclude each 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
 from reconciler.model.config_rule import NUMBERS, Kind, Rule, release_of
 from reconciler.model.in_sync import MIN_ISR
@@ -47,15 +47,7 @@ BROKER_RULES = {
 _LISTS = {key: config.newest for key, config in TOPIC_CONFIGS.items()}
 
 
-class ConfigRequest(NamedTuple):
-    """One key's change; `operation` is SET, DELETE, APPEND or SUBTRACT."""
-
-    key: str
-    operation: str
-    value: str = ""
-
-
-def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigRequest]]) -> Outcome[str]:
+def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigChange]]) -> Outcome[str]:
     """Change topics' overrides, all of a topic's keys or none."""
     answers: dict[str, Denied | None] = {}
     topics = dict(cluster.topics)
@@ -75,7 +67,7 @@ def alter_topic_configs(cluster: Cluster, changes: Mapping[str, Sequence[ConfigR
     return Outcome(replace(cluster, topics=topics), answers)
 
 
-def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[ConfigRequest]) -> Outcome[int]:
+def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[ConfigChange]) -> Outcome[int]:
     """Change a broker's overrides, all keys or none."""
     broker = cluster.brokers[broker_id]
     configs = _altered(broker.configs, changes, BROKER_RULES)
@@ -200,14 +192,14 @@ def _problem(configs: Configs, rules: Mapping[str, Rule]) -> Denied | None:
     return next((problem for problem in found if problem is not None), None)
 
 
-def _altered(configs: Configs, changes: Sequence[ConfigRequest], rules: Mapping[str, Rule]) -> Configs | Denied:
+def _altered(configs: Configs, changes: Sequence[ConfigChange], rules: Mapping[str, Rule]) -> Configs | Denied:
     if len({change.key for change in changes}) < len(changes):
         return Denied("INVALID_REQUEST", "Error due to duplicate config keys")
     altered = dict(configs)
     for change in changes:
-        if change.operation == "DELETE":
+        if change.operation is ConfigOperation.DELETE:
             altered.pop(change.key, None)
-        elif change.operation == "SET":
+        elif change.operation is ConfigOperation.SET:
             altered[change.key] = change.value
         else:
             items = _items(altered.get(change.key), change, rules.get(change.key))
@@ -217,16 +209,16 @@ def _altered(configs: Configs, changes: Sequence[ConfigRequest], rules: Mapping[
     return dict(sorted(altered.items()))
 
 
-def _items(current: str | None, change: ConfigRequest, rule: Rule | None) -> Sequence[str] | Denied:
+def _items(current: str | None, change: ConfigChange, rule: Rule | None) -> Sequence[str] | Denied:
     """Return the list after APPEND or SUBTRACT; one that was not set starts from Kafka's default."""
     if rule is None or rule.kind is not Kind.LIST:
         message = f"Can't {change.operation} to key {change.key} because its type is not LIST."
         return Denied("INVALID_CONFIG", message)
     items = [item for item in (rule.default if current is None else current).split(",") if item]
     for item in change.value.split(","):
-        if change.operation == "APPEND" and item not in items:
+        if change.operation is ConfigOperation.APPEND and item not in items:
             items.append(item)
-        elif change.operation == "SUBTRACT" and item in items:
+        elif change.operation is ConfigOperation.SUBTRACT and item in items:
             items.remove(item)
     return items
 

@@ -3,14 +3,22 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    ConfigChange,
+    ConfigOperation,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    TopicChange,
+)
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
+from reconciler.simulate.configs import alter_topic_configs
 from reconciler.simulate.controller import Controller, Denied, Outcome, controller_of
 from reconciler.simulate.partition import reassigned, with_isr, with_preferred_leader
 from reconciler.simulate.storage import with_metadata
@@ -111,8 +119,8 @@ def _with_topic_change(cluster: Cluster, change: TopicChange) -> Outcome[str]:
         case DeleteTopic():
             return delete_topics(cluster, (change.topic,))
         case AlterConfigs():
-            setting = (ConfigRequest(key, "SET", change.set[key]) for key in sorted(change.set))
-            deleting = (ConfigRequest(key, "DELETE") for key in sorted(change.delete))
+            setting = (ConfigChange(key, ConfigOperation.SET, change.set[key]) for key in sorted(change.set))
+            deleting = (ConfigChange(key, ConfigOperation.DELETE) for key in sorted(change.delete))
             return alter_topic_configs(cluster, {change.topic: (*setting, *deleting)})
 
 

@@ -23,8 +23,8 @@ from typing import NotRequired, Protocol, TypedDict
 import pytest
 from helpers.waiting import HANG
 
-from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation, Reassignment
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.admin.port import Admin, Answer, Reassignment
+from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,

@@ -13,7 +13,8 @@ from threading import Barrier, Event
 import pytest
 from helpers.waiting import HANG, wait_for
 
-from reconciler.admin.port import Admin, ConfigChange, ConfigOperation, Lock
+from reconciler.admin.port import Admin, Lock
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.lock import LOCK_GROUP, Holder, LockHeld, LockLost, NotStopped
 
 Processes = Callable[[], Admin]

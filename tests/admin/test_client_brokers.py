@@ -22,8 +22,8 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from reconciler.admin.client import KafkaAdmin, connect, observe, requests
 from reconciler.admin.client.offsets import end_offsets
 from reconciler.admin.client.wire import Build, NoAnswer, NotSent, Wire
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
-from reconciler.model.change import CreateTopic
+from reconciler.admin.port import Answer
+from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition

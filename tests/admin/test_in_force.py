@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
 from reconciler.admin.client import requests, wire
-from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.model.change import ConfigChange, ConfigOperation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

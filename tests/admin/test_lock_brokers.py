@@ -13,7 +13,7 @@ from kafka.protocol.consumer import LeaveGroupRequest
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.admin.client.lock import ClusterLock
 from reconciler.admin.client.lock_member import Member
-from reconciler.admin.port import ConfigChange, ConfigOperation
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.lock import LOCK_GROUP, LockHeld, LockLost
 from reconciler.model.problem import Refused
 

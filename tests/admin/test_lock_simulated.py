@@ -6,10 +6,10 @@ import pytest
 from admin.lock_contract import LockContract, Processes
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.files.lock_file import LockFile
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import Cluster
 from reconciler.model.lock import LockHeld, LockLost, StopRequest
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.admin.port import Admin, Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Admin, Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,

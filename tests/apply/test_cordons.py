@@ -7,7 +7,7 @@ import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
@@ -16,7 +16,7 @@ from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher
 from reconciler.files.plan_file import plan_from_json
-from reconciler.model.change import CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import to_json
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, MovePolicy

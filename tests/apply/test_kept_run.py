@@ -10,7 +10,7 @@ from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import cluster, whole_plan
 from hypothesis import strategies as st
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
@@ -19,6 +19,7 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.kept_run import KeptRun, UnknownRecord, kept_run
 from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import Entry, ThrottleRecord, our_rates, wanted_lists
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import BROKER_LEASES, BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.lock import Holder
 from reconciler.model.move import Move, Reason

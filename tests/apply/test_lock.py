@@ -11,7 +11,6 @@ from helpers.plans.end_state import shortcomings, throttles
 from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
 from helpers.waiting import HANG
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
@@ -23,6 +22,7 @@ from reconciler.apply.run import run_plan
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.lock import LockHeld, LockLost
 from reconciler.model.plan import Plan

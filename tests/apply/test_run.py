@@ -10,11 +10,11 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of, whole_plan
 
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.model.change import CreatePartitions
+from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.desired import Window
 from reconciler.model.plan import Plan

@@ -5,12 +5,12 @@ from dataclasses import replace
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
 from reconciler.model.in_sync import blocking_partitions
 from reconciler.model.problem import MissingRight

@@ -9,7 +9,6 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
@@ -26,7 +25,7 @@ from reconciler.apply.throttles import (
     wanted_lists,
     wanted_rates,
 )
-from reconciler.model.change import CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import (
     CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_RATE,

@@ -7,12 +7,18 @@ from apply.small_world import At
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import RATE, admin_of, cluster, election, move, plan_of
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.change import (
+    AlterConfigs,
+    ConfigChange,
+    ConfigOperation,
+    CreatePartitions,
+    CreateTopic,
+    TopicChange,
+)
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.plan import Plan
 from reconciler.model.problem import StalePlan

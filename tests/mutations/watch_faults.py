@@ -9,13 +9,13 @@ from simulation.cases import Case
 from simulation.end import left_behind, not_as_planned
 from simulation.watch import Broken, Watch
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import START
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.configs import ConfigRequest, alter_topic_configs
+from reconciler.simulate.configs import alter_topic_configs
 from reconciler.simulate.events import fence
 from reconciler.simulate.requests import reassign
 
@@ -72,7 +72,7 @@ def _both_flying() -> Cluster:
 
 
 def _with_list(value: str) -> Cluster:
-    request = ConfigRequest(LEADER_THROTTLED_REPLICAS, "SET", value)
+    request = ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.SET, value)
     return alter_topic_configs(cluster(), {"orders": [request]}).cluster
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.admin.port import Admin, ConfigChange, ConfigOperation
+from reconciler.admin.port import Admin
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.model.change import CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.topic_partition import TopicPartition
 

@@ -7,9 +7,10 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from model.topic_configs.cases import verdicts
 
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import Cluster
 from reconciler.model.config_rule import RELEASES
-from reconciler.simulate.configs import ConfigRequest, alter_topic_configs, validate_topic_configs
+from reconciler.simulate.configs import alter_topic_configs, validate_topic_configs
 
 EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
 
@@ -56,7 +57,8 @@ def test_the_brokers_settings_are_what_overrides_stand_on() -> None:
 
 def test_an_override_that_is_dropped_is_judged_too() -> None:
     cluster = small_cluster("a-0: 1", configs={"a": {"remote.storage.enable": "true"}})
-    answers = alter_topic_configs(cluster, {"a": [ConfigRequest("remote.storage.enable", "DELETE")]}).answers
+    dropped = ConfigChange("remote.storage.enable", ConfigOperation.DELETE)
+    answers = alter_topic_configs(cluster, {"a": [dropped]}).answers
     assert (answers["a"] or pytest.fail("it was taken")).message.startswith("It is invalid to disable remote storage")
 
 

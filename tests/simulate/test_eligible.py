@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import Partition
 
 TWO = {"a": {"min.insync.replicas": "2"}}

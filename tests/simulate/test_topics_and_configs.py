@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Denied
 from reconciler.simulate.progress import advance
 from reconciler.simulate.requests import choose_log_dirs, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
+
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 
 OTHER_FACTOR = (
     "The manual partition assignment includes a partition with 3 replica(s), but this is not consistent with "
@@ -37,7 +39,7 @@ def grow(cluster: Cluster, count: int, *assignment: tuple[int, ...]) -> Cluster 
     return outcome.answers["orders"] or outcome.cluster
 
 
-def configure(cluster: Cluster, *changes: ConfigRequest) -> Cluster | Denied:
+def configure(cluster: Cluster, *changes: ConfigChange) -> Cluster | Denied:
     outcome = alter_topic_configs(cluster, {"orders": changes})
     return outcome.answers["orders"] or outcome.cluster
 
@@ -148,22 +150,22 @@ def test_a_topic_deleted_while_it_moves_leaves_the_list_and_frees_its_bytes() ->
 def test_list_configs_are_appended_to_and_subtracted_from_without_a_read() -> None:
     cluster: Cluster | Denied = small_cluster("orders-0: 1,2,3")
     shown = []
-    for operation, value in (("APPEND", "0:1,0:2"), ("APPEND", "0:2"), ("SUBTRACT", "0:1,5:5"), ("SUBTRACT", "0:2")):
+    for operation, value in ((APPEND, "0:1,0:2"), (APPEND, "0:2"), (SUBTRACT, "0:1,5:5"), (SUBTRACT, "0:2")):
         assert isinstance(cluster, Cluster)
-        cluster = configure(cluster, ConfigRequest(LEADER_THROTTLED_REPLICAS, operation, value))
+        cluster = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, operation, value))
         assert isinstance(cluster, Cluster)
         shown.append(cluster.topics["orders"].configs[LEADER_THROTTLED_REPLICAS])
     assert shown == ["0:1,0:2", "0:1,0:2", "0:2", ""]
     assert isinstance(cluster, Cluster)
-    cluster = configure(cluster, ConfigRequest(LEADER_THROTTLED_REPLICAS, "DELETE"))
+    cluster = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, DELETE))
     assert isinstance(cluster, Cluster)
     assert LEADER_THROTTLED_REPLICAS not in cluster.topics["orders"].configs
 
 
 def test_nothing_is_appended_to_a_star() -> None:
-    cluster = configure(small_cluster("orders-0: 1"), ConfigRequest(LEADER_THROTTLED_REPLICAS, "SET", "*"))
+    cluster = configure(small_cluster("orders-0: 1"), ConfigChange(LEADER_THROTTLED_REPLICAS, SET, "*"))
     assert isinstance(cluster, Cluster)
-    denied = configure(cluster, ConfigRequest(LEADER_THROTTLED_REPLICAS, "APPEND", "0:1"))
+    denied = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, APPEND, "0:1"))
     key = LEADER_THROTTLED_REPLICAS
     assert denied == Denied("INVALID_CONFIG", f"Invalid value [*, 0:1] for configuration {key}: {key} {LIST_FORM}")
 
@@ -197,7 +199,7 @@ def test_nothing_is_appended_to_a_star() -> None:
 )
 def test_a_config_is_refused_with_kafkas_text_and_none_of_the_others_is_set(key: str, value: str, text: str) -> None:
     cluster = small_cluster("orders-0: 1")
-    denied = configure(cluster, ConfigRequest("segment.ms", "SET", "60000"), ConfigRequest(key, "SET", value))
+    denied = configure(cluster, ConfigChange("segment.ms", SET, "60000"), ConfigChange(key, SET, value))
     assert isinstance(denied, Denied)
     assert (denied.error, denied.message[: len(text)]) == ("INVALID_CONFIG", text)
 
@@ -215,22 +217,25 @@ def test_a_config_is_refused_with_kafkas_text_and_none_of_the_others_is_set(key:
     ],
 )
 def test_a_config_is_taken(key: str, value: str) -> None:
-    assert isinstance(configure(small_cluster("orders-0: 1"), ConfigRequest(key, "SET", value)), Cluster)
+    assert isinstance(configure(small_cluster("orders-0: 1"), ConfigChange(key, SET, value)), Cluster)
 
 
 def test_only_lists_are_appended_to() -> None:
-    denied = configure(small_cluster("orders-0: 1"), ConfigRequest("retention.ms", "APPEND", "1"))
+    denied = configure(small_cluster("orders-0: 1"), ConfigChange("retention.ms", APPEND, "1"))
     assert denied == Denied("INVALID_CONFIG", "Can't APPEND to key retention.ms because its type is not LIST.")
 
 
 def test_a_key_may_stand_only_once_in_a_request() -> None:
-    twice = (ConfigRequest("retention.ms", "SET", "1"), ConfigRequest("retention.ms", "DELETE"))
+    twice = (
+        ConfigChange("retention.ms", SET, "1"),
+        ConfigChange("retention.ms", DELETE),
+    )
     denied = Denied("INVALID_REQUEST", "Error due to duplicate config keys")
     assert configure(small_cluster("orders-0: 1"), *twice) == denied
 
 
 def test_a_topic_that_does_not_exist_is_not_configured() -> None:
-    outcome = alter_topic_configs(small_cluster(), {"orders": [ConfigRequest("retention.ms", "SET", "1")]})
+    outcome = alter_topic_configs(small_cluster(), {"orders": [ConfigChange("retention.ms", SET, "1")]})
     denied = outcome.answers["orders"]
     assert denied is not None
     assert denied.error == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -238,9 +243,9 @@ def test_a_topic_that_does_not_exist_is_not_configured() -> None:
 
 def test_a_rate_of_zero_is_legal_and_a_negative_one_is_not() -> None:
     cluster = small_cluster()
-    zero = alter_broker_configs(cluster, 1, [ConfigRequest(LEADER_THROTTLED_RATE, "SET", "0")])
+    zero = alter_broker_configs(cluster, 1, [ConfigChange(LEADER_THROTTLED_RATE, SET, "0")])
     assert zero.cluster.brokers[1].configs == {LEADER_THROTTLED_RATE: "0"}
-    negative = alter_broker_configs(cluster, 1, [ConfigRequest(LEADER_THROTTLED_RATE, "SET", "-1")])
+    negative = alter_broker_configs(cluster, 1, [ConfigChange(LEADER_THROTTLED_RATE, SET, "-1")])
     assert negative.answers[1] == Denied(
         "INVALID_REQUEST", f"Invalid value -1 for configuration {LEADER_THROTTLED_RATE}: Value must be at least 0"
     )
@@ -266,21 +271,21 @@ def test_a_cordoned_broker_is_passed_over_where_kafka_places_and_taken_where_it_
 
 def test_a_cordon_follows_its_setting_and_the_brokers_own_file_comes_back_when_it_goes() -> None:
     cluster = small_cluster("orders-0: 1,2")
-    everything = alter_broker_configs(cluster, 1, [ConfigRequest(CORDON, "SET", "*")]).cluster
+    everything = alter_broker_configs(cluster, 1, [ConfigChange(CORDON, SET, "*")]).cluster
     assert [one.is_cordoned for one in everything.brokers[1].log_dirs] == [True, True]
-    one_dir = alter_broker_configs(everything, 1, [ConfigRequest(CORDON, "SET", "/d2")]).cluster
+    one_dir = alter_broker_configs(everything, 1, [ConfigChange(CORDON, SET, "/d2")]).cluster
     assert [one.is_cordoned for one in one_dir.brokers[1].log_dirs] == [False, True]
-    free = alter_broker_configs(one_dir, 1, [ConfigRequest(CORDON, "DELETE")]).cluster
+    free = alter_broker_configs(one_dir, 1, [ConfigChange(CORDON, DELETE)]).cluster
     assert not free.brokers[1].cordoned_dirs
     static = with_cordons(cluster, [1])
-    opened = alter_broker_configs(static, 1, [ConfigRequest(CORDON, "SET", "")]).cluster
+    opened = alter_broker_configs(static, 1, [ConfigChange(CORDON, SET, "")]).cluster
     assert not opened.brokers[1].cordoned_dirs
-    back = alter_broker_configs(opened, 1, [ConfigRequest(CORDON, "DELETE")]).cluster
+    back = alter_broker_configs(opened, 1, [ConfigChange(CORDON, DELETE)]).cluster
     assert back.brokers[1].is_cordoned
 
 
 def test_no_cordoned_log_dir_may_be_chosen_for_a_replica() -> None:
-    cordoned = alter_broker_configs(small_cluster("orders-0: 1,2"), 3, [ConfigRequest(CORDON, "SET", "/d2")]).cluster
+    cordoned = alter_broker_configs(small_cluster("orders-0: 1,2"), 3, [ConfigChange(CORDON, SET, "/d2")]).cluster
     choices = {TopicPartition("orders", number): f"/d{number}" for number in (1, 2, 3)}
     answers = choose_log_dirs(cordoned, 3, choices).answers.values()
     assert [one and one.error for one in answers] == [None, "INVALID_REPLICA_ASSIGNMENT", "LOG_DIR_NOT_FOUND"]
@@ -292,5 +297,5 @@ NOT_ALONE = "When cordoned.log.dirs is set to *, it must not contain other value
 
 @pytest.mark.parametrize(("value", "text"), [("*,/d1", NOT_ALONE), ("/d1,/nope", NO_LOG_DIR)])
 def test_a_cordon_of_what_is_no_log_dir_is_refused(value: str, text: str) -> None:
-    outcome = alter_broker_configs(small_cluster("orders-0: 1,2"), 1, [ConfigRequest(CORDON, "SET", value)])
+    outcome = alter_broker_configs(small_cluster("orders-0: 1,2"), 1, [ConfigChange(CORDON, SET, value)])
     assert outcome.answers[1] == Denied("INVALID_REQUEST", f"requirement failed: {text}")

@@ -9,15 +9,17 @@ from helpers.plans.end_state import throttles
 from simulation.cases import MB, Case
 from simulation.world import World
 
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
+from reconciler.model.change import AlterConfigs, ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, LogDir
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.simulate.configs import ConfigRequest, alter_broker_configs, alter_topic_configs
+from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.events import fail_log_dir, fence, repair_log_dir, unfence, with_records
 from reconciler.simulate.requests import elect_preferred_leaders, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 T = TypeVar("T", int, str)
+
+SET, DELETE, APPEND, _ = ConfigOperation
 
 THEIR_RATE = "7777777"
 CORDON, THEIR_CORDON = "cordoned.log.dirs", "/d1"
@@ -180,7 +182,7 @@ class Others:
         if self.random.random() < 0.2:
             broker, key = self._one_of(sorted(self.world.watch.cordons), sorted(self._cluster.brokers)), CORDON
         value = THEIR_CORDON if key == CORDON else THEIR_RATE
-        request = ConfigRequest(key, *self.random.choice((("SET", value), ("SET", value), ("DELETE", ""))))
+        request = ConfigChange(key, *self.random.choice(((SET, value), (SET, value), (DELETE, ""))))
         where = f"broker {broker} {key}"
         changed = alter_broker_configs(self._cluster, broker, [request]).cluster
         self.world.watch.others_throttle(where, throttles(changed).get(where), self.world.clock.now())
@@ -192,24 +194,24 @@ class Others:
         topic = self._one_of([name for name, _ in sorted(self.world.watch.items) if name in there], sorted(there))
         key = self.random.choice(TOPIC_THROTTLES)
         value = self._cluster.topics[topic].configs.get(key)
-        choices = [("SET", "*"), ("SET", "*"), ("SET", THEIR_ITEMS), ("DELETE", "")]
-        choices += [("APPEND", THEIR_ITEMS)] * 3 if value != "*" else []
-        request = ConfigRequest(key, *self.random.choice(choices))
+        choices = [(SET, "*"), (SET, "*"), (SET, THEIR_ITEMS), (DELETE, "")]
+        choices += [(APPEND, THEIR_ITEMS)] * 3 if value != "*" else []
+        request = ConfigChange(key, *self.random.choice(choices))
         where = f"topic {topic} {key}"
         changed = alter_topic_configs(self._cluster, {topic: [request]}).cluster
         theirs = throttles(changed).get(where)
-        if request.operation == "APPEND":
+        if request.operation is APPEND:
             items = [item for item in self.world.watch.foreign.get(where, "").split(",") if item]
             theirs = ",".join([*items, *(item for item in THEIR_ITEMS.split(",") if item not in items)])
         self.world.watch.others_throttle(where, theirs, self.world.clock.now())
-        if request.operation == "DELETE" and (topic, key) in self.world.watch.items:
+        if request.operation is DELETE and (topic, key) in self.world.watch.items:
             self.world.watch.contested.add(where)
         self.world.happens(f"others {request.operation} {where} {request.value}", changed)
 
     def change_other_config(self) -> None:
         """Change a config that the plan does not."""
         topic = self.random.choice(sorted(self._cluster.topics))
-        changed = alter_topic_configs(self._cluster, {topic: [ConfigRequest("max.message.bytes", "SET", "99999")]})
+        changed = alter_topic_configs(self._cluster, {topic: [ConfigChange("max.message.bytes", SET, "99999")]})
         self.world.happens(f"others configure {topic}", changed.cluster)
 
     def change_our_config(self) -> None:
@@ -221,7 +223,7 @@ class Others:
             key = self.random.choice(sorted({*change.set, *change.delete}))
             value = str(3 * MB)
             self._touches_topic(change.topic)
-            changed = alter_topic_configs(self._cluster, {change.topic: [ConfigRequest(key, "SET", value)]})
+            changed = alter_topic_configs(self._cluster, {change.topic: [ConfigChange(key, SET, value)]})
             self.world.happens(f"others set {key} of {change.topic}", changed.cluster)
 
     # Topics

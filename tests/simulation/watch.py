@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from helpers.plans.end_state import throttles
 from simulation.cases import Case
 
-from reconciler.admin.port import ConfigChange
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.change import AlterConfigs, ConfigChange, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Spread
 from reconciler.model.move import Move

@@ -12,10 +12,10 @@ from typing import TypeVar, cast
 
 from simulation.watch import Watch
 
-from reconciler.admin.port import Answer, ConfigChange, Reassignment
+from reconciler.admin.port import Answer, Reassignment
 from reconciler.admin.simulated import SimulatedAdmin, SimulatedClock
 from reconciler.apply.crash import Killed
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Topic
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition

@@ -11,12 +11,11 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of, whole_plan
 from helpers.plans.undone import DESIRED, back, differences, half_full, plan_with_chains
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
-from reconciler.model.change import AlterConfigs, TopicChange
+from reconciler.model.change import AlterConfigs, ConfigChange, ConfigOperation, TopicChange
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from helpers.plans.small_runs import admin_of, cluster, move, plan_of
 
-from reconciler.admin.port import ConfigChange, ConfigOperation
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
@@ -16,6 +15,7 @@ from reconciler.apply.leftovers import known_run
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import with_id
+from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused

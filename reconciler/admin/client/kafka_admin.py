@@ -16,9 +16,9 @@ from reconciler.admin.client.offsets import end_offsets, leaders_of, log_offsets
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.holder import this_process
-from reconciler.admin.port import Answer, Clock, ConfigChange, DiskUse, ProgressHook, Reassignment, WaitHook
+from reconciler.admin.port import Answer, Clock, DiskUse, ProgressHook, Reassignment, WaitHook
 from reconciler.admin.waits import waiting_for
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample

@@ -29,9 +29,9 @@ from reconciler.admin.client.errors import (
 )
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE, config_question
 from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic, tries
-from reconciler.admin.port import Answer, ConfigChange, ConfigOperation
+from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
