@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.model.change import AlterConfigs
 from reconciler.model.cluster import Cluster, Topic
-from reconciler.model.config_rule import NUMBERS, TopicConfig, version_of
+from reconciler.model.config_rule import NUMBERS, TopicConfig
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.topic_configs import TOPIC_CONFIGS, default_of
 
@@ -16,8 +16,6 @@ CHECKED_EVERY_MS = 300_000
 """Kafka looks for what is too old every `log.retention.check.interval.ms`, by default so often.
 
 A retention below it keeps nothing of what was there at one look until the next."""
-_CAPS_SINCE = (4, 0)
-"""From here on a broker takes the replication factor where min.insync.replicas is above it."""
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 _WORDS = {
     "delete.retention.ms": "a consumer that reads slowly may miss that a key was deleted",
@@ -69,12 +67,11 @@ class _Values:
 
 @dataclass(frozen=True, slots=True)
 class _Altered:
-    """One change: the topic, its configs in force before and after, and the cluster's version."""
+    """One change: the topic, and its configs in force before and after."""
 
     topic: Topic
     old: _Values
     new: _Values
-    version: str | None
 
     def keeps(self, item: str) -> bool:
         """Whether the clean-up policy has that item before and after."""
@@ -93,7 +90,7 @@ def config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tup
     found: dict[str, list[Effect]] = {}
     for settings in _settings_in_force(observed):
         version = observed.kafka_version
-        altered = _Altered(topic, _Values(topic.configs, settings, version), _Values(after, settings, version), version)
+        altered = _Altered(topic, _Values(topic.configs, settings, version), _Values(after, settings, version))
         for key in sorted({*change.set, *change.delete}):
             effects = list(_effects(key, altered))
             if _rank(effects) < _rank(found.get(key, [])):
@@ -208,10 +205,9 @@ def _in_sync(altered: _Altered) -> Iterator[Effect]:
     """Yield who cannot write while too few are in sync, and which eligible leaders the change forgets (KIP-966)."""
     old, new = (values.number(MIN_IN_SYNC) for values in (altered.old, altered.new))
     partitions = altered.topic.partitions
-    is_capped = (version_of(altered.version) or _CAPS_SINCE) >= _CAPS_SINCE
     if new > old:
-        wanted = {each.partition: min(new, len(each.target_replicas)) if is_capped else new for each in partitions}
-        short = [each for each in partitions if len(each.isr) < wanted[each.partition]]
+        # Since 3.7 no broker asks for more than there are replicas, those that a move adds included (KAFKA-15583).
+        short = [each for each in partitions if len(each.isr) < min(new, len(each.replicas))]
         factor = min((len(each.target_replicas) for each in partitions), default=0)
         if short:
             what = f"acks=all is refused at once on {len(short)} of {len(partitions)} partitions: too few are in sync"

@@ -11,8 +11,9 @@ MIN_ISR = "min.insync.replicas"
 def needed_in_sync(topic: Topic, partition: Partition, default: int) -> int:
     """Return how many replicas must be in sync for acks=all, as the broker counts them.
 
-    A partition with fewer replicas than `min.insync.replicas` needs all it has (Kafka's Partition.effectiveMinIsr). The
-    topic's override decides, else the brokers' value.
+    A partition with fewer replicas than `min.insync.replicas` needs all it has: `Partition.effectiveMinIsr`, in each
+    release from 3.7 on (KAFKA-15583), with KIP-966's ELR on or off. The topic's override decides, else the brokers'
+    value.
     """
     return min(_number(topic.configs.get(MIN_ISR)) or default, max(1, len(partition.replicas)))
 

@@ -203,7 +203,9 @@ def test_what_may_go_is_an_upper_bound_and_unknown_where_no_size_tells_it(
         ("orders-0: 1,2,3 isr 1,2", "4.1", "3", "acks=all is refused at once on 1 of 1 partitions"),
         ("orders-0: 1,2,3 isr 1,2", "4.1", "5", "acks=all is refused at once on 1 of 1 partitions"),
         ("orders-0: 1,2,3", "4.1", "5", "above the 3 replicas"),
-        ("orders-0: 1,2,3", "3.9", "5", "acks=all is refused at once on 1 of 1 partitions"),
+        ("orders-0: 1,2,3", "3.9", "5", "above the 3 replicas"),
+        ("orders-0: 1,2,3 isr 1,2", "3.9", "5", "acks=all is refused at once on 1 of 1 partitions"),
+        ("orders-0: 1,2,3,4 adding 4 removing 3 isr 1,2,3", "4.1", "4", "acks=all is refused at once on 1 of 1"),
     ],
 )
 def test_min_insync_replicas_above_what_is_in_sync_refuses_writes(
