@@ -1,29 +1,32 @@
-"""Findings of brokers: dead, silent, with a broken disk, in no rack, or electing leaders by themselves."""
+"""Finds what is wrong with brokers (dead, silent, with a broken disk, in no rack) and controllers that are behind."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.model.cluster import AUTO_REBALANCE, Cluster
 from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.problem import Severity
-from reconciler.model.vitals import LogDirState, Vitals
+from reconciler.model.vitals import LogDirState, Quorum, QuorumMember, Vitals
 from reconciler.model.words import counted, labelled
 
 if TYPE_CHECKING:
     from reconciler.model.topic_partition import TopicPartition
 
 _RACKS = "set broker.rack on every broker where there are zones or racks that fail apart"
+_LATE_MS = 30_000
+"""An idle controller writes at least each 5 s what its followers fetch at once: who is so late does not follow."""
 
 
 def findings(vitals: Vitals) -> Iterator[Finding]:
-    """Yield what is wrong with brokers."""
+    """Yield what is wrong with brokers and controllers."""
     yield from _dead(vitals.cluster)
     yield from _silent(vitals)
     yield from _log_dirs(vitals)
     yield from _racks(vitals.cluster)
     yield from _self_electing(vitals)
+    yield from _quorum(vitals.quorum, vitals.cluster)
 
 
 def _dead(cluster: Cluster) -> Iterator[Finding]:
@@ -138,3 +141,45 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
         brokers=on,
         partitions=waiting,
     )
+
+
+def _quorum(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
+    """Yield who does not follow the active controller; a broker that is dead is told elsewhere."""
+    if quorum is None:
+        return
+    late = [one for one in quorum.voters if _is_late(one)]
+    if late:
+        ids = [one.id for one in late]
+        voters = ", ".join(str(one.id) for one in quorum.voters)
+        spare = (len(quorum.voters) - 1) // 2 - len(late)
+        left = f"{counted(spare, 'controller')} more may fail" if spare > 0 else "none more may fail"
+        yield Finding(
+            "KR637",
+            Severity.WARNING,
+            f"{labelled('controller', ids)} of the quorum {voters} not following it: {_behind(late)}",
+            f"start it, or see to its disk and network; until then {left} before nothing can be changed any more",
+            brokers=tuple(ids),
+        )
+    slow = [one for one in quorum.observers if _is_late(one) and cluster.is_alive(one.id)]
+    if slow:
+        ids = [one.id for one in slow]
+        yield Finding(
+            "KR638",
+            Severity.WARNING,
+            f"{labelled('broker', ids)} not up to date with the cluster's metadata: {_behind(slow)}",
+            "see to its disk and network; what it tells of topics and leaders is old until then",
+            brokers=tuple(ids),
+        )
+
+
+def _is_late(one: QuorumMember) -> bool:
+    return one.behind_ms is None or one.behind_ms >= _LATE_MS
+
+
+def _behind(members: Sequence[QuorumMember]) -> str:
+    times = [one.behind_ms for one in members]
+    known = [one for one in times if one is not None]
+    if len(known) < len(times):
+        return "not heard of since the active controller began"
+    records = max((one.behind_records or 0 for one in members), default=0)
+    return f"{max(known) // 1000:,} s and {counted(records, 'record')} behind"

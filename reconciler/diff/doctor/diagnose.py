@@ -1,15 +1,16 @@
-"""Collects all findings of one look at a cluster, sorted, the gravest first."""
+"""Collects all findings of one look at a cluster, sorted, the gravest first; those of its versions are made here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor import brokers, layout, partitions, quorum, rights, runs, throttles, versions
+from reconciler.diff.doctor import brokers, layout, partitions, rights, runs
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.starting import start_order
-from reconciler.model.vitals import Vitals
+from reconciler.model.vitals import Features, Vitals
 
+METADATA_VERSION = "metadata.version"
 _WEIGHT = {severity: weight for weight, severity in enumerate(Severity)}
 
 
@@ -29,20 +30,20 @@ def diagnose(
     """
     cluster = vitals.cluster
     needed = rights.needed_rights(vitals.rights, desired) if vitals.rights is not None else None
-    found_throttles = throttles.found_throttles(vitals, known)
+    throttles = runs.found_throttles(vitals, known)
     is_moving = any(partition.is_reassigning for _, partition in cluster.partitions())
     min_isr = brokers_min_isr(cluster, vitals.settings)
     blocking = blocking_partitions(cluster, min_isr)
     findings: list[Finding] = [
         *(Finding(each.code, Severity.WARNING, each.message) for each in of_client),
-        *versions.findings(vitals, desired),
+        *_another_cluster(vitals, desired),
+        *_of_features(vitals.features),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
         *partitions.findings(vitals),
         *layout.findings(cluster, blocking),
-        *quorum.findings(vitals.quorum, cluster),
         *runs.findings(vitals, known),
-        *throttles.findings(found_throttles, is_moving=is_moving),
+        *runs.of_throttles(throttles, is_moving=is_moving),
     ]
     return Diagnosis(
         cluster_id=cluster.cluster_id,
@@ -55,7 +56,7 @@ def diagnose(
         findings=tuple(sorted(findings, key=_order)),
         features=vitals.features,
         rights=needed,
-        throttles=found_throttles,
+        throttles=throttles,
         safe_to_stop=tuple(one for one in sorted(cluster.brokers) if cluster.is_alive(one) and one not in blocking),
         blocking=blocking,
         quorum=vitals.quorum,
@@ -67,3 +68,35 @@ def diagnose(
 
 def _order(finding: Finding) -> tuple[object, ...]:
     return _WEIGHT[finding.severity], finding.code, finding.brokers, finding.topics, finding.partitions, finding.message
+
+
+def _another_cluster(vitals: Vitals, desired: Desired | None) -> Iterator[Finding]:
+    wanted = desired.cluster.cluster_id if desired is not None else None
+    if desired is not None and wanted is not None and wanted != vitals.cluster.cluster_id:
+        yield Finding(
+            "KR636",
+            Severity.ERROR,
+            f"{desired.cluster.name} declares clusterId {wanted}, but {vitals.cluster.cluster_id} answers",
+            "reach the right cluster, or correct clusterId: plan and apply refuse this one",
+        )
+
+
+def _of_features(features: Features | None) -> Iterator[Finding]:
+    """Yield what these brokers' versions cannot do, and an upgrade that nobody finished."""
+    if features is None:
+        return
+    if not features.has_factor_guard:
+        yield Finding(
+            "KR634",
+            Severity.NOTE,
+            "these brokers cannot forbid that a move changes a replication factor (KIP-860, from Kafka 4.1 on)",
+            "nothing: apply compares each partition itself before it moves it",
+        )
+    finalized, supported = features.finalized.get(METADATA_VERSION), features.supported.get(METADATA_VERSION)
+    if finalized is not None and supported is not None and finalized < supported:
+        yield Finding(
+            "KR635",
+            Severity.NOTE,
+            f"{METADATA_VERSION} is {finalized}, the brokers support {supported}: an upgrade was not finished",
+            "kafka-features upgrade, once every broker runs the new release and you will not go back",
+        )

@@ -1,4 +1,4 @@
-"""Findings of how replicas and leaders stand where nothing is down: what one failure would take, and who leads."""
+"""Finds how replicas and leaders stand where nothing is down: what one failure would take, and who leads."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Findings of partitions: without a leader, short of replicas in sync, and replicas on disk that nobody assigned."""
+"""Finds partitions without a leader, short of replicas in sync, and replicas on disk that nobody assigned."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rights that this user lacks, one by one, and what cannot be done without each."""
+"""Finds rights that this user lacks, one by one, and what cannot be done without each."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple

@@ -1,14 +1,18 @@
-"""Findings of what is in flight: whose it is, whether it can end, and runs that never told their end."""
+"""Finds runs that never told their end, reassignments of nobody known here, and throttles that no one waits for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.diagnosis import Finding, KnownRun
+from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.diagnosis import Finding, FoundThrottle, KnownRun, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
 from reconciler.model.words import counted, few, labelled
 
+_LONGEST_VALUE = 40
+"""More of a throttled list than so many characters says nothing more."""
 Flights = Mapping[TopicPartition, tuple[int, ...]]
+"""The partitions in flight, and where each goes."""
 
 
 def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
@@ -84,3 +88,95 @@ def _unrestored(run: KnownRun) -> Finding:
         "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
         brokers=run.unrestored,
     )
+
+
+def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
+    """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first.
+
+    Of cordons only a run's: what an operator cordons is told with the log dirs.
+    """
+    cluster = vitals.cluster
+    of_brokers = [
+        _found(broker.id, key, broker.configs[key], known, vitals)
+        for broker in cluster.brokers.values()
+        for key in BROKER_LEASES
+        if key in broker.configs
+    ]
+    of_brokers = [one for one in of_brokers if one.key != CORDONED_LOG_DIRS or one.whose is not Whose.OTHER]
+    of_topics = [
+        _found(topic.name, key, topic.configs[key], known, vitals)
+        for topic in cluster.topics.values()
+        for key in TOPIC_THROTTLES
+        if key in topic.configs
+    ]
+    return (*of_brokers, *of_topics)
+
+
+def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
+    for run in known:
+        if (owner, key) in run.throttles:
+            is_going = vitals.locked_by is not None and run.is_open
+            whose = Whose.RUN if is_going else Whose.LEFTOVER
+            return FoundThrottle(owner, key, value, whose, run.plan_id, run.throttles[owner, key])
+    return FoundThrottle(owner, key, value, Whose.OTHER)
+
+
+def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator[Finding]:
+    """Yield what is left over, of ours and of others; `is_moving`: some reassignment is in flight, and may need it."""
+    for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id}):
+        left = [one for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id == plan_id]
+        yield _about(
+            left,
+            "KR670",
+            Severity.WARNING,
+            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}",
+            "apply its plan again, or reconciler cancel: both take them off"
+            if is_moving
+            else "reconciler doctor --fix throttles",
+        )
+    others = [one for one in throttles if one.whose is Whose.OTHER and not is_moving]
+    lists = [one for one in others if isinstance(one.owner, str) and one.value]
+    rates = [one for one in others if isinstance(one.owner, int)]
+    if lists:
+        yield _about(
+            lists,
+            "KR671",
+            Severity.WARNING,
+            f"{counted(len(lists), 'list')} of throttled replicas that no run known here set, while nothing moves: "
+            f"{few(_names(lists))}; a listed replica that falls out of the ISR is held back",
+            "if it is nobody's: kafka-configs --alter --entity-type topics --entity-name TOPIC --delete-config KEY; "
+            "doctor never touches it",
+        )
+    if rates:
+        yield _about(
+            rates,
+            "KR672",
+            Severity.NOTE,
+            f"{counted(len(rates), 'throttle rate')} that no run known here set, while nothing moves: "
+            f"{few(_names(rates))}; a rate alone holds nothing back",
+            "leave it if it is wanted for the next move; doctor never touches it",
+        )
+
+
+def _about(throttles: Sequence[FoundThrottle], code: str, severity: Severity, message: str, following: str) -> Finding:
+    owners = {one.owner for one in throttles}
+    brokers = tuple(sorted(owner for owner in owners if isinstance(owner, int)))
+    topics = tuple(sorted(owner for owner in owners if isinstance(owner, str)))
+    return Finding(code, severity, message, following, brokers=brokers, topics=topics)
+
+
+def _harm(left: Sequence[FoundThrottle]) -> str:
+    if all(one.key == CORDONED_LOG_DIRS for one in left):
+        return "a cordoned broker gets no new replica"
+    return "a listed replica that falls out of the ISR is held back too"
+
+
+def _names(throttles: Sequence[FoundThrottle]) -> list[str]:
+    return [
+        f"{'broker' if isinstance(one.owner, int) else 'topic'} {one.owner} {one.key}={_shortened(one.value)}"
+        for one in throttles
+    ]
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}..."
