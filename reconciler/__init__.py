@@ -30,7 +30,7 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
 2. `workflow/plan.py`: how one is made, from files and cluster to the saved file, in a straight line.
 3. `planner/__init__.py`, then `planner/replicas.py`: the mathematics, and how replicas are chosen by it.
 4. `staging/chain.py`: how one move becomes steps that are safe at every moment.
-5. `apply/decide.py`: the next step of a run, as a function of plan, cluster, record and time.
+5. `apply/decide.py`: the next step of a run, as a function of plan, cluster, stage memory and time.
 
 **Our own words.** Everything else is Kafka's word or the contract's: desired, observed, change, move, stage, plan, run.
 
@@ -44,7 +44,8 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
     step              a part of a partition's move that is carried out at once; the steps of one move are a chain
     urgency           which steps go first: repairs, then draining, rules, balance, leaders
     partition path    the ordered replicas that a partition passes in a plan, and where on it the partition stands now
-    record            what a run keeps in the cluster (in offsets of the lock's group) and remembers between turns
+    record            what a run keeps in the cluster, in offsets of the lock's group: any machine can clean up by it
+    stage memory      what a run remembers of its stage from one turn to the next, and the cluster cannot tell
     leftover throttle a rate or list that a run set and could not take off, because its broker was down or the run died
     finding           what doctor tells: a code, a severity, what it is about, what to do
     side              one of the states that `balance` compares: as observed, or as a plan leaves it

@@ -16,7 +16,7 @@ from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal,
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import Place, PlanPaths, paths_of
-from reconciler.apply.session import Session, abandoned, with_result
+from reconciler.apply.session import Session, ended_at_once, with_result
 from reconciler.apply.standings import moves_under_way, overwritten_moves, stages_done
 from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import take_all_off
@@ -76,7 +76,7 @@ def cancel_run(
         except KeyboardInterrupt as error:
             if should_stop() is None:
                 raise
-            raise cancel.abandoned() from error
+            raise cancel.ended_at_once() from error
 
 
 def _in_flight_of_a_run(session: Session) -> frozenset[TopicPartition] | None:
@@ -111,14 +111,14 @@ class _Cancel:
         idle = self._idle()
         if idle and session.throttles.is_empty and not recorded(session.journal.events).is_open:
             return self._without_a_change(idle)
-        session.tell("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
+        session.write_event("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         outcome = withdraw(session, self.moves)
         outcome.left |= unseen_moves(session.paths, observed, hidden)
         self.moves = ()
         # Throttles come off after the moves are back: until then replicas are still copied.
         take_all_off(session, has_moves=bool(outcome.left))
         crash_point("end.before")
-        session.tell("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, **session.ending())
+        session.write_event("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, **session.ending())
         crash_point("end.recorded")
         if outcome.left:
             result = session.result(RunState.FAILED, list(outcome.left))
@@ -168,13 +168,13 @@ class _Cancel:
             session.leftover_throttles = leftover_problems(session.throttles)
             raise with_result(error, session.result(RunState.FAILED)) from error
 
-    def abandoned(self) -> StoppedEarly:
+    def ended_at_once(self) -> StoppedEarly:
         """Return the end of a cancel that was not let to its own."""
         keys = [move.topic_partition for move in self.moves]
         if keys:
             moves = f"moves may still be in flight, or out of their order: {named_some(map(str, keys))}"
             self.session.messages.append(f"{moves}; {self.session.paths.again} to take them back")
-        return abandoned(self.session, keys)
+        return ended_at_once(self.session, keys)
 
 
 def stop_run(

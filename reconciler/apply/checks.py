@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
-from reconciler.apply.record import UNCLEAR
 from reconciler.apply.session import Session
+from reconciler.apply.stage_memory import UNCLEAR
 from reconciler.apply.standings import is_move_done, is_stage_done
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.model.change import DeleteTopic

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
-from reconciler.apply.record import SETTLE, BadDisk, MoveState, RunRecord
+from reconciler.apply.stage_memory import SETTLE, BadDisk, MoveState, StageMemory
 from reconciler.apply.standings import elections_due
 from reconciler.apply.steps import (
     ATTEMPTS,
@@ -48,60 +48,60 @@ ELECTION_ATTEMPTS = 12
 """About two minutes: a replica that was restarted has to catch up before it can lead."""
 
 
-def decide(paths: PlanPaths, observed: Observed, record: RunRecord, now: datetime) -> Step:
+def decide(paths: PlanPaths, observed: Observed, memory: StageMemory, now: datetime) -> Step:
     """Return the one thing to do next in the current stage."""
-    stage = paths.plan.stages[record.stage_index]
+    stage = paths.plan.stages[memory.stage_index]
     match stage:
         case TopicsStage():
-            return next_topic_step(paths, stage, observed, record, now)
+            return next_topic_step(paths, stage, observed, memory, now)
         case ReassignStage():
-            return _moves(paths, stage, observed, record, now)
+            return _moves(paths, stage, observed, memory, now)
         case ElectStage():
-            return _next_election(paths, stage, observed, record, now)
+            return _next_election(paths, stage, observed, memory, now)
         case _:
             assert_never(stage)
 
 
-def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
-    wrong = _trouble(paths, stage, observed, record, now)
+def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: StageMemory, now: datetime) -> Step:
+    wrong = _trouble(paths, stage, observed, memory, now)
     if wrong is not None:
         return wrong
-    unfinished = [move for move in record.watched(stage) if record.state(move.topic_partition) is not MoveState.DONE]
+    unfinished = [move for move in memory.watched(stage) if memory.state(move.topic_partition) is not MoveState.DONE]
     if not unfinished:
-        return _end_of_moves(stage, record)
-    stuck = _stalled(paths, stage, unfinished, record, now)
+        return _end_of_moves(stage, memory)
+    stuck = _stalled(paths, stage, unfinished, memory, now)
     if stuck is not None:
         return stuck
     # Throttles go on before the reassignment, so that no replica begins to copy unthrottled.
-    bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, record)]
-    if bare and not record.is_quiet("throttle", now):
+    bare = [move for move in unfinished if _is_unthrottled(stage, move, observed, memory)]
+    if bare and not memory.is_quiet("throttle", now):
         present = tuple(move for move in unfinished if observed.partition(move.topic_partition) is not None)
         return PutThrottles(replace(stage, moves=present))
-    return _submission([move for move in unfinished if move not in bare], observed, record) or poll(record.polls)
+    return _submission([move for move in unfinished if move not in bare], observed, memory) or poll(memory.polls)
 
 
-def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, record: RunRecord) -> bool:
+def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, memory: StageMemory) -> bool:
     """Whether a move copies, or would copy, over a living broker that has not got the stage's throttle yet."""
     # A change of order, or a shrink, copies nothing: there is nothing to throttle.
     if stage.throttle_bytes_per_second is None or not move.added:
         return False
     brokers = [broker for broker in (*move.from_replicas, *move.added) if observed.is_alive(broker)]
-    return not record.throttled_brokers.issuperset(brokers)
+    return not memory.throttled_brokers.issuperset(brokers)
 
 
-def _end_of_moves(stage: ReassignStage, record: RunRecord) -> Step:
-    if record.has_lists_on:
+def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step:
+    if memory.has_lists_on:
         # A listed replica that falls out of the ISR would be throttled. Rates do nothing without lists: they stay on
         # for the next stage, and come off with the run.
         return TakeThrottleListsOff()
-    if not record.left_alone:
+    if not memory.left_alone:
         return FinishStage()
-    told = "\n".join(str(problem) for _, problem in sorted(record.left_alone.items()))
-    text = f"stage {stage.number} ended with {len(record.left_alone)} of its moves not done:\n{told}"
-    return FailRun(Problem(min(record.left_alone.items())[1].code, text))
+    told = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))
+    text = f"stage {stage.number} ended with {len(memory.left_alone)} of its moves not done:\n{told}"
+    return FailRun(Problem(min(memory.left_alone.items())[1].code, text))
 
 
-def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecord) -> Step | None:
+def _submission(unfinished: Sequence[Move], observed: Observed, memory: StageMemory) -> Step | None:
     """Return the next request, if any.
 
     Moves that change the replication factor go by themselves: for all others Kafka is asked to forbid it (KIP-860).
@@ -110,7 +110,7 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
         move
         for move in unfinished
         # A move to a dead broker would be in flight until the broker is back, or the move is cancelled: it waits.
-        if record.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
+        if memory.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
     ]
     for is_factor_change in (False, True):
         fitting = [move for move in due if (len(move.from_replicas) != len(move.to_replicas)) is is_factor_change]
@@ -120,24 +120,24 @@ def _submission(unfinished: Sequence[Move], observed: Observed, record: RunRecor
 
 
 def _trouble(
-    paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime
+    paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: StageMemory, now: datetime
 ) -> Step | None:
     """Return what to do about the first thing that is wrong with a stage's moves, None where nothing is."""
-    moves = record.watched(stage)
+    moves = memory.watched(stage)
     return (
-        _conflict(paths, moves, observed, record)
-        or _dead_destination(paths, moves, record, now)
-        or _hidden_broker(paths, moves, record, now)
-        or _bad_disk(paths, moves, record, now)
-        or _dead_companion(moves, record, now)
-        or _crawl(stage, moves, record, now)
+        _conflict(paths, moves, observed, memory)
+        or _dead_destination(paths, moves, memory, now)
+        or _hidden_broker(paths, moves, memory, now)
+        or _bad_disk(paths, moves, memory, now)
+        or _dead_companion(moves, memory, now)
+        or _crawl(stage, moves, memory, now)
     )
 
 
-def _conflict(paths: PlanPaths, moves: Sequence[Move], observed: Observed, record: RunRecord) -> LeaveAlone | None:
+def _conflict(paths: PlanPaths, moves: Sequence[Move], observed: Observed, memory: StageMemory) -> LeaveAlone | None:
     for move in moves:
         key = move.topic_partition
-        history = record.history(key)
+        history = memory.history(key)
         # Two that reassign one partition would undo each other for ever: the run yields, and says so.
         if history.state is MoveState.CONFLICT:
             return LeaveAlone(key, Problem("KR701", _conflict_text(paths, move, observed)))
@@ -162,38 +162,38 @@ def _conflict_text(paths: PlanPaths, move: Move, observed: Observed) -> str:
     return f"{key} is back on {found}: somebody else cancelled its move to {list(move.to_replicas)}; {again} to go on"
 
 
-def _dead_destination(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _dead_destination(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory, now: datetime) -> Step | None:
     """Return what to do about moves to a broker that is dead for good: withdraw those in flight, skip the others."""
-    for broker in sorted(record.fenced_since):
-        if not record.is_dead_for(broker, DEAD, now):
+    for broker in sorted(memory.fenced_since):
+        if not memory.is_dead_for(broker, DEAD, now):
             continue
         # A change of order does not wait for a dead replica; every other move needs all of its target in sync.
         blocked = [move for move in moves if broker in move.to_replicas and not move.is_reorder]
         problem = partial(_dead_problem, paths, broker)
-        step = _give_up(blocked, broker, record, problem, MoveState.TO_DO, MoveState.UNSYNCED)
+        step = _give_up(blocked, broker, memory, problem, MoveState.TO_DO, MoveState.UNSYNCED)
         if step is not None:
             return step
     return None
 
 
 def _give_up(
-    blocked: Sequence[Move], broker: int, record: RunRecord, problem: Callable[[Move], Problem], *states: MoveState
+    blocked: Sequence[Move], broker: int, memory: StageMemory, problem: Callable[[Move], Problem], *states: MoveState
 ) -> Step | None:
     """Return how to give up moves that a broker blocks: those that copy to it, then, in `states`, one a turn."""
     # Only a move that adds the broker can be taken back: if it was a replica before, going back does not remove it.
-    in_flight = tuple(move for move in blocked if broker in move.added and _is_in(record, move, MoveState.IN_FLIGHT))
+    in_flight = tuple(move for move in blocked if broker in move.added and _is_in(memory, move, MoveState.IN_FLIGHT))
     if in_flight:
         return WithdrawMoves(in_flight, tuple(problem(move) for move in in_flight))
-    skipped = (move for move in blocked if _is_in(record, move, *states))
+    skipped = (move for move in blocked if _is_in(memory, move, *states))
     return next((LeaveAlone(move.topic_partition, problem(move)) for move in skipped), None)
 
 
-def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> LeaveAlone | None:
+def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory, now: datetime) -> LeaveAlone | None:
     """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
-    hidden = {broker for broker, since in record.unreached_since.items() if now - since >= DEAD}
+    hidden = {broker for broker, since in memory.unreached_since.items() if now - since >= DEAD}
     for move in moves:
         needed = sorted(hidden.intersection((*move.from_replicas, *move.added))) if move.added else []
-        if needed and _is_in(record, move, MoveState.TO_DO):
+        if needed and _is_in(memory, move, MoveState.TO_DO):
             key, broker = move.topic_partition, needed[0]
             text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"
             hint = "from here, so its throttle cannot be set; see that this machine reaches what it advertises"
@@ -201,8 +201,8 @@ def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, n
     return None
 
 
-def _is_in(record: RunRecord, move: Move, *states: MoveState) -> bool:
-    return record.state(move.topic_partition) in states
+def _is_in(memory: StageMemory, move: Move, *states: MoveState) -> bool:
+    return memory.state(move.topic_partition) in states
 
 
 def _dead_problem(paths: PlanPaths, broker: int, move: Move) -> Problem:
@@ -211,27 +211,27 @@ def _dead_problem(paths: PlanPaths, broker: int, move: Move) -> Problem:
     return Problem("KR703", f"{text}; {hint}")
 
 
-def _bad_disk(paths: PlanPaths, moves: Sequence[Move], record: RunRecord, now: datetime) -> Step | None:
+def _bad_disk(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory, now: datetime) -> Step | None:
     """Return what to do about moves into a log dir that takes nothing in: withdraw those in flight, skip the others."""
-    for broker, bad in sorted(record.bad_disks.items()):
+    for broker, bad in sorted(memory.bad_disks.items()):
         if now - bad.since < FAILED:
             continue
-        blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, record)]
+        blocked = [move for move in moves if broker in move.added and _is_stuck(move, broker, bad, moves, memory)]
         problem = partial(_disk_problem, paths, broker, bad)
         # Kafka puts a new replica into a log dir that works, where there is one: only those that landed here are stuck.
-        step = _give_up(blocked, broker, record, problem, *([] if bad.is_offline else [MoveState.TO_DO]))
+        step = _give_up(blocked, broker, memory, problem, *([] if bad.is_offline else [MoveState.TO_DO]))
         if step is not None:
             return step
     return None
 
 
-def _is_stuck(move: Move, broker: int, bad: BadDisk, moves: Sequence[Move], record: RunRecord) -> bool:
+def _is_stuck(move: Move, broker: int, bad: BadDisk, moves: Sequence[Move], memory: StageMemory) -> bool:
     """Whether that disk keeps a move from ending: its replica is in no log dir that works, or will not fit."""
-    if bad.is_offline and (move.topic_partition, broker) not in record.sized:
+    if bad.is_offline and (move.topic_partition, broker) not in memory.sized:
         return True
-    unfinished = [one for one in moves if broker in one.added and not _is_in(record, one, MoveState.DONE)]
+    unfinished = [one for one in moves if broker in one.added and not _is_in(memory, one, MoveState.DONE)]
     arriving = [(one.topic_partition, broker) for one in unfinished]
-    lag = sum(record.least_lag.get(replica, 0) for replica in arriving)
+    lag = sum(memory.least_lag.get(replica, 0) for replica in arriving)
     return bad.usable_bytes is not None and lag > bad.usable_bytes
 
 
@@ -241,24 +241,24 @@ def _disk_problem(paths: PlanPaths, broker: int, bad: BadDisk, move: Move) -> Pr
     return Problem("KR716", f"{text}; {hint}; or declare broker {broker} cordoned or draining and plan again")
 
 
-def _dead_companion(moves: Sequence[Move], record: RunRecord, now: datetime) -> Warn | None:
+def _dead_companion(moves: Sequence[Move], memory: StageMemory, now: datetime) -> Warn | None:
     """Return a warning where a replica that stays is dead: until Kafka 4.2 no move ends before it is in sync."""
-    for broker in sorted(record.fenced_since):
-        in_flight = [move for move in moves if _is_in(record, move, MoveState.IN_FLIGHT)]
+    for broker in sorted(memory.fenced_since):
+        in_flight = [move for move in moves if _is_in(memory, move, MoveState.IN_FLIGHT)]
         waiting = [move for move in in_flight if broker in set(move.to_replicas) - set(move.added)]
-        if waiting and record.is_dead_for(broker, DEAD, now) and f"dead {broker}" not in record.warned:
+        if waiting and memory.is_dead_for(broker, DEAD, now) and f"dead {broker}" not in memory.warned:
             names = named_some([str(move.topic_partition) for move in waiting])
             text = f"broker {broker} is not alive, and {names} cannot end before it is back; start it"
             return Warn(f"dead {broker}", Problem("KR722", text, severity=Severity.WARNING))
     return None
 
 
-def _crawl(stage: ReassignStage, moves: Sequence[Move], record: RunRecord, now: datetime) -> Warn | None:
+def _crawl(stage: ReassignStage, moves: Sequence[Move], memory: StageMemory, now: datetime) -> Warn | None:
     """Return a warning where bytes arrive and no replica comes closer: as much is written as the throttle lets in."""
-    is_copying = record.copied_bytes > record.copied_when_progressed
-    if now - record.progressed_at < CRAWL or not is_copying or "crawl" in record.warned:
+    is_copying = memory.copied_bytes > memory.copied_when_progressed
+    if now - memory.progressed_at < CRAWL or not is_copying or "crawl" in memory.warned:
         return None
-    names = named_some([str(m.topic_partition) for m in moves if _is_in(record, m, MoveState.IN_FLIGHT)])
+    names = named_some([str(m.topic_partition) for m in moves if _is_in(memory, m, MoveState.IN_FLIGHT)])
     rate = stage.throttle_bytes_per_second
     cause = "the network or the disks are" if rate is None else f"the throttle of {rate} bytes a second is"
     text = f"{names} came no closer to the end in {CRAWL.seconds} s although data arrives: {cause} too slow for what is"
@@ -268,11 +268,11 @@ def _crawl(stage: ReassignStage, moves: Sequence[Move], record: RunRecord, now: 
 
 
 def _stalled(
-    paths: PlanPaths, stage: ReassignStage, unfinished: Sequence[Move], record: RunRecord, now: datetime
+    paths: PlanPaths, stage: ReassignStage, unfinished: Sequence[Move], memory: StageMemory, now: datetime
 ) -> FailRun | None:
     """Return the end of a run whose stage has made no progress for the plan's time-out."""
     seconds = paths.plan.timeout_seconds
-    if now - record.progressed_at < timedelta(seconds=seconds):
+    if now - memory.progressed_at < timedelta(seconds=seconds):
         return None
     names = named_some([str(move.topic_partition) for move in unfinished])
     text = f"stage {stage.number} made no progress for {seconds} s: {names}"
@@ -280,7 +280,7 @@ def _stalled(
     return FailRun(Problem("KR702", f"{text}; {hint}"))
 
 
-def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
+def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, memory: StageMemory, now: datetime) -> Step:
     """Return what to do next in a stage of elections."""
     due = elections_due(paths, stage, observed)
     if not due:
@@ -288,19 +288,19 @@ def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, reco
     ready = []
     for election in due:
         key = str(election.topic_partition)
-        if record.is_quiet(key, now):
+        if memory.is_quiet(key, now):
             continue
         # A preferred election elects whoever is first: metadata may lag, or somebody may have changed the list.
         partition = observed.partition(election.topic_partition)
         if partition is None or partition.preferred_leader != election.leader:
-            if now - record.started_at >= SETTLE:
+            if now - memory.started_at >= SETTLE:
                 return FailRun(_election_problem(paths, election, observed))
             continue
-        if record.count(key) >= ELECTION_ATTEMPTS:
+        if memory.count(key) >= ELECTION_ATTEMPTS:
             return FailRun(_election_problem(paths, election, observed))
         ready.append(election)
     if not ready:
-        return poll(record.polls)
+        return poll(memory.polls)
     # In small batches: just after mass elections producers wait 3 to 10 times as long (KAFKA-20708).
     return ElectLeaders(tuple(ready[: max(1, paths.plan.election_batch)]))
 

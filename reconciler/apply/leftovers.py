@@ -10,9 +10,9 @@ from dataclasses import replace
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.journal import Journal, Recorded, recorded
-from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.observed import Observed, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
+from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.throttles import (
@@ -52,8 +52,8 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: 
     plan, told = session.paths.plan, recorded(session.journal.events)
     find_record(session)
     session.throttles, session.other_rates = told.throttles, told.rates_once_asked
-    if session.kept is not None:
-        _adopt(session, session.kept)
+    if session.record is not None:
+        _adopt(session, session.record)
     elif _may_have_left_more(session, told, observed):
         brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
         topics = sorted({topic for topic, _ in throttled_lists(plan)})
@@ -82,7 +82,7 @@ def _may_have_left_more(session: Session, told: Recorded, observed: Observed) ->
     If a record can be kept but there is none, no run needs cleaning up: a rate that looks like ours is somebody's own.
     """
     # Every run keeps its record before it puts the first throttle on, where the cluster takes one.
-    if not told.has_events and session.other_run is None and _try_empty_record(session):
+    if not told.has_events and session.other_record is None and _try_empty_record(session):
         return False
     return not told.has_ended_well or session.paths.is_under_way(observed)
 
@@ -101,33 +101,33 @@ def find_record(session: Session) -> None:
 
     Anybody may clean up after such a run; any other one's record stays as it is.
     """
-    kept = kept_run(session.admin)
-    is_own = kept is not None and kept.plan_id == session.paths.plan.id
-    is_other = kept is not None and not is_own and bool(moves_of(kept, session.admin))
-    session.kept, session.other_run = (None, kept) if is_other else (kept, None)
+    record = read_record(session.admin)
+    is_own = record is not None and record.plan_id == session.paths.plan.id
+    is_other = record is not None and not is_own and bool(moves_of(record, session.admin))
+    session.record, session.other_record = (None, record) if is_other else (record, None)
 
 
-def moves_of(kept: KeptRun, admin: Admin) -> tuple[Move, ...]:
+def moves_of(record: RunRecord, admin: Admin) -> tuple[Move, ...]:
     """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
-    paths = paths_of(kept.plan(""))
-    return moves_under_way(paths, look(admin, paths.topics, ids=kept.topic_ids))
+    paths = paths_of(record.plan(""))
+    return moves_under_way(paths, look(admin, paths.topics, ids=record.topic_ids))
 
 
-def _adopt(session: Session, kept: KeptRun) -> None:
+def _adopt(session: Session, record: RunRecord) -> None:
     """Take over what the cluster's own record says a run has left: it knows better than any guess."""
-    is_own = kept.plan_id == session.paths.plan.id
-    if not is_own and not kept.throttles.is_empty:
+    is_own = record.plan_id == session.paths.plan.id
+    if not is_own and not record.throttles.is_empty:
         owners = [
-            *(f"broker {one}" for one in kept.throttles.brokers),
-            *(f"topic {one}" for one in kept.throttles.topics),
+            *(f"broker {one}" for one in record.throttles.brokers),
+            *(f"topic {one}" for one in record.throttles.topics),
         ]
-        session.say(f"{kept} has left throttles, which come off first: {named_some(owners)}")
+        session.say(f"{record} has left throttles, which come off first: {named_some(owners)}")
     earlier = ThrottleRecord() if is_own else session.throttles
-    session.throttles = earlier.plus(kept.throttles)
-    session.other_rates |= kept.ours
-    if is_own and kept.rate is not None and not kept.is_over:
-        session.throttle_to(kept.rate)
-        adopted = f"the throttle is {rate(kept.rate)}, as this plan's run was asked for"
+    session.throttles = earlier.plus(record.throttles)
+    session.other_rates |= record.ours
+    if is_own and record.rate is not None and not record.is_over:
+        session.throttle_to(record.rate)
+        adopted = f"the throttle is {rate(record.rate)}, as this plan's run was asked for"
         session.say(f"{adopted}; reconciler throttle changes it")
 
 
@@ -169,25 +169,25 @@ def known_run(
     events: Sequence[RunEvent],
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
-    kept: KeptRun | None = None,
+    record: RunRecord | None = None,
 ) -> KnownRun:
     """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked.
 
-    `kept`: its record in the cluster, where there is one, which knows better than a journal of this machine.
+    `record`: the one in the cluster, where there is one, which knows better than a journal of this machine.
     """
     told = recorded(events)
-    record = kept.throttles if kept is not None else told.throttles
-    if kept is None and not told.has_ended_well:
-        record = _with_leftovers(plan, told, broker_configs, topic_configs)
-    ours = our_rates(plan) | told.rates_once_asked | (kept.ours if kept is not None else frozenset())
+    throttles = record.throttles if record is not None else told.throttles
+    if record is None and not told.has_ended_well:
+        throttles = _with_leftovers(plan, told, broker_configs, topic_configs)
+    ours = our_rates(plan) | told.rates_once_asked | (record.ours if record is not None else frozenset())
     return KnownRun(
         plan_id=plan.id,
-        is_open=not kept.is_over if kept is not None else told.is_open,
-        by=kept.started_by if kept is not None else None,
-        began=kept.by.since if kept is not None else told.began,
+        is_open=not record.is_over if record is not None else told.is_open,
+        by=record.started_by if record is not None else None,
+        began=record.by.since if record is not None else told.began,
         targets={key: frozenset(path.lists) for key, path in paths_of(plan).by_partition.items()},
-        throttles=dict(_visible(ours, record, broker_configs, topic_configs)),
-        unrestored=tuple(broker for broker in record.brokers if broker not in broker_configs),
+        throttles=dict(_visible(ours, throttles, broker_configs, topic_configs)),
+        unrestored=tuple(broker for broker in throttles.brokers if broker not in broker_configs),
     )
 
 
@@ -212,16 +212,16 @@ def _with_leftovers(
 
 def _visible(
     ours: Items,
-    record: ThrottleRecord,
+    throttles: ThrottleRecord,
     broker_configs: Mapping[int, Configs],
     topic_configs: Mapping[str, Configs],
 ) -> Iterator[tuple[Key, str | None]]:
     """Yield what taking our part off would change, and to what; None: the key goes."""
-    for (broker, key), before in sorted(record.rates.items()):
+    for (broker, key), before in sorted(throttles.rates.items()):
         if broker in broker_configs:
             value = broker_configs[broker].get(key)
             yield from _changed((broker, key), value, rate_restored(key, before, value, ours))
-    for (topic, key), entry in sorted(record.lists.items()):
+    for (topic, key), entry in sorted(throttles.lists.items()):
         if topic in topic_configs:
             value = topic_configs[topic].get(key)
             yield from _changed((topic, key), value, list_restored(key, entry, value))
@@ -256,7 +256,7 @@ def restore_throttles(
     session = Session(admin, journal, paths_of(plan))
     check_plan_is_for(plan, admin.cluster_id())
     under_way = _left(session)
-    if not under_way and (session.kept is not None or not session.throttles.is_empty):
+    if not under_way and (session.record is not None or not session.throttles.is_empty):
         with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify) as session.lock:
             # Before the lock was held, another process may have put it back, or begun a run.
             under_way = _left(session)

@@ -13,8 +13,8 @@ from typing import TypeVar, assert_never
 from reconciler.admin.port import Answer
 from reconciler.apply.answers import ALREADY, TRANSIENT, refusal, refused, told_answer
 from reconciler.apply.crash import crash_point
-from reconciler.apply.record import SETTLE, RunRecord
 from reconciler.apply.session import Session
+from reconciler.apply.stage_memory import SETTLE, StageMemory
 from reconciler.apply.steps import (
     ChangeConfigs,
     CreateTopics,
@@ -58,83 +58,85 @@ CORDONED = "INVALID_REPLICA_ASSIGNMENT"
 """The answer where the log dir was cordoned since (KIP-1066): the broker picks another one then."""
 
 
-def prepared(record: RunRecord, step: Step, now: datetime) -> RunRecord:
-    """Return the record before a step is done: should its answer get lost, the next turn looks before it repeats."""
+def prepared(memory: StageMemory, step: Step, now: datetime) -> StageMemory:
+    """Return the memory before a step is done: should its answer get lost, the next turn looks before it repeats."""
     match step:
         case SubmitMoves():
-            return record.submitted(step.moves, now + UNKNOWN)
+            return memory.submitted(step.moves, now + UNKNOWN)
         case ElectLeaders():
-            return record.attempted((str(election.topic_partition) for election in step.elections), now + LED)
+            return memory.attempted((str(election.topic_partition) for election in step.elections), now + LED)
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
-            return record.attempted((change_key(change) for change in step.changes), now + UNKNOWN)
+            return memory.attempted((change_key(change) for change in step.changes), now + UNKNOWN)
         case PutThrottles():
-            return record.attempted(("throttle",), now + UNREACHED)
+            return memory.attempted(("throttle",), now + UNREACHED)
         case _:
-            return record
+            return memory
 
 
-def perform(session: Session, record: RunRecord, step: Step) -> RunRecord:
-    """Do a step and return the record after it."""
+def perform(session: Session, memory: StageMemory, step: Step) -> StageMemory:
+    """Do a step and return the memory after it."""
     match step:
         case Wait():
             crash_point("poll")
             session.admin.clock.sleep(step.seconds)
         case LeaveAlone():
-            session.tell("leaveAlone", Outcome.FAILED, partition=str(step.topic_partition), why=step.problem.message)
+            session.write_event(
+                "leaveAlone", Outcome.FAILED, partition=str(step.topic_partition), why=step.problem.message
+            )
             session.notify(str(step.problem))
-            return record.leaving_alone(step.topic_partition, step.problem)
+            return memory.leaving_alone(step.topic_partition, step.problem)
         case Warn():
             session.say(str(step.problem))
-            session.tell("warning", Outcome.ONGOING, why=step.problem.message)
-            return replace(record, warned=record.warned | {step.key})
+            session.write_event("warning", Outcome.ONGOING, why=step.problem.message)
+            return replace(memory, warned=memory.warned | {step.key})
         case FailRun():
             raise RunFailed(step.problem.message, code=step.problem.code)
         case FinishStage():
             pass
         case _:
-            return _requested(session, record, step)
-    return record
+            return _requested(session, memory, step)
+    return memory
 
 
-def _requested(session: Session, record: RunRecord, step: Request) -> RunRecord:
+def _requested(session: Session, memory: StageMemory, step: Request) -> StageMemory:
     match step:
         case PutThrottles():
-            return _put_throttles(session, record, step)
+            return _put_throttles(session, memory, step)
         case SubmitMoves():
-            return _submit(session, record, step)
+            return _submit(session, memory, step)
         case WithdrawMoves():
-            return _withdraw(session, record, step)
+            return _withdraw(session, memory, step)
         case TakeThrottleListsOff():
             crash_point("moves.done")
             take_lists_off(session)
-            return replace(record, has_lists_on=False)
+            return replace(memory, has_lists_on=False)
         case ElectLeaders():
-            return _elect(session, record, step)
+            return _elect(session, memory, step)
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
-            return _change_topics(session, record, step)
+            return _change_topics(session, memory, step)
         case _:
             assert_never(step)
 
 
-def _put_throttles(session: Session, record: RunRecord, step: PutThrottles) -> RunRecord:
+def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) -> StageMemory:
     brokers = put_throttles(session, step.stage)
     has_lists_on = bool(session.throttles.lists)
     if brokers is not None:
         now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
         return replace(
-            record,
-            throttled_brokers=record.throttled_brokers | brokers,
-            unreached_since={broker: record.unreached_since.get(broker, now) for broker in sorted(missing)},
+            memory,
+            throttled_brokers=memory.throttled_brokers | brokers,
+            unreached_since={broker: memory.unreached_since.get(broker, now) for broker in sorted(missing)},
             has_lists_on=has_lists_on,
         )
-    if record.count("throttle") >= THROTTLE_TRIES:
+    if memory.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
         raise RunFailed(f"{text}; look at the controller's log, then {session.paths.again}", code="KR704")
-    session.pause(record.count("throttle"))
-    return replace(record, has_lists_on=has_lists_on)
+    session.pause(memory.count("throttle"))
+    return replace(memory, has_lists_on=has_lists_on)
 
 
-def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord:
+def _submit(session: Session, memory: StageMemory, step: SubmitMoves) -> StageMemory:
     targets = {move.topic_partition: move.to_replicas for move in step.moves}
     if session.has_log_dirs:
         _choose_log_dirs(session, step.moves)
@@ -147,21 +149,21 @@ def _submit(session: Session, record: RunRecord, step: SubmitMoves) -> RunRecord
     for key, replicas in targets.items():
         answer = answers.get(key, Answer())
         if answer.is_ok:
-            record = record.answered(key, now + SETTLE)
+            memory = memory.answered(key, now + SETTLE)
         elif answer.error in TRANSIENT:
-            record = record.answered(key, now + _backoff(record.history(key).attempts))
+            memory = memory.answered(key, now + _backoff(memory.history(key).attempts))
         else:
             text = f"Kafka refused to move {key} to {list(replicas)}: {told_answer(answer)}"
             hint = "put that right, then plan again: this plan would ask for the same"
-            record = record.leaving_alone(key, Problem("KR704", f"{text}; {hint}"))
+            memory = memory.leaving_alone(key, Problem("KR704", f"{text}; {hint}"))
     # Kafka answers for each partition by itself: some may be on their way where others were refused.
     moves = {str(key): list(replicas) for key, replicas in targets.items()}
-    session.tell("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
+    session.write_event("reassign", Outcome.DONE, moves=moves, refused=_errors(answers))
     crash_point("reassign.recorded")
     # Cordons wait for a move in flight: it tells a machine without this run's journal whose cordon it is.
     if any(answer.is_ok for answer in answers.values()):
         put_cordons(session)
-    return record
+    return memory
 
 
 def _choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
@@ -196,7 +198,7 @@ def _errors(answers: Mapping[K, Answer]) -> dict[str, str]:
     return {str(key): told_answer(answer) for key, answer in answers.items() if not answer.is_ok}
 
 
-def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRecord:
+def _withdraw(session: Session, memory: StageMemory, step: WithdrawMoves) -> StageMemory:
     more = f" (and {len(step.moves) - 1} more moves to it)" if len(step.moves) > 1 else ""
     session.notify(f"{step.problems[0]}{more}: taken back, the rest goes on")
     outcome = withdraw(session, step.moves)
@@ -208,29 +210,29 @@ def _withdraw(session: Session, record: RunRecord, step: WithdrawMoves) -> RunRe
         key = move.topic_partition
         if key not in outcome.finished:
             fate = outcome.left.get(key, f"it went back to {list(move.from_replicas)}")
-            record = record.leaving_alone(key, replace(problem, message=f"{problem.message}; {fate}"))
-    return record
+            memory = memory.leaving_alone(key, replace(problem, message=f"{problem.message}; {fate}"))
+    return memory
 
 
-def _elect(session: Session, record: RunRecord, step: ElectLeaders) -> RunRecord:
+def _elect(session: Session, memory: StageMemory, step: ElectLeaders) -> StageMemory:
     keys = [election.topic_partition for election in step.elections]
     crash_point("election.before")
     answers = session.write(lambda: session.admin.elect_preferred_leaders(keys))
     crash_point("election.sent")
-    session.tell("elect", Outcome.DONE, partitions=[str(key) for key in keys], refused=_errors(answers))
+    session.write_event("elect", Outcome.DONE, partitions=[str(key) for key in keys], refused=_errors(answers))
     final = refused(answers)
     if final:
         raise refusal("the election of preferred leaders", final, session.paths.again)
-    return record
+    return memory
 
 
-def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> RunRecord:
+def _change_topics(session: Session, memory: StageMemory, step: TopicsRequest) -> StageMemory:
     crash_point("topics.before")
     answers = session.write(lambda: _topic_answers(session, step))
     crash_point("topics.sent")
     names = {change.topic: change for change in step.changes}
     told = [f"{what(change)}: {name}" for name, change in names.items()]
-    session.tell("topics", Outcome.DONE, changes=told, refused=_errors(answers))
+    session.write_event("topics", Outcome.DONE, changes=told, refused=_errors(answers))
     # A repeat after a lost answer finds its own work there, and Kafka says so by an error.
     final = refused(answers, ignoring=ALREADY | TRANSIENT)
     if final:
@@ -239,8 +241,8 @@ def _change_topics(session: Session, record: RunRecord, step: TopicsRequest) -> 
     for name, change in names.items():
         item = change_key(change)
         is_retry = answers.get(name, Answer()).error in TRANSIENT
-        record = record.quieted(item, now + (_backoff(record.count(item)) if is_retry else SETTLE))
-    return record
+        memory = memory.quieted(item, now + (_backoff(memory.count(item)) if is_retry else SETTLE))
+    return memory
 
 
 def _topic_answers(session: Session, step: TopicsRequest) -> Mapping[str, Answer]:

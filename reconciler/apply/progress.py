@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from reconciler.apply.observed import Observed
-from reconciler.apply.record import MoveState, RunRecord
 from reconciler.apply.session import Session
+from reconciler.apply.stage_memory import MoveState, StageMemory
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, MissingRight
@@ -69,16 +69,16 @@ class Meter:
     """The most bytes that each move was seen to hold; a partition that grows ends with more than was planned."""
 
     def read(
-        self, stage: ReassignStage, stages: int, record: RunRecord, observed: Observed, sizes: ReplicaBytes
+        self, stage: ReassignStage, stages: int, memory: StageMemory, observed: Observed, sizes: ReplicaBytes
     ) -> RunProgress:
         """Return where the stage stands at its last sample."""
-        done = {move.topic_partition for move in stage.moves if record.state(move.topic_partition) is MoveState.DONE}
+        done = {move.topic_partition for move in stage.moves if memory.state(move.topic_partition) is MoveState.DONE}
         copied = 0
         for move in stage.moves:
             key = move.topic_partition
             self.largest[key] = max(self.largest.get(key, 0), _held(move, sizes))
             copied += max(self.largest[key], move.bytes) if key in done else self.largest[key]
-        under_way = [move for move in record.watched(stage) if move.topic_partition not in done]
+        under_way = [move for move in memory.watched(stage) if move.topic_partition not in done]
         left = sum(_remaining_bytes(move, observed.partition(move.topic_partition), sizes) for move in under_way)
         # What is left may grow while data is written: the time left is taken from how fast it shrinks.
         shrinks = self._per_second(lambda first, last: first.remaining - last.remaining)
@@ -121,9 +121,9 @@ class ProgressLog:
     last: Mapping[str, int] | None = None
     last_at: datetime | None = None
 
-    def told(self, seen: RunProgress, record: RunRecord, now: datetime) -> None:
+    def told(self, seen: RunProgress, memory: StageMemory, now: datetime) -> None:
         """Write a line where one is due; the first look at a stage is none."""
-        counts = Counter(history.state.value for history in record.histories.values())
+        counts = Counter(history.state.value for history in memory.histories.values())
         if self.last is None or self.last_at is None:
             self.last, self.last_at = counts, now
             return
@@ -131,7 +131,7 @@ class ProgressLog:
         if silence < SOONEST_LOG or (counts == self.last and silence < LOG_INTERVAL):
             return
         self.last, self.last_at = counts, now
-        self.session.tell(
+        self.session.write_event(
             "progress",
             Outcome.ONGOING,
             moves=dict(sorted(counts.items())),

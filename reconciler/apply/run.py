@@ -130,14 +130,14 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
 
 def _check_no_other_run(session: Session) -> None:
     """Raise Refused where a run of another plan has died and left moves under way: their record would be lost."""
-    kept = session.other_run
-    if kept is None:
+    record = session.other_record
+    if record is None:
         return
-    moves = named_some(str(move.topic_partition) for move in moves_of(kept, session.admin))
+    moves = named_some(str(move.topic_partition) for move in moves_of(record, session.admin))
     raise Refused(
-        f"{kept} has died with moves in flight, or not back in their order: {moves}. Nothing was changed. "
-        f"`reconciler cancel --cluster {kept.cluster_name}` takes them back, apply of that plan goes on with it; once "
-        "they have ended, an apply of any plan cleans up after it.",
+        f"{record} has died with moves in flight, or not back in their order: {moves}. Nothing was changed. "
+        f"`reconciler cancel --cluster {record.cluster_name}` takes them back, apply of that plan goes on with it; "
+        "once they have ended, an apply of any plan cleans up after it.",
         code="KR457",
     )
 

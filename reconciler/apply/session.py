@@ -11,9 +11,9 @@ from reconciler.admin.port import Admin, Lock
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
-from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import PlanPaths
+from reconciler.apply.run_record import RunRecord
 from reconciler.apply.standings import tally
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, leftover_problems, our_rates
 from reconciler.model.cluster import Cluster
@@ -63,11 +63,11 @@ class Session:
     """The brokers that the plan empties are cordoned, as far as they can be."""
     lock: Lock | None = None
     """The cluster's, once it is held."""
-    kept: KeptRun | None = None
+    record: RunRecord | None = None
     """The record that stands in the cluster, and may be written over."""
-    other_run: KeptRun | None = None
+    other_record: RunRecord | None = None
     """A record that may not: of a run of another plan with moves in flight."""
-    is_unkept: bool = False
+    is_record_refused: bool = False
     """No record can be written there."""
     rate: int | None = None
     """What the run was asked to throttle to meanwhile, in bytes per second."""
@@ -105,7 +105,7 @@ class Session:
         self.messages.append(text)
         self.notify(text)
 
-    def tell(self, step: str, outcome: Outcome, **detail: object) -> None:
+    def write_event(self, step: str, outcome: Outcome, **detail: object) -> None:
         """Write an event to the journal; after one that could not be written, none: the run only puts things back."""
         if self.is_journal_broken:
             return
@@ -156,41 +156,41 @@ class Session:
         self.rate = rate
         self.paths = self.paths.throttled_to(rate)
 
-    def keep(self, *, is_over: bool = False) -> None:
+    def write_record(self, *, is_over: bool = False) -> None:
         """Write the run's record to the cluster if it changed. It covers what is set, and what is about to be set.
 
         Without it a machine that knows nothing of the run cannot clean up after it; that this user may not write it is
         told, and the run goes on.
         """
-        if self.lock is None or self.is_unkept:
+        if self.lock is None or self.is_record_refused:
             return
-        over = replace(self.kept, is_over=True, throttles=self.throttles) if is_over and self.kept else None
-        run = over or self._record(self.lock, is_over=is_over)
-        if run == self.kept:
+        over = replace(self.record, is_over=True, throttles=self.throttles) if is_over and self.record else None
+        record = over or self._current_record(self.lock, is_over=is_over)
+        if record == self.record:
             return
-        for kept in (run, replace(run, is_whole=False)):
-            answer = self.patiently(partial(self.lock.keep, kept.written()))
+        for form in (record, replace(record, is_whole=False)):
+            answer = self.patiently(partial(self.lock.keep, form.written()))
             if answer.is_ok:
-                self.kept = kept
+                self.record = form
                 return
-        self.is_unkept = True
+        self.is_record_refused = True
         lacking = f"this user lacks Read on topic {OFFSETS_TOPIC}"
         self.say(NOT_KEPT.format(why=lacking if answer.error in NO_RIGHT else told_answer(answer)))
 
-    def forget(self) -> None:
+    def erase_record(self) -> None:
         """Take the record out of the cluster: nothing of the run is left there."""
-        if self.kept is not None and self.lock is not None:
+        if self.record is not None and self.lock is not None:
             self.patiently(partial(self.lock.keep, ""))
-            self.kept = None
+            self.record = None
 
-    def _record(self, lock: Lock, *, is_over: bool) -> KeptRun:
+    def _current_record(self, lock: Lock, *, is_over: bool) -> RunRecord:
         plan = self.paths.plan
         stage = plan.stages[self.stage - 1] if self.stage else None
         moves = stage.moves if isinstance(stage, ReassignStage) else ()
         led = self.paths.leaders_before(self.stage)
         firsts = {move.topic_partition: move.from_replicas[0] for move in moves}
         topics = {move.topic_partition.topic for move in moves}
-        return KeptRun(
+        return RunRecord(
             plan_id=plan.id,
             cluster_name=plan.cluster_name,
             by=lock.holder,
@@ -257,7 +257,7 @@ def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
     return type(error)("\n".join([str(error), *tail, stands]), code=error.code, result=result)
 
 
-def abandoned(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
+def ended_at_once(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
     """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
     session.leftover_throttles = leftover_problems(session.throttles)
     session.is_journal_broken = True

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from reconciler.admin.port import Admin
 from reconciler.apply.journal import recorded
-from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.leftovers import known_run
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.progress import LOG_INTERVAL, copied_bytes
+from reconciler.apply.run_record import RunRecord
 from reconciler.apply.standings import moves_under_way, stages_done, tally
 from reconciler.apply.throttles import throttle_keys
 from reconciler.model.cluster import Cluster
@@ -36,7 +36,7 @@ class Watcher:
     cluster: Cluster | None = None
     min_isr: int = 1
     previous: Status | None = None
-    record: KeptRun | None = None
+    record: RunRecord | None = None
     cluster_name: str | None = None
 
     def look(self, journal_events: Sequence[RunEvent] = ()) -> Status:
@@ -123,7 +123,7 @@ def _last_event(events: Sequence[RunEvent]) -> LastEvent | None:
     return LastEvent(events[-1].time, events[-1].step, events[-1].outcome) if events else None
 
 
-def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: KeptRun | None) -> bool:
+def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: RunRecord | None) -> bool:
     if plan is None:
         return False
     brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}

@@ -146,7 +146,7 @@ def throttle_keys(configs: Configs) -> Configs:
 def rates_to_set(
     wanted: Mapping[int, str],
     configs: Mapping[int, Configs],
-    record: ThrottleRecord,
+    throttles: ThrottleRecord,
     ours: Items,
     confirmed: Mapping[tuple[int, str], str],
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
@@ -162,7 +162,9 @@ def rates_to_set(
         for key in sorted(BROKER_THROTTLES):
             value, known = configs[broker].get(key), (broker, key)
             is_set = value == rate == confirmed.get(known)
-            is_taken_over = known in record.rates and value not in {None, record.rates[known]} and value not in ours
+            is_taken_over = (
+                known in throttles.rates and value not in {None, throttles.rates[known]} and value not in ours
+            )
             if not is_set and not is_taken_over:
                 needed.append(ConfigChange(key, ConfigOperation.SET, rate))
         if needed:
@@ -264,18 +266,18 @@ class Leftover:
     is_passing: bool
 
 
-def leftover_problems(record: ThrottleRecord) -> list[Problem]:
+def leftover_problems(throttles: ThrottleRecord) -> list[Problem]:
     """Return a problem for each topic and broker of that record: what is recorded is still on the cluster."""
-    keys: list[Key] = [*record.lists, *record.rates]
-    return [one.problem for one in leftovers_of(record, dict.fromkeys(keys, _NOT_PUT_BACK))]
+    keys: list[Key] = [*throttles.lists, *throttles.rates]
+    return [one.problem for one in leftovers_of(throttles, dict.fromkeys(keys, _NOT_PUT_BACK))]
 
 
-def leftovers_of(record: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Leftover]:
+def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Leftover]:
     """Return what is left of that record, topics first: those keys for which there is a trouble."""
     values: dict[int | str, dict[str, str | None]] = {}
-    for (topic, key), entry in sorted(record.lists.items()):
+    for (topic, key), entry in sorted(throttles.lists.items()):
         values.setdefault(topic, {})[key] = entry.before
-    for (broker, key), before in sorted(record.rates.items()):
+    for (broker, key), before in sorted(throttles.rates.items()):
         values.setdefault(broker, {})[key] = before
     left = []
     for owner, keys in values.items():

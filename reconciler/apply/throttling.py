@@ -88,7 +88,7 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     crash_point("intent.before")
     _record(session, added, broker_configs, topic_configs)
     is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
-    session.tell("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
+    session.write_event("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
     return frozenset(broker_configs) if is_settled else None
 
 
@@ -97,10 +97,10 @@ def _record(
 ) -> None:
     """Write down what is about to be put on. The record goes before the deed: a crash in between leaves nothing on."""
     seen = seen_detail(session.throttles.plus(added), broker_configs, topic_configs)
-    session.tell("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
+    session.write_event("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
     session.throttles = session.throttles.plus(added)
     crash_point("intent.told")
-    session.keep()
+    session.write_record()
     crash_point("intent.written")
 
 
@@ -159,7 +159,7 @@ def put_cordons(session: Session) -> None:
             continue
         _record(session, ThrottleRecord({key: before}), {broker: configs[broker]}, {})
         refused_for = _cordon(session, broker)
-        session.tell("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
+        session.write_event("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
         if refused_for:
             session.say(f"broker {broker} is emptied without its log dirs being cordoned: {refused_for}")
     session.are_cordons_on = True
@@ -196,9 +196,9 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     session.leftover_throttles = [one.problem for one in left]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
         if session.throttles.is_empty and not has_moves:
-            session.forget()
-        elif session.kept is not None:
-            session.keep(is_over=True)
+            session.erase_record()
+        elif session.record is not None:
+            session.write_record(is_over=True)
     if unwritten is not None:
         raise unwritten
 
@@ -225,8 +225,8 @@ class _CleanUp:
 
     def lists(self) -> list[Leftover]:
         """Take our entries off the topics' lists; return what could not be, which stays in the record."""
-        record = ThrottleRecord(lists=self.session.throttles.lists)
-        if record.is_empty:
+        throttles = ThrottleRecord(lists=self.session.throttles.lists)
+        if throttles.is_empty:
             return []
         configs, troubles = self._topic_configs()
         changes = self._list_changes(configs, troubles)
@@ -238,17 +238,17 @@ class _CleanUp:
             for one in alone:
                 del troubles[one]
             troubles |= self._alter_topics(alone)
-        self._forget(ThrottleRecord(lists={key: one for key, one in record.lists.items() if key not in troubles}))
-        return leftovers_of(record, troubles)
+        self._forget(ThrottleRecord(lists={key: one for key, one in throttles.lists.items() if key not in troubles}))
+        return leftovers_of(throttles, troubles)
 
     def _topic_configs(self) -> tuple[Mapping[str, Configs], dict[Key, Trouble]]:
         """Return the lists as read, or as the run left them where they cannot be read; and those to look at again."""
-        record, ask = self.session.throttles, self.session.admin.topic_configs
-        found = tried(lambda: as_far_as_visible(ask, record.topics))
-        configs, unread = ({}, dict.fromkeys(record.topics, found)) if isinstance(found, Trouble) else found
+        throttles, ask = self.session.throttles, self.session.admin.topic_configs
+        found = tried(lambda: as_far_as_visible(ask, throttles.topics))
+        configs, unread = ({}, dict.fromkeys(throttles.topics, found)) if isinstance(found, Trouble) else found
         waiting: dict[Key, Trouble] = {}
         left: dict[str, dict[str, str]] = {}
-        for (topic, key), entry in record.lists.items():
+        for (topic, key), entry in throttles.lists.items():
             trouble = unread.get(topic)
             if trouble is not None and trouble.is_passing and not self.is_last:
                 waiting[topic, key] = trouble
@@ -262,16 +262,16 @@ class _CleanUp:
         self, configs: Mapping[str, Configs], waiting: dict[Key, Trouble]
     ) -> dict[tuple[str, str], ConfigChange]:
         """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
-        record, plan, kept = self.session.throttles, self.session.paths.plan, self.session.kept
-        found = tried(lambda: as_far_as_visible(self.session.admin.topics, record.topics))
+        throttles, plan, record = self.session.throttles, self.session.paths.plan, self.session.record
+        found = tried(lambda: as_far_as_visible(self.session.admin.topics, throttles.topics))
         if isinstance(found, Trouble) and not self.is_last:
-            waiting |= dict.fromkeys(record.lists, found)
+            waiting |= dict.fromkeys(throttles.lists, found)
             return {}
-        ids = {**(kept.topic_ids if kept else {}), **plan.topic_ids}
+        ids = {**(record.topic_ids if record else {}), **plan.topic_ids}
         replaced = {} if isinstance(found, Trouble) else replaced_topics(found[0], ids)
         ours = throttled_lists(plan)
         changes: dict[tuple[str, str], ConfigChange] = {}
-        for (topic, key), entry in sorted(record.lists.items()):
+        for (topic, key), entry in sorted(throttles.lists.items()):
             value = configs.get(topic, {}).get(key)
             if topic in replaced:
                 # What was meant for the topic before may have been put on this one; nothing else of it is touched.
@@ -302,19 +302,19 @@ class _CleanUp:
 
     def rates(self) -> list[Leftover]:
         """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
-        record = ThrottleRecord(self.session.throttles.rates)
-        if record.is_empty:
+        throttles = ThrottleRecord(self.session.throttles.rates)
+        if throttles.is_empty:
             return []
-        configs, silent = self._broker_configs(record.brokers)
+        configs, silent = self._broker_configs(throttles.brokers)
         troubles: dict[Key, Trouble] = {}
-        for broker in record.brokers:
-            keys = {key: before for (one, key), before in record.rates.items() if one == broker}
+        for broker in throttles.brokers:
+            keys = {key: before for (one, key), before in throttles.rates.items() if one == broker}
             if broker in silent:
                 troubles |= {(broker, key): silent[broker] for key in keys}
             else:
                 troubles |= self._restore_rates(broker, keys, configs.get(broker, {}))
-        self._forget(ThrottleRecord({key: one for key, one in record.rates.items() if key not in troubles}))
-        return leftovers_of(record, troubles)
+        self._forget(ThrottleRecord({key: one for key, one in throttles.rates.items() if key not in troubles}))
+        return leftovers_of(throttles, troubles)
 
     def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Configs], Mapping[int, Trouble]]:
         """Return the configs of brokers that answer, and of the others why nothing is tried with them now."""
@@ -381,7 +381,7 @@ class _CleanUp:
             return
         crash_point("unthrottle.sent")
         try:
-            self.session.tell("unthrottle", Outcome.DONE, **throttle_detail(gone))
+            self.session.write_event("unthrottle", Outcome.DONE, **throttle_detail(gone))
         except (OSError, ReconcilerError) as error:
             # The clean-up goes on without a journal; whoever called it is told then.
             self.unwritten = self.unwritten or error

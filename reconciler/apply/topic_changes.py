@@ -12,7 +12,7 @@ from typing import TypeVar, assert_never
 
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
-from reconciler.apply.record import RunRecord
+from reconciler.apply.stage_memory import StageMemory
 from reconciler.apply.steps import (
     ATTEMPTS,
     ChangeConfigs,
@@ -42,7 +42,7 @@ PARTITIONS_A_REQUEST = 1000
 """A tenth of what the controller takes: above 10,000 records it does the first part, and fails the rest."""
 
 CONFIGS_A_REQUEST = 500
-"""Topics in one request: each may have several keys, and each key is a record."""
+"""Topics in one request: each may have several keys, and each key is a memory."""
 
 T = TypeVar("T")
 
@@ -166,28 +166,30 @@ def _told(value: str | None) -> str:
     return "not set" if value is None else f"set to {value}"
 
 
-def next_topic_step(paths: PlanPaths, stage: TopicsStage, observed: Observed, record: RunRecord, now: datetime) -> Step:
+def next_topic_step(
+    paths: PlanPaths, stage: TopicsStage, observed: Observed, memory: StageMemory, now: datetime
+) -> Step:
     """Return what to do next in a stage of topic changes."""
     changes = [paths.plan.topic_changes[position] for position in stage.changes]
     # What is there already counts as done, whoever did it: so a stage may be begun again after a crash.
     due = [change for change in changes if standing(change, observed, paths).state is not ChangeState.DONE]
     if not due:
         return FinishStage()
-    ready = [change for change in due if not record.is_quiet(_request_key(change, observed), now)]
+    ready = [change for change in due if not memory.is_quiet(_request_key(change, observed), now)]
     for change in ready:
-        problem = _trouble(change, observed, paths, record)
+        problem = _trouble(change, observed, paths, memory)
         if problem is not None:
             return FailRun(problem)
     turn = type(due[0])
-    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(record.polls)
+    return _topic_request([change for change in ready if isinstance(change, turn)], observed) or poll(memory.polls)
 
 
-def _trouble(change: TopicChange, observed: Observed, paths: PlanPaths, record: RunRecord) -> Problem | None:
+def _trouble(change: TopicChange, observed: Observed, paths: PlanPaths, memory: StageMemory) -> Problem | None:
     where = standing(change, observed, paths)
     if where.state is ChangeState.STALE:
         text = f"topic {change.topic}: expected {where.expected}, found {where.found}"
         return Problem("KR701", f"{text}; somebody else changed it: make a new plan")
-    if record.count(_request_key(change, observed)) >= ATTEMPTS:
+    if memory.count(_request_key(change, observed)) >= ATTEMPTS:
         text = f"topic {change.topic}: {what(change)} was asked for {ATTEMPTS} times and does not show"
         return Problem("KR707", f"{text}; look at the controller's log, then {paths.again}")
     return None

@@ -1,4 +1,4 @@
-"""Runs the stages of a plan, turn by turn: look, decide, do one thing, record; and ends in order whatever happens."""
+"""Runs the stages of a plan, turn by turn: look, decide, do one thing, remember; and ends in order whatever happens."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +14,8 @@ from reconciler.apply.decide import decide
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Disks, Meter, ProgressLog
-from reconciler.apply.record import MoveState, RunRecord, note
-from reconciler.apply.session import Session, abandoned, with_result
+from reconciler.apply.session import Session, ended_at_once, with_result
+from reconciler.apply.stage_memory import MoveState, StageMemory, note
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttles import leftover_problems
@@ -43,14 +43,14 @@ class Run:
     progress: Progress | None
     first: int
     """The index of the first stage that is not done."""
-    record: RunRecord | None = None
+    memory: StageMemory | None = None
     """The memory of the current stage; None between stages."""
     meter: Meter = field(init=False)
     disks: Disks = field(init=False)
     log: ProgressLog = field(init=False)
     outage_since: datetime | None = None
-    is_kept: bool = False
-    """The cluster's record tells of this stage."""
+    is_record_written: bool = False
+    """The record in the cluster tells of this stage."""
     is_disk_denied: bool = False
     wait: Wait = field(init=False)
 
@@ -67,20 +67,20 @@ class Run:
             try:
                 return self._all_stages(is_clear=is_clear)
             except ReconcilerError as error:
-                raise with_result(error, leave(self.session, self.record, error)) from error
+                raise with_result(error, end_in_order(self.session, self.memory, error)) from error
             except (Exception, SystemExit, KeyboardInterrupt) as error:
                 if isinstance(error, KeyboardInterrupt) and self.gate.should_stop() is not None:
                     raise
-                leave(self.session, self.record, error)
+                end_in_order(self.session, self.memory, error)
                 raise
         except KeyboardInterrupt as error:
             if self.gate.should_stop() is None:
                 raise
-            raise abandon(self.session, self.record) from error
+            raise end_at_once(self.session, self.memory) from error
 
     def _all_stages(self, *, is_clear: bool) -> RunResult:
         plan = self._plan
-        self.session.tell("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
+        self.session.write_event("run", Outcome.STARTED, plan=plan.id, digest=plan.digest, firstStage=self.first + 1)
         # With moves in flight, the throttles of the run that died stay on: taken off, the copies would go unthrottled.
         if is_clear:
             take_all_off(self.session)
@@ -95,7 +95,7 @@ class Run:
             self.session.look(self.session.paths.topics)  # tells of partitions that were added meanwhile
         crash_point("end.before")
         take_all_off(self.session)
-        self.session.tell("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
+        self.session.write_event("run", Outcome.DONE, writes=self.session.writes, **self.session.ending())
         crash_point("end.recorded")
         return self.session.result(RunState.DONE)
 
@@ -103,14 +103,14 @@ class Run:
 
     def _stage(self, index: int) -> None:
         self.session.stage = self._plan.stages[index].number
-        self.is_kept = False
+        self.is_record_written = False
         # The first stage passed the gate before the run began.
         if index > self.first and self.gate.enter(index, is_first=False):
             self.session.stages_done += 1
             return
-        self.session.tell("stage", Outcome.STARTED)
+        self.session.write_event("stage", Outcome.STARTED)
         now = self.session.now()
-        self.record = RunRecord(index, now, now, has_lists_on=bool(self.session.throttles.lists))
+        self.memory = StageMemory(index, now, now, has_lists_on=bool(self.session.throttles.lists))
         self.meter, self.log = Meter(), ProgressLog(self.session)
         self.disks = Disks(self.session, is_denied=self.is_disk_denied)
         with waiting_for() as self.wait:
@@ -118,9 +118,9 @@ class Run:
                 pass
         self.is_disk_denied = self.disks.is_denied
         crash_point("stage.done")
-        self.session.tell("stage", Outcome.DONE)
+        self.session.write_event("stage", Outcome.DONE)
         self.session.stages_done += 1
-        self.record = None
+        self.memory = None
 
     # Turns
 
@@ -130,16 +130,16 @@ class Run:
         self._take_up_rate()
         try:
             # The record comes before the stage's first request: any machine can clean up after a crash.
-            if not self.is_kept:
-                self.session.keep()
-                self.is_kept = True
+            if not self.is_record_written:
+                self.session.write_record()
+                self.is_record_written = True
             goes_on = self._step(self._plan.stages[index])
         except ClusterUnavailable as error:
             self._sit_out(error)
             return True
         if self.outage_since is not None:
             self.outage_since = None
-            self.session.tell("outage", Outcome.DONE)
+            self.session.write_event("outage", Outcome.DONE)
         return goes_on
 
     def _take_up_rate(self) -> None:
@@ -148,31 +148,32 @@ class Run:
         if asked is None or asked.rate == self.session.rate:
             return
         self.session.throttle_to(asked.rate)
-        self.session.tell("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=sorted(self.session.our_rates))
+        ours = sorted(self.session.our_rates)
+        self.session.write_event("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=ours)
         by = f"{asked.by.user} on {asked.by.host}"
         self.session.say(f"the throttle is {rate(asked.rate)} from now on: asked for by {by}")
-        self.record = self._current().unthrottled()
-        self.is_kept = False
+        self.memory = self._current().unthrottled()
+        self.is_record_written = False
 
     def _step(self, stage: Stage) -> bool:
-        record = self._current()
+        memory = self._current()
         observed = self._observe(stage)
         now = self.session.now()
         if isinstance(stage, ReassignStage):
-            record = note(self.session.paths, stage, observed, record, now)
-            self._report(stage, observed, record)
-        self.wait.say(waited_for(len(self._plan.stages), stage, record))
-        step = decide(self.session.paths, observed, record, now)
+            memory = note(self.session.paths, stage, observed, memory, now)
+            self._report(stage, observed, memory)
+        self.wait.say(waited_for(len(self._plan.stages), stage, memory))
+        step = decide(self.session.paths, observed, memory, now)
         # The step is noted before it is done: an exception on the way must not lose that it was tried.
-        self.record = prepared(record, step, now)
+        self.memory = prepared(memory, step, now)
         if isinstance(step, FinishStage):
             return False
-        self.record = perform(self.session, self.record, step)
+        self.memory = perform(self.session, self.memory, step)
         return True
 
-    def _current(self) -> RunRecord:
-        assert self.record is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
-        return self.record
+    def _current(self) -> StageMemory:
+        assert self.memory is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
+        return self.memory
 
     def _observe(self, stage: Stage) -> Observed:
         names = self.session.paths.topics_of(stage)
@@ -182,13 +183,13 @@ class Run:
             return self.disks.added_to(observed, stage)
         return observed
 
-    def _report(self, stage: ReassignStage, observed: Observed, record: RunRecord) -> None:
-        read = partial(self.meter.read, stage, len(self._plan.stages), record, observed, self.disks.sizes)
+    def _report(self, stage: ReassignStage, observed: Observed, memory: StageMemory) -> None:
+        read = partial(self.meter.read, stage, len(self._plan.stages), memory, observed, self.disks.sizes)
         seen = read()
         if self.disks.sizes_at != self.meter.sampled_at or seen.done_moves == seen.moves:
             self.meter.sample(self.disks.sizes_at or self.session.now(), seen)
             seen = read()
-        self.log.told(seen, record, self.session.now())
+        self.log.told(seen, memory, self.session.now())
         if self.progress is not None:
             self.progress(seen)
 
@@ -197,7 +198,7 @@ class Run:
         now = self.session.now()
         if self.outage_since is None:
             self.outage_since = now
-            self.session.tell("outage", Outcome.STARTED, why=str(error))
+            self.session.write_event("outage", Outcome.STARTED, why=str(error))
             self.wait.say(f"the cluster to answer again ({error})")
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
@@ -205,11 +206,11 @@ class Run:
         self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
 
-def leave(session: Session, record: RunRecord | None, error: BaseException) -> RunResult:
+def end_in_order(session: Session, memory: StageMemory | None, error: BaseException) -> RunResult:
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
     if isinstance(error, LockLost):
-        return _as_it_is(session, record, error)
-    has_moves = record is not None and _take_back(session, record)
+        return _as_it_is(session, memory, error)
+    has_moves = memory is not None and _take_back(session, memory)
     try:
         take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
@@ -222,46 +223,46 @@ def leave(session: Session, record: RunRecord | None, error: BaseException) -> R
     with suppress(OSError, ReconcilerError):
         # Whatever else was raised may quote what a library was given: the journal is kept, and read by others.
         why = str(error) if isinstance(error, ReconcilerError) else type(error).__name__
-        session.tell("run", outcome, why=why, **session.ending())
+        session.write_event("run", outcome, why=why, **session.ending())
     return session.result(RunState.STOPPED if is_stopped else RunState.FAILED)
 
 
-def abandon(session: Session, record: RunRecord | None) -> StoppedEarly:
+def end_at_once(session: Session, memory: StageMemory | None) -> StoppedEarly:
     """Return the end of a run that may not even put things back: it names what it leaves, and asks nobody anything."""
-    in_flight = _perhaps_in_flight(session, record)
+    in_flight = _perhaps_in_flight(session, memory)
     if in_flight:
         moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
         session.messages.append(f"{moves}; {session.paths.again} to go on with them, or cancel to take them back")
-    return abandoned(session)
+    return ended_at_once(session)
 
 
-def _as_it_is(session: Session, record: RunRecord | None, error: LockLost) -> RunResult:
+def _as_it_is(session: Session, memory: StageMemory | None, error: LockLost) -> RunResult:
     """Put nothing back without the lock, and name what is left for whoever holds it next."""
     session.leftover_throttles = leftover_problems(session.throttles)
-    in_flight = _perhaps_in_flight(session, record)
+    in_flight = _perhaps_in_flight(session, memory)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
     session.messages.append(f"{session.paths.again}, which goes on where the cluster stands, or cancel")
     with suppress(OSError, ReconcilerError):
-        session.tell("run", Outcome.FAILED, why=str(error), **session.ending())
+        session.write_event("run", Outcome.FAILED, why=str(error), **session.ending())
     return session.result(RunState.FAILED)
 
 
-def _perhaps_in_flight(session: Session, record: RunRecord | None) -> list[str]:
-    stage = session.paths.plan.stages[record.stage_index] if record else None
-    if record is None or not isinstance(stage, ReassignStage):
+def _perhaps_in_flight(session: Session, memory: StageMemory | None) -> list[str]:
+    stage = session.paths.plan.stages[memory.stage_index] if memory else None
+    if memory is None or not isinstance(stage, ReassignStage):
         return []
-    histories = {move.topic_partition: record.history(move.topic_partition) for move in stage.moves}
+    histories = {move.topic_partition: memory.history(move.topic_partition) for move in stage.moves}
     return [str(key) for key, one in histories.items() if one.attempts and one.state is not MoveState.DONE]
 
 
-def _take_back(session: Session, record: RunRecord) -> bool:
+def _take_back(session: Session, memory: StageMemory) -> bool:
     """Take back every move of the plan in flight: of this stage, and of a later one that an earlier run had begun.
 
     Returns whether some may go on.
     """
     found = tried(lambda: seen_as_far_as_visible(session, session.paths.topics))
-    perhaps = _perhaps_in_flight(session, record)
+    perhaps = _perhaps_in_flight(session, memory)
     if isinstance(found, Trouble):
         named = f" ({named_some(perhaps)})" if perhaps else ""
         session.messages.append(f"moves of stage {session.stage} may still be in flight{named}: {found.why}")
@@ -279,13 +280,13 @@ def _take_back(session: Session, record: RunRecord) -> bool:
     return bool(outcome.left)
 
 
-def waited_for(stages: int, stage: Stage, record: RunRecord) -> str:
+def waited_for(stages: int, stage: Stage, memory: StageMemory) -> str:
     """Return what a stage waits for, in words; of moves only what keeps them, as progress tells of the copying."""
     if not isinstance(stage, ReassignStage):
         return f"stage {stage.number}/{stages} to show what it changed"
-    unclear = [str(key) for key, one in record.histories.items() if one.off_since or one.lagging_since]
-    told = [f"broker {broker}, which is not alive" for broker in sorted(record.fenced_since)]
-    told += [f"log dirs of broker {broker}" for broker in sorted(record.bad_disks)]
+    unclear = [str(key) for key, one in memory.histories.items() if one.off_since or one.lagging_since]
+    told = [f"broker {broker}, which is not alive" for broker in sorted(memory.fenced_since)]
+    told += [f"log dirs of broker {broker}" for broker in sorted(memory.bad_disks)]
     if unclear:
         told.append(f"a second look at {named_some(unclear)}, not where this run left it")
     return ", ".join(told)

@@ -58,7 +58,7 @@ class Withdrawal:
     unwritten: Exception | None = None
     """The journal's fault."""
 
-    def leave(self, moves: Iterable[Move], trouble: Trouble, what: str) -> None:
+    def note_left(self, moves: Iterable[Move], trouble: Trouble, what: str) -> None:
         """Leave these moves as they are, for that trouble."""
         for move in moves:
             self.left[move.topic_partition] = f"{what}: {trouble.why}"
@@ -129,19 +129,19 @@ def _looked_at(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> 
     """Look at the topics of these moves; return what is seen, and the moves that are: the others are left."""
     found = tried(lambda: seen_as_far_as_visible(session, _topics(moves)))
     if isinstance(found, Trouble):
-        outcome.leave(moves, found, "it cannot be looked at")
+        outcome.note_left(moves, found, "it cannot be looked at")
         return Observed(), []
     observed, hidden = found
     for move in moves:
         if move.topic_partition.topic in hidden:
-            outcome.leave([move], hidden[move.topic_partition.topic], "it cannot be looked at")
+            outcome.note_left([move], hidden[move.topic_partition.topic], "it cannot be looked at")
     return observed, [move for move in moves if move.topic_partition.topic not in hidden]
 
 
 def _tell(session: Session, outcome: Withdrawal, how: Outcome, **detail: object) -> None:
     """Write to the journal; one that cannot be written keeps no move from being taken back."""
     try:
-        session.tell("withdraw", how, **detail)
+        session.write_event("withdraw", how, **detail)
     except (OSError, ReconcilerError) as error:
         outcome.unwritten = error
 
@@ -186,7 +186,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
         answers = _answered(session, batch, outcome, send, is_due)
         crash_point("withdraw.sent")
         if isinstance(answers, Trouble):
-            outcome.leave(batch, answers, "it was not cancelled")
+            outcome.note_left(batch, answers, "it was not cancelled")
         else:
             stopped += _after_cancel(session, batch, answers, outcome)
     return stopped
@@ -226,7 +226,7 @@ def _restore_order(
     in_flight = tried(lambda: session.patiently(session.admin.reassignments)) if disordered else {}
     if isinstance(in_flight, Trouble):
         # Over somebody else's reassignment nothing is submitted, so not where it could not be seen.
-        outcome.leave(disordered, in_flight, f"{CANCELLED}, but its order was not restored")
+        outcome.note_left(disordered, in_flight, f"{CANCELLED}, but its order was not restored")
         disordered, in_flight = [], {}
     for move in [move for move in disordered if move.topic_partition in in_flight]:
         target = list(in_flight[move.topic_partition].target_replicas)
@@ -248,14 +248,14 @@ def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, 
     answers = _answered(session, batch, outcome, send, _is_loose)
     crash_point("withdraw.sent")
     if isinstance(answers, Trouble):
-        outcome.leave(batch, answers, f"{CANCELLED}, but its order was not restored")
+        outcome.note_left(batch, answers, f"{CANCELLED}, but its order was not restored")
         return
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition)
         # Without an answer, what is seen decides: the list may have been taken all the same.
         is_back = answer is not None or tried(partial(_is_shown_back, session, move))
         if isinstance(is_back, Trouble):
-            outcome.leave([move], is_back, f"{CANCELLED}, but its order may not be restored")
+            outcome.note_left([move], is_back, f"{CANCELLED}, but its order may not be restored")
         elif not is_back:
             outcome.left[key] = "somebody else has begun to move it meanwhile"
         elif answer is None or answer.is_ok:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from reconciler.admin.port import Admin
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.kept_run import kept_run
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import read_record
 from reconciler.files.plan_file import NO_SEAL, Seal
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
@@ -141,7 +141,7 @@ def _is_taken_up(admin: Admin, rate: int) -> bool:
     """Wait until the run has written the rate into its record; one that keeps none never does."""
     end = admin.clock.now() + TAKEN_UP
     while admin.clock.now() < end:
-        record = kept_run(admin)
+        record = read_record(admin)
         if record is None:
             return False
         if record.rate == rate:

@@ -14,9 +14,9 @@ from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.kept_run import kept_run
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
+from reconciler.apply.run_record import read_record
 from reconciler.files.plan_file import with_id
 from reconciler.model.desired import Desired, Window
 from reconciler.model.lock import purpose_of_run
@@ -86,7 +86,7 @@ def cancel(
 
 def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal]:
     """Return the plan whose run is to be cancelled where none is named: the cluster knows best."""
-    record = kept_run(admin)
+    record = read_record(admin)
     if record is None:
         plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
         return plan, run_journal(inputs, plan)

@@ -18,7 +18,7 @@ from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Vitals
 from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
-from reconciler.workflow.runs import Kept, as_known, known_runs, restored_line, take_off
+from reconciler.workflow.runs import RunTraces, as_known, known_runs, restored_line, take_off
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
 
@@ -79,7 +79,7 @@ class Visit:
             return bool(dead and take_off(dead, self.admin))
         return False
 
-    def _known(self) -> tuple[Kept, ...]:
+    def _known(self) -> tuple[RunTraces, ...]:
         return known_runs(self.inputs, self.name, self.admin, self.plan)
 
 

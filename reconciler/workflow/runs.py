@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 
 from reconciler.admin.port import Admin
 from reconciler.apply.journal import Journal, MemoryJournal, recorded
-from reconciler.apply.kept_run import KeptRun, kept_run
 from reconciler.apply.leftovers import known_run, restore_throttles
 from reconciler.apply.observed import replaced_topics
+from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.throttles import ThrottleRecord
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
@@ -58,7 +58,7 @@ def _journal_path(inputs: Inputs, plan: Plan) -> Path:
     return path
 
 
-class _KeptFile(NamedTuple):
+class _PlanFile(NamedTuple):
     """Where a plan is kept, its id as the name has it, and the journal that tells of its runs."""
 
     path: Path
@@ -70,7 +70,7 @@ class _KeptFile(NamedTuple):
         return events[-1].time if events else _LONG_AGO
 
 
-def _kept_files(inputs: Inputs, cluster: str) -> Iterator[_KeptFile]:
+def _plan_files(inputs: Inputs, cluster: str) -> Iterator[_PlanFile]:
     """Yield the plans kept for that cluster: in its folder of runs, or beside the one journal that is named."""
     one = Path(inputs.journal) if inputs.journal else None
     if one is not None and not one.exists():
@@ -79,15 +79,15 @@ def _kept_files(inputs: Inputs, cluster: str) -> Iterator[_KeptFile]:
     for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}")):
         stem = path.name.removesuffix(_PLAN_SUFFIX)
         if one is None:
-            yield _KeptFile(path, stem, path.with_name(f"{stem}{_SUFFIX}"))
+            yield _PlanFile(path, stem, path.with_name(f"{stem}{_SUFFIX}"))
             continue
         own = one.name.removesuffix(_SUFFIX)
         if stem == own or stem.startswith(f"{own}.{cluster}."):
-            yield _KeptFile(path, stem.removeprefix(f"{own}.{cluster}."), one)
+            yield _PlanFile(path, stem.removeprefix(f"{own}.{cluster}."), one)
 
 
-def _latest_first(inputs: Inputs, cluster: str) -> list[_KeptFile]:
-    files = _kept_files(inputs, cluster)
+def _latest_first(inputs: Inputs, cluster: str) -> list[_PlanFile]:
+    files = _plan_files(inputs, cluster)
     return sorted(files, key=lambda one: (one.last_heard_of(), one.path.name), reverse=True)
 
 
@@ -103,7 +103,7 @@ def kept_plans(inputs: Inputs, cluster: str, *, holding: str) -> Iterator[Plan]:
     What is kept is an aid: a file that is damaged is passed over.
     """
     found = []
-    for one in _kept_files(inputs, cluster):
+    for one in _plan_files(inputs, cluster):
         if holding.encode() in one.path.read_bytes():
             moment = _LONG_AGO
             with suppress(InvalidInput):
@@ -121,12 +121,12 @@ def kept_plan(inputs: Inputs, cluster: str, plan_id: str) -> Plan | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RunTraces:
     """A plan, its journal as it is on this machine, and its record where that stands in the cluster."""
 
     plan: Plan
     journal: Journal
-    record: KeptRun | None = None
+    record: RunRecord | None = None
 
     @property
     def is_open(self) -> bool:
@@ -145,39 +145,41 @@ class Kept:
         return known_run(self.plan, self.journal.events, brokers, topics, self.record)
 
 
-def known_runs(inputs: Inputs, cluster: str | None, admin: Admin | None, plan: Plan | None = None) -> tuple[Kept, ...]:
+def known_runs(
+    inputs: Inputs, cluster: str | None, admin: Admin | None, plan: Plan | None = None
+) -> tuple[RunTraces, ...]:
     """Return the runs known here, with the record that the last one left in the cluster, whoever's it was.
 
     `plan`: only the run of that plan. `admin`: None where a snapshot is looked at.
     """
     here = known_here(inputs, cluster, plan)
-    record = kept_run(admin) if admin is not None else None
+    record = read_record(admin) if admin is not None else None
     if admin is None or record is None:
         return here
     if all(one.plan.id != record.plan_id for one in here):
-        other = (Kept(record.plan(admin.cluster_id()), MemoryJournal(), record),)
+        other = (RunTraces(record.plan(admin.cluster_id()), MemoryJournal(), record),)
         return other + here if plan is None else here
     return tuple(replace(one, record=record) if one.plan.id == record.plan_id else one for one in here)
 
 
-def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) -> tuple[Kept, ...]:
+def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) -> tuple[RunTraces, ...]:
     """Return the run of that plan, else the latest one, then each other one that is open or left throttles."""
     if plan is not None:
-        return (Kept(plan, run_journal(inputs, plan)),)
+        return (RunTraces(plan, run_journal(inputs, plan)),)
     if cluster is None:
         return ()
     found = ((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))
     return tuple(
-        Kept(read_plan(path), journal)
+        RunTraces(read_plan(path), journal)
         for number, (path, journal) in enumerate(found)
         if number == 0 or (told := recorded(journal.events)).is_open or not told.throttles.is_empty
     )
 
 
-def as_known(kept: Sequence[Kept], cluster: Cluster) -> tuple[KnownRun, ...]:
+def as_known(runs: Sequence[RunTraces], cluster: Cluster) -> tuple[KnownRun, ...]:
     """Return what is known of these runs beside that cluster; of a dead broker, its configs are not."""
     brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
-    return tuple(one.known(brokers, _own_topics(one.plan, cluster)) for one in kept)
+    return tuple(one.known(brokers, _own_topics(one.plan, cluster)) for one in runs)
 
 
 def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
@@ -186,13 +188,13 @@ def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]
     return {topic.name: topic.configs for topic in cluster.topics.values() if topic.name not in replaced}
 
 
-def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
+def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
     """Bring back what these runs left, the latest first: the values that it found may have been set by an earlier run.
 
     Raises Refused, before anything is changed, while moves of one of them are in flight: these need their throttles.
     """
     flights = {key: one.target_replicas for key, one in admin.reassignments().items()}
-    for one in kept:
+    for one in runs:
         targets = one.known({}, {}).targets
         moving = sorted(str(key) for key, target in flights.items() if target in targets.get(key, ()))
         if moving:
@@ -202,7 +204,7 @@ def take_off(kept: Sequence[Kept], admin: Admin) -> tuple[RunResult, ...]:
                 "throttles back themselves.",
                 code=ON_ITS_WAY,
             )
-    return tuple(restore_throttles(one.plan, admin, one.journal) for one in kept)
+    return tuple(restore_throttles(one.plan, admin, one.journal) for one in runs)
 
 
 def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
@@ -213,9 +215,9 @@ def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Pla
     told too, never raised: what is left over must not keep anybody from looking, or from applying.
     """
     try:
-        kept = [one for one in known_runs(inputs, cluster, admin) if before is None or one.plan.id != before.id]
-        left = [one for one in kept if not one.throttles.is_empty]
-        if not left or (before is None and _may_go_on(kept, admin)):
+        runs = [one for one in known_runs(inputs, cluster, admin) if before is None or one.plan.id != before.id]
+        left = [one for one in runs if not one.throttles.is_empty]
+        if not left or (before is None and _may_go_on(runs, admin)):
             return ()
         alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
         restorable = [one for one in left if one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)]
@@ -226,21 +228,21 @@ def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Pla
     return (*told, *(str(each) for result in ended for each in result.leftover_throttles))
 
 
-def _may_go_on(kept: Sequence[Kept], admin: Admin) -> bool:
+def _may_go_on(runs: Sequence[RunTraces], admin: Admin) -> bool:
     """Whether one of these runs, which have not told their end, goes on, or has died and waits to be gone on with."""
-    still_open = [one for one in kept if one.is_open]
+    still_open = [one for one in runs if one.is_open]
     return any(not one.throttles.is_empty for one in still_open) or (
         bool(still_open) and admin.lock_holder() is not None
     )
 
 
-def _told(kept: Kept, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
-    record = kept.throttles
-    brokers = admin.broker_configs(sorted(set(record.brokers) & set(alive)))
-    topics = admin.topic_configs(record.topics) if record.topics else {}
-    for (owner, key), after in kept.known(brokers, topics).throttles.items():
+def _told(run: RunTraces, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
+    throttles = run.throttles
+    brokers = admin.broker_configs(sorted(set(throttles.brokers) & set(alive)))
+    topics = admin.topic_configs(throttles.topics) if throttles.topics else {}
+    for (owner, key), after in run.known(brokers, topics).throttles.items():
         configs = brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})
-        yield f"{restored_line(owner, key, configs.get(key), after)} (left by the run of plan {kept.plan.id})"
+        yield f"{restored_line(owner, key, configs.get(key), after)} (left by the run of plan {run.plan.id})"
 
 
 def restored_line(owner: int | str, key: str, now: str | None, after: str | None) -> str:

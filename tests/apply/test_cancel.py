@@ -12,10 +12,10 @@ from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.kept_run import kept_run
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import read_record
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.withdraw import withdraw
@@ -381,7 +381,7 @@ def test_the_record_of_a_cancel_that_died_keeps_the_order_from_an_apply_of_anoth
     with pytest.raises(Refused) as refused:
         run_plan(another, admin, MemoryJournal())
     assert (refused.value.code, "orders-1" in str(refused.value)) == ("KR457", True)
-    kept = kept_run(admin)
+    kept = read_record(admin)
     assert kept is not None
     cancel_run(kept.plan(admin.cluster_id()), admin, MemoryJournal())
     assert admin.cluster.topics["orders"].partitions[1].replicas == (2, 3, 1)

@@ -12,7 +12,7 @@ from reconciler.admin.port import Reassignment
 from reconciler.apply.decide import CRAWL, DEAD, FAILED, decide
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import paths_of
-from reconciler.apply.record import BadDisk, History, MoveState, RunRecord, note
+from reconciler.apply.stage_memory import BadDisk, History, MoveState, StageMemory, note
 from reconciler.apply.steps import (
     ATTEMPTS,
     ChangeConfigs,
@@ -43,7 +43,7 @@ IN_FLIGHT = {A0: Reassignment((1, 2, 4, 3), (4,), (3,))}
 MOVE = move("a-0", "1,2,3", "1,2,4")
 STAGE = ReassignStage(1, (MOVE,), 1000)
 BEFORE = small_cluster("a-0: 1,2,3")
-RECORD = RunRecord(0, NOW, NOW)
+MEMORY = StageMemory(0, NOW, NOW)
 ALL = frozenset(range(1, 7))
 
 
@@ -57,10 +57,10 @@ def seen(cluster: Cluster, reassignments: Mapping[TopicPartition, Reassignment] 
 
 
 def next_step(
-    stage: Stage, observed: Observed, record: RunRecord = RECORD, now: datetime = NOW, **fields: object
+    stage: Stage, observed: Observed, memory: StageMemory = MEMORY, now: datetime = NOW, **fields: object
 ) -> Step:
     paths = paths_of(plan_of([stage], BEFORE, **fields))
-    noted = note(paths, stage, observed, record, now) if isinstance(stage, ReassignStage) else record
+    noted = note(paths, stage, observed, memory, now) if isinstance(stage, ReassignStage) else memory
     return decide(paths, observed, noted, now)
 
 
@@ -69,7 +69,7 @@ def test_throttles_go_on_before_anything_is_submitted() -> None:
 
 
 def test_what_is_at_its_start_is_submitted() -> None:
-    throttled = replace(RECORD, throttled_brokers=ALL)
+    throttled = replace(MEMORY, throttled_brokers=ALL)
     assert next_step(STAGE, seen(BEFORE), throttled) == SubmitMoves((MOVE,), is_factor_change=False)
     assert next_step(replace(STAGE, throttle_bytes_per_second=None), seen(BEFORE)) == SubmitMoves(
         (MOVE,), is_factor_change=False
@@ -81,12 +81,12 @@ def test_moves_that_change_the_factor_go_by_themselves() -> None:
     shrink = move("a-1", "1,2,3", "1,2")
     stage = ReassignStage(1, (MOVE, shrink))
     assert next_step(stage, seen(cluster)) == SubmitMoves((MOVE,), is_factor_change=False)
-    later = RECORD.submitted([MOVE], NOW + timedelta(seconds=60))
+    later = MEMORY.submitted([MOVE], NOW + timedelta(seconds=60))
     assert next_step(stage, seen(cluster), later) == SubmitMoves((shrink,), is_factor_change=True)
 
 
 def test_what_is_in_flight_is_awaited() -> None:
-    throttled = replace(RECORD, throttled_brokers=ALL)
+    throttled = replace(MEMORY, throttled_brokers=ALL)
     assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), throttled), Wait)
 
 
@@ -96,12 +96,12 @@ def test_a_move_in_flight_without_its_throttle_gets_it_first() -> None:
 
 def test_the_end_of_a_stage_takes_the_lists_off_and_finishes_it() -> None:
     done = small_cluster("a-0: 1,2,4")
-    assert next_step(STAGE, seen(done), replace(RECORD, has_lists_on=True)) == TakeThrottleListsOff()
+    assert next_step(STAGE, seen(done), replace(MEMORY, has_lists_on=True)) == TakeThrottleListsOff()
     assert next_step(STAGE, seen(done)) == FinishStage()
 
 
 def test_a_stage_of_which_a_move_was_left_alone_ends_and_fails_the_run() -> None:
-    left = RECORD.leaving_alone(A0, Problem("KR701", "a-0 is elsewhere"))
+    left = MEMORY.leaving_alone(A0, Problem("KR701", "a-0 is elsewhere"))
     step = next_step(STAGE, seen(BEFORE), left)
     assert isinstance(step, FailRun)
     assert step.problem.code == "KR701"
@@ -110,120 +110,120 @@ def test_a_stage_of_which_a_move_was_left_alone_ends_and_fails_the_run() -> None
 
 def test_a_replica_out_of_sync_keeps_a_stage_from_ending() -> None:
     behind = small_cluster("a-0: 1,2,4 isr 1,2")
-    assert isinstance(next_step(STAGE, seen(behind), replace(RECORD, throttled_brokers=ALL)), Wait)
+    assert isinstance(next_step(STAGE, seen(behind), replace(MEMORY, throttled_brokers=ALL)), Wait)
 
 
 def test_a_move_submitted_again_and_again_is_given_up() -> None:
-    record = replace(RECORD, throttled_brokers=ALL)
+    memory = replace(MEMORY, throttled_brokers=ALL)
     for _ in range(ATTEMPTS):
-        record = record.submitted([MOVE], NOW)
-    step = next_step(STAGE, seen(BEFORE), record)
+        memory = memory.submitted([MOVE], NOW)
+    step = next_step(STAGE, seen(BEFORE), memory)
     assert isinstance(step, LeaveAlone)
     assert step.problem.code == "KR704"
 
 
 def test_moves_to_a_broker_dead_for_long_are_withdrawn() -> None:
     dead = small_cluster("a-0: 1,2,3", fenced=[4])
-    record = replace(RECORD, throttled_brokers=ALL, fenced_since={4: NOW})
-    assert isinstance(next_step(STAGE, seen(dead, IN_FLIGHT), record), Wait)
-    step = next_step(STAGE, seen(dead, IN_FLIGHT), record, NOW + DEAD)
+    memory = replace(MEMORY, throttled_brokers=ALL, fenced_since={4: NOW})
+    assert isinstance(next_step(STAGE, seen(dead, IN_FLIGHT), memory), Wait)
+    step = next_step(STAGE, seen(dead, IN_FLIGHT), memory, NOW + DEAD)
     assert isinstance(step, WithdrawMoves)
     assert step.moves == (MOVE,)
 
 
 def test_nothing_is_submitted_to_a_dead_broker() -> None:
     dead = small_cluster("a-0: 1,2,3", fenced=[4])
-    record = replace(RECORD, throttled_brokers=ALL, fenced_since={4: NOW})
-    assert isinstance(next_step(STAGE, seen(dead), record), Wait)
-    assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), LeaveAlone)
+    memory = replace(MEMORY, throttled_brokers=ALL, fenced_since={4: NOW})
+    assert isinstance(next_step(STAGE, seen(dead), memory), Wait)
+    assert isinstance(next_step(STAGE, seen(dead), memory, NOW + DEAD), LeaveAlone)
 
 
 def test_what_needs_a_broker_that_cannot_be_reached_from_here_is_left_alone_after_a_while() -> None:
-    record = replace(RECORD, throttled_brokers=ALL - {4}, unreached_since={4: NOW})
-    assert next_step(STAGE, seen(BEFORE), record) == PutThrottles(STAGE)
-    step = next_step(STAGE, seen(BEFORE), record, NOW + DEAD)
+    memory = replace(MEMORY, throttled_brokers=ALL - {4}, unreached_since={4: NOW})
+    assert next_step(STAGE, seen(BEFORE), memory) == PutThrottles(STAGE)
+    step = next_step(STAGE, seen(BEFORE), memory, NOW + DEAD)
     assert isinstance(step, LeaveAlone)
     assert step.problem.code == "KR736"
     assert step.problem.message.startswith("broker 4, which a-0 needs in [1, 2, 4], is alive and cannot be reached")
-    assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), record, NOW + DEAD), PutThrottles), "it copies: let it"
+    assert isinstance(next_step(STAGE, seen(BEFORE, IN_FLIGHT), memory, NOW + DEAD), PutThrottles), "it copies: let it"
     dead = small_cluster("a-0: 1,2,3", fenced=[4])
-    assert isinstance(next_step(STAGE, seen(dead), record, NOW + DEAD), Wait), "a dead one is another matter"
+    assert isinstance(next_step(STAGE, seen(dead), memory, NOW + DEAD), Wait), "a dead one is another matter"
 
 
 def test_a_change_of_order_waits_for_no_dead_broker() -> None:
     reorder = move("a-0", "1,2,3", "2,1,3")
     stage = ReassignStage(1, (reorder,))
-    record = replace(RECORD, fenced_since={3: NOW})
+    memory = replace(MEMORY, fenced_since={3: NOW})
     before = small_cluster("a-0: 1,2,3 isr 1,2", fenced=[3])
-    assert next_step(stage, seen(before), record, NOW + DEAD) == SubmitMoves((reorder,), is_factor_change=False)
+    assert next_step(stage, seen(before), memory, NOW + DEAD) == SubmitMoves((reorder,), is_factor_change=False)
     after = small_cluster("a-0: 2,1,3 leader 1 isr 1,2", fenced=[3])
-    assert next_step(stage, seen(after), record, NOW + DEAD) == FinishStage()
+    assert next_step(stage, seen(after), memory, NOW + DEAD) == FinishStage()
     behind = small_cluster("a-0: 2,1,3 leader 1 isr 1,2")
     assert isinstance(next_step(stage, seen(behind)), Wait)
 
 
 def test_a_stage_that_does_not_go_on_fails_the_run() -> None:
-    record = replace(RECORD, throttled_brokers=ALL)
+    memory = replace(MEMORY, throttled_brokers=ALL)
     paths = paths_of(plan_of([STAGE], BEFORE, timeout_seconds=60))
     observed = seen(BEFORE, IN_FLIGHT)
-    record = note(paths, STAGE, observed, record, NOW)
+    memory = note(paths, STAGE, observed, memory, NOW)
     later = NOW + timedelta(seconds=60)
-    step = decide(paths, observed, note(paths, STAGE, observed, record, later), later)
+    step = decide(paths, observed, note(paths, STAGE, observed, memory, later), later)
     assert isinstance(step, FailRun)
     assert step.problem.code == "KR702"
 
 
 def test_copied_bytes_are_progress() -> None:
     paths = paths_of(plan_of([STAGE], BEFORE))
-    record = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    memory = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), MEMORY, NOW)
     later = NOW + timedelta(seconds=60)
-    idle = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT)), record, later)
-    busy = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes={(A0, 4): 5}), record, later)
+    idle = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT)), memory, later)
+    busy = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes={(A0, 4): 5}), memory, later)
     assert (idle.progressed_at, busy.progressed_at) == (NOW, later)
     assert busy.state(A0) is MoveState.IN_FLIGHT
 
 
 def test_a_replica_that_comes_no_closer_to_its_leader_is_no_progress() -> None:
     paths = paths_of(plan_of([STAGE], BEFORE))
-    record, behind = RECORD, {(A0, 1): 100, (A0, 4): 40}
+    memory, behind = MEMORY, {(A0, 1): 100, (A0, 4): 40}
     times = [NOW + timedelta(seconds=seconds) for seconds in (1, 2, 3)]
     for now, sizes in zip(times, (behind, behind, {**behind, (A0, 4): 50}), strict=True):
-        record = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, now)
-        assert record.progressed_at == (times[0] if now < times[2] else now)
-        assert record.least_lag == {(A0, 4): 100 - sizes[A0, 4]}
+        memory = note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), memory, now)
+        assert memory.progressed_at == (times[0] if now < times[2] else now)
+        assert memory.least_lag == {(A0, 4): 100 - sizes[A0, 4]}
 
 
 def test_a_replica_that_comes_closer_by_no_more_than_chance_is_no_progress() -> None:
     paths = paths_of(plan_of([STAGE], BEFORE))
     flying = {A0: History(MoveState.IN_FLIGHT, is_seen_in_flight=True)}
-    record = replace(RECORD, histories=flying, least_lag={(A0, 4): 10**6}, synced_replicas=2)
+    memory = replace(MEMORY, histories=flying, least_lag={(A0, 4): 10**6}, synced_replicas=2)
     later = NOW + timedelta(seconds=60)
 
     def progressed_at(lag: int) -> datetime:
         sizes = {(A0, 1): 2 * 10**6, (A0, 4): 2 * 10**6 - lag}
-        return note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), record, later).progressed_at
+        return note(paths, STAGE, replace(seen(BEFORE, IN_FLIGHT), replica_bytes=sizes), memory, later).progressed_at
 
     assert [progressed_at(10**6 - 100), progressed_at(10**6 - 101)] == [NOW, later]
 
 
 def test_a_replica_that_comes_in_sync_is_progress() -> None:
     paths = paths_of(plan_of([STAGE], BEFORE))
-    record = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), RECORD, NOW)
+    memory = note(paths, STAGE, seen(BEFORE, IN_FLIGHT), MEMORY, NOW)
     later = NOW + timedelta(seconds=60)
-    assert note(paths, STAGE, seen(BEFORE, IN_FLIGHT), record, later).progressed_at == NOW
-    in_sync = note(paths, STAGE, seen(small_cluster("a-0: 1,2,3 isr 1,2,3,4"), IN_FLIGHT), record, later)
+    assert note(paths, STAGE, seen(BEFORE, IN_FLIGHT), memory, later).progressed_at == NOW
+    in_sync = note(paths, STAGE, seen(small_cluster("a-0: 1,2,3 isr 1,2,3,4"), IN_FLIGHT), memory, later)
     assert (in_sync.progressed_at, in_sync.synced_replicas) == (later, 3)
 
 
 def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
     paths = paths_of(plan_of([STAGE], BEFORE))
     histories = {A0: History(MoveState.IN_FLIGHT)}
-    record = replace(RECORD, throttled_brokers=ALL, histories=histories, copied_when_progressed=5, copied_bytes=10)
-    step = decide(paths, seen(BEFORE, IN_FLIGHT), record, NOW + CRAWL)
+    memory = replace(MEMORY, throttled_brokers=ALL, histories=histories, copied_when_progressed=5, copied_bytes=10)
+    step = decide(paths, seen(BEFORE, IN_FLIGHT), memory, NOW + CRAWL)
     assert isinstance(step, Warn)
     assert (step.key, step.problem.code, step.problem.severity) == ("crawl", "KR723", Severity.WARNING)
     assert step.problem.message.startswith("a-0 came no closer to the end in 300 s although data arrives: ")
-    told = replace(record, warned=frozenset({step.key}))
+    told = replace(memory, warned=frozenset({step.key}))
     assert isinstance(decide(paths, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
 
 
@@ -232,12 +232,12 @@ def test_moves_that_will_not_fit_on_a_disk_are_withdrawn_whether_or_not_all_of_t
     paths = paths_of(plan_of([ReassignStage(1, moves)], BEFORE))
     full = {4: BadDisk(NOW, "/d1", is_offline=False, usable_bytes=50)}
     flying = {one.topic_partition: History(MoveState.IN_FLIGHT) for one in moves}
-    record = replace(RECORD, histories=flying, bad_disks=full, least_lag={(A0, 4): 51})
+    memory = replace(MEMORY, histories=flying, bad_disks=full, least_lag={(A0, 4): 51})
     observed = seen(small_cluster("a-0: 1,2,3", "a-1: 1,2,3"))
-    step = decide(paths, observed, record, NOW + FAILED)
+    step = decide(paths, observed, memory, NOW + FAILED)
     assert isinstance(step, WithdrawMoves)
     assert (step.moves, {problem.code for problem in step.problems}) == (moves, {"KR716"})
-    fits = replace(record, least_lag={(A0, 4): 50})
+    fits = replace(memory, least_lag={(A0, 4): 50})
     assert not isinstance(decide(paths, observed, fits, NOW + FAILED), WithdrawMoves)
 
 
@@ -274,9 +274,9 @@ def test_an_election_that_a_later_move_overtook_is_not_due() -> None:
         ReassignStage(3, (move("a-0", "2,1,3", "4,1,3"),)),
     ]
     paths = paths_of(plan_of(stages, BEFORE))
-    record = replace(RECORD, stage_index=1)
-    assert decide(paths, seen(small_cluster("a-0: 4,1,3")), record, NOW) == FinishStage()
-    due = decide(paths, seen(small_cluster("a-0: 2,1,3 leader 1")), record, NOW)
+    memory = replace(MEMORY, stage_index=1)
+    assert decide(paths, seen(small_cluster("a-0: 4,1,3")), memory, NOW) == FinishStage()
+    due = decide(paths, seen(small_cluster("a-0: 2,1,3 leader 1")), memory, NOW)
     assert due == ElectLeaders((election("a-0", 2),))
 
 
@@ -288,7 +288,7 @@ def test_what_kafka_may_refuse_has_shown_before_a_topic_grows_or_goes() -> None:
     changes = (create, alter, grow)
     stage = TopicsStage(1, (0, 1, 2))
     assert next_step(stage, seen(BEFORE), topic_changes=changes) == CreateTopics((create,))
-    asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
+    asked = MEMORY.attempted(["its creation b"], NOW + timedelta(seconds=60))
     assert isinstance(next_step(stage, seen(BEFORE), asked, topic_changes=changes), Wait)
     made = small_cluster("a-0: 1,2,3", "b-0: 1")
     assert next_step(stage, seen(made), asked, topic_changes=changes) == ChangeConfigs((alter,))
@@ -298,7 +298,7 @@ def test_what_kafka_may_refuse_has_shown_before_a_topic_grows_or_goes() -> None:
 
 def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:
     create = CreateTopic("b", 1, 1, {}, {0: (1,)})
-    asked = RECORD
+    asked = MEMORY
     for _ in range(ATTEMPTS):
         assert next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(create,)) == CreateTopics((create,))
         asked = asked.attempted(["its creation b"], NOW)
@@ -308,10 +308,10 @@ def test_a_topic_change_asked_for_again_and_again_is_given_up() -> None:
 
 
 def test_a_request_may_be_asked_for_again_sooner_than_it_was_said() -> None:
-    asked = RECORD.attempted(["its creation b"], NOW + timedelta(seconds=60))
+    asked = MEMORY.attempted(["its creation b"], NOW + timedelta(seconds=60))
     sooner = asked.quieted("its creation b", NOW + timedelta(seconds=5))
     now = NOW + timedelta(seconds=10)
-    assert [record.is_quiet("its creation b", now) for record in (asked, sooner)] == [True, False]
+    assert [memory.is_quiet("its creation b", now) for memory in (asked, sooner)] == [True, False]
     assert sooner.count("its creation b") == 1
 
 
@@ -319,7 +319,7 @@ def test_a_growth_larger_than_a_request_is_asked_for_part_by_part() -> None:
     grow = CreatePartitions("a", 1, 1500)
     first = next_step(TopicsStage(1, (0,)), seen(BEFORE), topic_changes=(grow,))
     assert first == GrowTopics((replace(grow, to_count=1001),))
-    asked = RECORD.attempted(["grow a to 1001"], NOW + timedelta(seconds=60))
+    asked = MEMORY.attempted(["grow a to 1001"], NOW + timedelta(seconds=60))
     assert isinstance(next_step(TopicsStage(1, (0,)), seen(BEFORE), asked, topic_changes=(grow,)), Wait)
 
 
@@ -335,8 +335,8 @@ def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partiti
     create = CreateTopic("b", 1, 1, {}, {0: (1,)})
     stages = (TopicsStage(1, (0,)), ReassignStage(2, (move("b-0", "1", "2"),)))
     paths = paths_of(plan_of(stages, BEFORE, topic_changes=(create,)))
-    assert decide(paths, seen(small_cluster("b-0: 2")), RECORD, NOW) == FinishStage()
-    elsewhere = decide(paths, seen(small_cluster("b-0: 5")), RECORD, NOW)
+    assert decide(paths, seen(small_cluster("b-0: 2")), MEMORY, NOW) == FinishStage()
+    elsewhere = decide(paths, seen(small_cluster("b-0: 5")), MEMORY, NOW)
     assert isinstance(elsewhere, FailRun)
     assert "found partition 0 on [5];" in elsewhere.problem.message
 
@@ -353,10 +353,10 @@ def test_a_config_that_is_neither_as_it_was_nor_as_planned_is_told_and_not_chang
 
 
 def test_a_move_over_a_broker_that_came_back_waits_for_its_throttle() -> None:
-    without = replace(RECORD, throttled_brokers=frozenset({1, 2, 3}))
+    without = replace(MEMORY, throttled_brokers=frozenset({1, 2, 3}))
     assert next_step(STAGE, seen(BEFORE), without) == PutThrottles(STAGE)
     asked = without.attempted(["throttle"], NOW + timedelta(seconds=5))
     assert isinstance(next_step(STAGE, seen(BEFORE), asked), Wait)
     dead = small_cluster("a-0: 1,2,3 isr 1,2", fenced=[3])
-    living = replace(RECORD, throttled_brokers=frozenset({1, 2, 4}))
+    living = replace(MEMORY, throttled_brokers=frozenset({1, 2, 4}))
     assert isinstance(next_step(STAGE, seen(dead), living), SubmitMoves)

@@ -16,9 +16,9 @@ from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.kept_run import KeptRun
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import RunRecord
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -222,7 +222,7 @@ def test_throttles_of_a_run_that_lives_are_not_taken_for_leftovers() -> None:
     with admin.lock("apply of plan 0badcafe") as lock:
         entry = Entry(None, frozenset({"0:1", "0:2"}))
         left = ThrottleRecord({(1, LEADER_THROTTLED_RATE): None}, {("orders", LEADER_THROTTLED_REPLICAS): entry})
-        record = KeptRun(plan.id, "small", lock.holder, ours=frozenset({"1000000"}), throttles=left)
+        record = RunRecord(plan.id, "small", lock.holder, ours=frozenset({"1000000"}), throttles=left)
         assert lock.keep(record.written()).is_ok
         admin.alter_broker_configs(1, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "1000000")])
         admin.alter_topic_configs({"orders": [ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.SET, "0:1,0:2")]})

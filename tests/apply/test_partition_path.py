@@ -8,7 +8,7 @@ from helpers.plans.small_runs import election, ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
 from reconciler.apply.partition_path import PartitionPath, Place, Position, cancelled, paths_of, union
-from reconciler.apply.record import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
+from reconciler.apply.stage_memory import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.stage import ElectStage, ReassignStage, Stage

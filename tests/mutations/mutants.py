@@ -53,7 +53,7 @@ AREAS = {
             "apply/observed.py",  # what one turn sees
             "apply/partition_path.py",  # which lists a partition passes, and where it stands
             "apply/progress.py",  # how far, how fast, how long
-            "apply/record.py",  # what is remembered between turns
+            "apply/stage_memory.py",  # what is remembered between turns
             "apply/standings.py",  # what is left of each stage
             "apply/steps.py",  # how long to wait
             "apply/throttles.py",  # what is put on and what comes off
@@ -163,7 +163,7 @@ def _mutated(path: Path) -> tuple[list[str], dict[str, tuple[int, int]]]:
 
 
 def _function(module: str, mangled: str) -> str:
-    """Return `planner.place._ordered` for `x__ordered`, `apply.record.RunRecord.moved` for `xǁRunRecordǁmoved`."""
+    """Return `planner.place._ordered` for `x__ordered`, `apply.journal.Recorded.began` for `xǁRecordedǁbegan`."""
     name = mangled[1:].removeprefix("_") if mangled.startswith("x_") else ".".join(mangled.split("ǁ")[1:])
     return f"{module.removeprefix('reconciler.')}.{name}"
 

@@ -87,7 +87,7 @@ FAULTS = [
     ),
     Fault(
         "a log dir that failed is not looked at",
-        "record.bad_disks_of",
+        "stage_memory.bad_disks_of",
         "if one.is_offline]",
         "if False]",
         "seed 431",
@@ -95,15 +95,15 @@ FAULTS = [
     Fault(
         "a request without an answer is sent again at once",
         "perform.prepared",
-        "record.submitted(step.moves, now + UNKNOWN)",
-        "record",
+        "memory.submitted(step.moves, now + UNKNOWN)",
+        "memory",
         "seed 2",
     ),
     Fault(
         "an answered move is submitted again while it does not show",
         "perform._submit",
-        "record.answered(key, now + SETTLE)",
-        "record.answered(key, now)",
+        "memory.answered(key, now + SETTLE)",
+        "memory.answered(key, now)",
         "seed 0",
     ),
     Fault(
@@ -152,8 +152,8 @@ FAULTS = [
     Fault(
         "one broker's rates are forgotten",
         "throttling._CleanUp.rates",
-        "in record.brokers:",
-        "in record.brokers[1:]:",
+        "in throttles.brokers:",
+        "in throttles.brokers[1:]:",
         "seed 1",
     ),
     Fault(
@@ -174,7 +174,7 @@ FAULTS = [
         "throttles go on after the moves",
         "decide._is_unthrottled",
         "if stage.throttle_bytes_per_second is None or",
-        "if record.polls < 2 or stage.throttle_bytes_per_second is None or",
+        "if memory.polls < 2 or stage.throttle_bytes_per_second is None or",
         "seed 1",
     ),
     Fault(
@@ -194,21 +194,21 @@ FAULTS = [
     Fault(
         "throttles that a crash left stay",
         "leftovers._adopt",
-        "earlier.plus(kept.throttles)",
+        "earlier.plus(record.throttles)",
         "earlier",
         "crash 3",
     ),
     # What is told.
     Fault(
         "the journal's record of throttles is dropped",
-        "session.Session.tell",
+        "session.Session.write_event",
         "if self.is_journal_broken:",
         'if self.is_journal_broken or step == "throttle":',
         "seed 708",
     ),
     Fault(
         "the cluster's record of throttles is dropped",
-        "session.Session._record",
+        "session.Session._current_record",
         "throttles=self.throttles",
         "throttles=ThrottleRecord()",
         "crash 3",

@@ -22,7 +22,15 @@ from reconciler.model.problem import Refused
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.runs import Kept, keep_plan, known_here, latest_plan, restore_leftovers, run_journal, take_off
+from reconciler.workflow.runs import (
+    RunTraces,
+    keep_plan,
+    known_here,
+    latest_plan,
+    restore_leftovers,
+    run_journal,
+    take_off,
+)
 
 
 def throttles(found: Cluster) -> object:
@@ -38,15 +46,15 @@ def die_when_recorded(point: str) -> None:
         raise Killed
 
 
-def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> Kept:
+def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> RunTraces:
     """Let a run of that plan die while it copies, and its moves end after it."""
 
     with planted(die_when_recorded), pytest.raises(Killed):
         run_plan(plan, admin, journal)
-    return Kept(plan, RunJournal(journal.path, plan.id))
+    return RunTraces(plan, RunJournal(journal.path, plan.id))
 
 
-def two_crashes(admin: SimulatedAdmin, folder: Path) -> Sequence[Kept]:
+def two_crashes(admin: SimulatedAdmin, folder: Path) -> Sequence[RunTraces]:
     """Return two crashed runs, the latest first, which throttle the same brokers by other rates."""
     before = admin.cluster
     first = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], before, id="00000001")
@@ -62,27 +70,27 @@ def two_crashes(admin: SimulatedAdmin, folder: Path) -> Sequence[Kept]:
 def test_what_the_latest_run_found_may_be_an_earlier_ones(tmp_path: Path) -> None:
     admin = admin_of(cluster())
     before = throttles(admin.cluster)
-    kept = two_crashes(admin, tmp_path)
+    runs = two_crashes(admin, tmp_path)
     admin.clock.sleep(1000)
     assert throttles(admin.cluster) != before
-    take_off(kept, admin)
+    take_off(runs, admin)
     assert throttles(admin.cluster) == before
 
 
 def test_nothing_is_taken_off_while_moves_of_one_of_them_are_in_flight(tmp_path: Path) -> None:
     admin = admin_of(cluster())
-    kept = two_crashes(admin, tmp_path)
+    runs = two_crashes(admin, tmp_path)
     on, writes = throttles(admin.cluster), admin.writes
     with pytest.raises(Refused, match="moves of plan 00000002 are in flight: orders-1;") as refused:
-        take_off(kept, admin)
+        take_off(runs, admin)
     assert (refused.value.code, throttles(admin.cluster), admin.writes) == ("KR455", on, writes)
 
 
 def test_what_is_known_of_a_run_is_what_taking_it_off_changes(tmp_path: Path) -> None:
     admin = admin_of(cluster())
-    kept = two_crashes(admin, tmp_path)
+    runs = two_crashes(admin, tmp_path)
     admin.clock.sleep(1000)
-    for one in kept:
+    for one in runs:
         before = keys(admin.cluster)
         brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
         topics = {topic.name: topic.configs for topic in admin.cluster.topics.values()}
@@ -95,10 +103,10 @@ def test_what_is_known_of_a_run_is_what_taking_it_off_changes(tmp_path: Path) ->
 
 def test_a_rate_that_somebody_has_set_since_is_not_known_as_the_runs(tmp_path: Path) -> None:
     admin = admin_of(cluster())
-    kept, _ = two_crashes(admin, tmp_path)
+    run, _ = two_crashes(admin, tmp_path)
     admin.alter_broker_configs(4, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "7")])
     brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
-    known = known_run(kept.plan, kept.journal.events, brokers, {})
+    known = known_run(run.plan, run.journal.events, brokers, {})
     assert (4, LEADER_THROTTLED_RATE) not in known.throttles
     assert (4, FOLLOWER_THROTTLED_RATE) in known.throttles
 
@@ -117,12 +125,12 @@ def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypa
     plan = with_id(plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], admin.cluster))
     keep_plan(inputs, plan)
     journal = run_journal(inputs, plan)
-    kept = crashed(plan, admin, journal)
+    run = crashed(plan, admin, journal)
     admin.clock.sleep(1000)
     (read,) = known_here(inputs, "small")
     assert read.plan.stages == plan.stages
     text = journal.path.read_text("utf-8")
-    stopped = next(event for event in kept.journal.events if event.step == "run")
+    stopped = next(event for event in run.journal.events if event.step == "run")
     RunJournal(journal.path, plan.id).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
     elsewhere = SimulatedAdmin(replace(admin.cluster, cluster_id="another"))
     (told,) = [line for line in restore_leftovers(inputs, "small", elsewhere) if "another" in line]

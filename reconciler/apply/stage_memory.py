@@ -1,6 +1,6 @@
 """Remembers what the cluster cannot tell, from one turn to the next: each move's state, attempts, dead brokers, disks.
 
-`note` takes a look at the cluster into the record; everything here is pure, and gone when the process ends.
+`note` adds a look at the cluster to the memory; everything here is pure, and gone when the process ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,7 +162,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class StageMemory:
     """The memory of the current stage."""
 
     stage_index: int
@@ -210,26 +210,26 @@ class RunRecord:
         """Whether that broker has been dead for that long."""
         return _has_lasted(self.fenced_since.get(broker_id), patience, now)
 
-    def submitted(self, moves: Iterable[Move], quiet_until: datetime) -> "RunRecord":
-        """Return the record with these moves being handed to the controller once more."""
+    def submitted(self, moves: Iterable[Move], quiet_until: datetime) -> "StageMemory":
+        """Return the memory with these moves being handed to the controller once more."""
         histories = dict(self.histories)
         for move in moves:
             known = self.history(move.topic_partition)
             histories[move.topic_partition] = replace(known, quiet_until=quiet_until, attempts=known.attempts + 1)
         return replace(self, histories=histories, polls=0)
 
-    def answered(self, topic_partition: TopicPartition, quiet_until: datetime) -> "RunRecord":
-        """Return the record after the controller answered for one submitted move."""
+    def answered(self, topic_partition: TopicPartition, quiet_until: datetime) -> "StageMemory":
+        """Return the memory after the controller answered for one submitted move."""
         known = replace(self.history(topic_partition), quiet_until=quiet_until)
         return replace(self, histories={**self.histories, topic_partition: known})
 
-    def attempted(self, items: Iterable[str], quiet_until: datetime) -> "RunRecord":
-        """Return the record with a request for these items being made once more."""
+    def attempted(self, items: Iterable[str], quiet_until: datetime) -> "StageMemory":
+        """Return the memory with a request for these items being made once more."""
         attempts = {**self.attempts, **{item: Attempt(self.count(item) + 1, quiet_until) for item in items}}
         return replace(self, attempts=attempts, polls=0)
 
-    def quieted(self, item: str, quiet_until: datetime) -> "RunRecord":
-        """Return the record with another time at which this item may be asked for again."""
+    def quieted(self, item: str, quiet_until: datetime) -> "StageMemory":
+        """Return the memory with another time at which this item may be asked for again."""
         changed = replace(self.attempts[item], quiet_until=quiet_until)
         return replace(self, attempts={**self.attempts, item: changed})
 
@@ -243,22 +243,22 @@ class RunRecord:
         attempt = self.attempts.get(item)
         return attempt.count if attempt else 0
 
-    def unthrottled(self) -> "RunRecord":
-        """Return the record without what it knows of throttles: they are to be put on anew, and at once."""
+    def unthrottled(self) -> "StageMemory":
+        """Return the memory without what it knows of throttles: they are to be put on anew, and at once."""
         others = {item: attempt for item, attempt in self.attempts.items() if item != "throttle"}
         return replace(self, throttled_brokers=frozenset(), attempts=others)
 
-    def leaving_alone(self, topic_partition: TopicPartition, problem: Problem) -> "RunRecord":
-        """Return the record after one partition was given up."""
+    def leaving_alone(self, topic_partition: TopicPartition, problem: Problem) -> "StageMemory":
+        """Return the memory after one partition was given up."""
         return replace(self, left_alone={**self.left_alone, topic_partition: problem})
 
 
-def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: RunRecord, now: datetime) -> RunRecord:
-    """Return the record after a look at a stage of moves: their states, dead brokers, and whether anything went on."""
-    watched = record.watched(stage)
+def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: StageMemory, now: datetime) -> StageMemory:
+    """Return the memory after a look at a stage of moves: their states, dead brokers, and whether anything went on."""
+    watched = memory.watched(stage)
     histories = {
         move.topic_partition: next_history(
-            record.history(move.topic_partition),
+            memory.history(move.topic_partition),
             paths.position(move.topic_partition, observed),
             paths.link(stage, move),
             now,
@@ -268,32 +268,32 @@ def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, record: Run
     }
     sizes = observed.replica_bytes
     copied = sum(sizes.get((move.topic_partition, broker), 0) for move in watched for broker in move.added)
-    least_lag, is_closer = _closer(watched, observed, record, copied)
+    least_lag, is_closer = _closer(watched, observed, memory, copied)
     synced = 0
     for move in watched:
         partition = observed.partition(move.topic_partition)
         synced += len(set(move.to_replicas) & set(partition.isr)) if partition else 0
-    has_new_state = any(history.state != record.state(key) for key, history in histories.items())
-    has_progressed = is_closer or synced > record.synced_replicas or has_new_state
+    has_new_state = any(history.state != memory.state(key) for key, history in histories.items())
+    has_progressed = is_closer or synced > memory.synced_replicas or has_new_state
     dead = observed.dead_of({broker for move in stage.moves for broker in move.to_replicas})
     return replace(
-        record,
-        histories={**record.histories, **histories},
-        fenced_since={broker: record.fenced_since.get(broker, now) for broker in dead},
-        unreached_since={broker: at for broker, at in record.unreached_since.items() if observed.is_alive(broker)},
-        bad_disks=bad_disks_of(record.bad_disks, observed.log_dirs, now),
-        progressed_at=now if has_progressed else record.progressed_at,
+        memory,
+        histories={**memory.histories, **histories},
+        fenced_since={broker: memory.fenced_since.get(broker, now) for broker in dead},
+        unreached_since={broker: at for broker, at in memory.unreached_since.items() if observed.is_alive(broker)},
+        bad_disks=bad_disks_of(memory.bad_disks, observed.log_dirs, now),
+        progressed_at=now if has_progressed else memory.progressed_at,
         least_lag=least_lag,
-        sized=frozenset(sizes) if sizes else record.sized,
-        copied_bytes=copied if sizes else record.copied_bytes,
-        copied_when_progressed=max(copied, record.copied_bytes) if has_progressed else record.copied_when_progressed,
-        synced_replicas=max(synced, record.synced_replicas),
-        polls=0 if has_progressed else record.polls + 1,
+        sized=frozenset(sizes) if sizes else memory.sized,
+        copied_bytes=copied if sizes else memory.copied_bytes,
+        copied_when_progressed=max(copied, memory.copied_bytes) if has_progressed else memory.copied_when_progressed,
+        synced_replicas=max(synced, memory.synced_replicas),
+        polls=0 if has_progressed else memory.polls + 1,
     )
 
 
 def _closer(
-    moves: Sequence[Move], observed: Observed, record: RunRecord, copied: int
+    moves: Sequence[Move], observed: Observed, memory: StageMemory, copied: int
 ) -> tuple[Mapping[Replica, int], bool]:
     """Return how close each new replica ever came to its leader, and whether one came closer now.
 
@@ -311,8 +311,8 @@ def _closer(
             is_blind = is_blind or (size is not None and source is None)
             if size is None or source is None:
                 continue
-            lag, least = max(0, source - size), record.least_lag.get(replica)
+            lag, least = max(0, source - size), memory.least_lag.get(replica)
             # Closer by more than chance: what is written meanwhile comes and goes.
             if least is None or lag < least - least // CHANCE:
                 nearer[replica] = lag
-    return {**record.least_lag, **nearer}, bool(nearer) or (is_blind and copied > record.copied_bytes)
+    return {**memory.least_lag, **nearer}, bool(nearer) or (is_blind and copied > memory.copied_bytes)

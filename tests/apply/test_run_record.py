@@ -16,8 +16,8 @@ from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.kept_run import KeptRun, UnknownRecord, kept_run
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import RunRecord, UnknownRecord, read_record
 from reconciler.apply.throttles import Entry, ThrottleRecord, our_rates, wanted_lists
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import BROKER_LEASES, BROKER_THROTTLES, TOPIC_THROTTLES
@@ -36,7 +36,7 @@ BY = Holder("apply of plan 0badcafe", "ann", "laptop", 17, "2026-11-20T10:00:00Z
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> KeptRun:
+def runs(draw: st.DrawFn) -> RunRecord:
     """Draw a run: moves, and the lists that these imply, or not quite."""
     keys = sorted(draw(st.sets(st.builds(TopicPartition, NAMES, NUMBERS), max_size=6)))
     moves = tuple(Move(key, draw(REPLICAS), draw(REPLICAS), draw(NUMBERS), Reason.BALANCE) for key in keys)
@@ -45,7 +45,7 @@ def runs(draw: st.DrawFn) -> KeptRun:
     implied = wanted_lists(ReassignStage(1, moves, rate or 1))
     lists = {key: Entry(draw(BEFORE), draw(st.just(items) | ITEMS)) for key, items in implied.items()}
     lists |= draw(st.dictionaries(st.tuples(NAMES, st.sampled_from(TOPIC_THROTTLES)), st.builds(Entry, BEFORE, ITEMS)))
-    return KeptRun(
+    return RunRecord(
         plan_id=draw(NAMES),
         cluster_name=draw(NAMES),
         by=BY,
@@ -64,13 +64,13 @@ def runs(draw: st.DrawFn) -> KeptRun:
 
 
 @drawn(runs(), part=60, deep=1500)
-def test_a_record_that_is_written_is_read_as_it_was(run: KeptRun) -> None:
-    assert KeptRun.read(run.written()) == run
+def test_a_record_that_is_written_is_read_as_it_was(run: RunRecord) -> None:
+    assert RunRecord.read(run.written()) == run
 
 
 @drawn(runs(), part=20, deep=300)
-def test_one_that_did_not_fit_tells_all_but_moves_and_the_items_of_lists(run: KeptRun) -> None:
-    read = KeptRun.read(replace(run, is_whole=False).written())
+def test_one_that_did_not_fit_tells_all_but_moves_and_the_items_of_lists(run: RunRecord) -> None:
+    read = RunRecord.read(replace(run, is_whole=False).written())
     assert read is not None
     lists = {key: Entry(entry.before) for key, entry in run.throttles.lists.items()}
     assert read == replace(
@@ -91,23 +91,23 @@ JUNK = st.recursive(
 
 
 @drawn(runs(), st.data(), part=80, deep=3000)
-def test_a_text_that_is_no_record_raises_nothing(run: KeptRun, data: st.DataObject) -> None:
+def test_a_text_that_is_no_record_raises_nothing(run: RunRecord, data: st.DataObject) -> None:
     text = run.written()
     fields = json.loads(text)
     name = data.draw(st.sampled_from(sorted(fields)))
     fields[name] = data.draw(JUNK)
-    KeptRun.read(json.dumps(fields))
+    RunRecord.read(json.dumps(fields))
     del fields[name]
-    assert KeptRun.read(json.dumps(fields)) is None
-    assert KeptRun.read(text[: data.draw(st.integers(0, len(text) - 1))]) is None
-    assert KeptRun.read(data.draw(st.text())) is None
-    assert KeptRun.read(json.dumps(data.draw(JUNK))) is None
+    assert RunRecord.read(json.dumps(fields)) is None
+    assert RunRecord.read(text[: data.draw(st.integers(0, len(text) - 1))]) is None
+    assert RunRecord.read(data.draw(st.text())) is None
+    assert RunRecord.read(json.dumps(data.draw(JUNK))) is None
 
 
 def test_a_record_of_a_later_version_is_none() -> None:
-    fields = json.loads(KeptRun("1", "live", BY).written())
-    assert KeptRun.read(json.dumps(fields)) is not None
-    assert KeptRun.read(json.dumps({**fields, "version": 2})) is None
+    fields = json.loads(RunRecord("1", "live", BY).written())
+    assert RunRecord.read(json.dumps(fields)) is not None
+    assert RunRecord.read(json.dumps({**fields, "version": 2})) is None
 
 
 def test_what_is_no_record_here_is_not_written_over() -> None:
@@ -143,7 +143,7 @@ def test_a_run_whose_moves_did_not_fit_goes_back_as_far_as_the_cluster_tells(for
     locks.expire()
     in_flight = set(admin.reassignments())
     assert in_flight
-    record = kept_run(admin)
+    record = read_record(admin)
     assert record is not None
     assert record.is_whole is (form is SimulatedAdmin)
     assert {move.topic_partition for move in record.moves} >= in_flight

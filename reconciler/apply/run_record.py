@@ -26,7 +26,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRun:
+class RunRecord:
     """One run's record."""
 
     plan_id: str
@@ -163,7 +163,7 @@ class UnknownRecord(Refused):
     code = "KR460"
 
 
-def kept_run(admin: Admin) -> KeptRun | None:
+def read_record(admin: Admin) -> RunRecord | None:
     """Return the record that the last run left in the cluster, None where there is none, or none to be seen.
 
     Raises UnknownRecord.
@@ -172,7 +172,7 @@ def kept_run(admin: Admin) -> KeptRun | None:
         text = admin.kept()
     except MissingRight:
         return None
-    run = KeptRun.read(text)
+    run = RunRecord.read(text)
     if run is None and text:
         raise UnknownRecord(
             "The record of a run that is kept in the cluster cannot be read: another release of reconciler wrote it. "
@@ -187,7 +187,7 @@ def _entry(before: str | None, items: Sequence[str], implied: Items) -> Entry:
     return Entry(before, given)
 
 
-def _completed(run: KeptRun, admin: Admin) -> KeptRun:
+def _completed(run: RunRecord, admin: Admin) -> RunRecord:
     """Return the run with the items that its lists show now, and the moves in flight that these name.
 
     Such a move goes back to the order that Kafka's own cancel leaves: the one before is not known.
