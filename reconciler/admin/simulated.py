@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TypeVar
 
-from reconciler.admin import simulated_vitals as vitals
+from reconciler.admin import simulated_views as views
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, DiskUse, Lock, ProgressHook, Reassignment, WaitHook
 from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, taken
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
-from reconciler.model.coordinator import coordination
+from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
@@ -30,7 +29,6 @@ from reconciler.simulate.requests import (
     in_chosen_log_dirs,
     reassign,
 )
-from reconciler.simulate.storage import log_dir_of, offline_log_dirs
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 K = TypeVar("K", bound=Hashable)
@@ -108,27 +106,15 @@ class SimulatedAdmin:
         self._network_bytes_per_second = network_bytes_per_second
 
     def observe(self, *, has_groups: bool = False, progress: ProgressHook | None = None) -> Cluster:
-        # As a client sees it: of a dead broker neither configs nor sizes.
         self._before("observe")
-        seen = _seen(self.cluster, has_groups=has_groups)
+        cluster = views.observed(self.cluster, has_groups=has_groups)
         if progress is not None:
-            progress("topics", len(seen.topics), len(seen.topics))
-        return seen
+            progress("topics", len(cluster.topics), len(cluster.topics))
+        return cluster
 
     def sample(self) -> ClusterSample:
         self._before("sample")
-        seen = _seen(self.cluster, has_groups=False)
-        return ClusterSample(
-            cluster_id=seen.cluster_id,
-            topics={name: _bare(topic) for name, topic in seen.topics.items()},
-            replicas=tuple(sorted(replica for key, one in seen.partitions() for replica in vitals.on_disk(key, one))),
-            end_offsets={key: one.end_offset for key, one in seen.partitions() if one.end_offset is not None},
-            untold=tuple(
-                f"broker {one.id} is not alive: what its log dirs hold is unknown"
-                for one in seen.brokers.values()
-                if one.is_fenced
-            ),
-        )
+        return views.sample(self.cluster)
 
     def cluster_id(self) -> str:
         self._before("cluster_id")
@@ -165,11 +151,11 @@ class SimulatedAdmin:
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
         self._before("topics")
-        return {name: _bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
+        return {name: views.bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
         self._before("with_eligible_leaders")
-        return {name: vitals.with_eligible_leaders(topic, self.cluster) for name, topic in topics.items()}
+        return {name: views.with_eligible_leaders(topic, self.cluster) for name, topic in topics.items()}
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         self._before("reassignments")
@@ -181,18 +167,7 @@ class SimulatedAdmin:
 
     def disks(self, broker_ids: Collection[int], topic_partitions: Collection[TopicPartition] = ()) -> DiskUse:
         self._before("disks")
-        alive = [broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id)]
-        offline = offline_log_dirs(self.cluster)
-        found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
-        held = {
-            (key, replica): size
-            for key, partition in found
-            if partition is not None
-            for replica in partition.replicas
-            if replica in alive and (replica, log_dir_of(partition, replica)) not in offline
-            if (size := partition.size_on(replica)) is not None
-        }
-        return DiskUse({broker_id: self.cluster.brokers[broker_id].log_dirs for broker_id in alive}, held)
+        return views.disks(self.cluster, broker_ids, topic_partitions)
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         self._before("topic_configs")
@@ -205,24 +180,24 @@ class SimulatedAdmin:
 
     def broker_settings(self, broker_ids: Collection[int], keys: Collection[str]) -> Mapping[int, Mapping[str, str]]:
         self._before("broker_settings")
-        return vitals.broker_settings(self.cluster, broker_ids, keys)
+        return views.broker_settings(self.cluster, broker_ids, keys)
 
     def disk_report(self) -> DiskReport:
         self._before("disk_report")
-        return vitals.disk_report(self.cluster)
+        return views.disk_report(self.cluster)
 
     def features(self) -> Features:
         self._before("features")
-        return vitals.features(self.cluster)
+        return views.features(self.cluster)
 
     def quorum(self) -> Quorum:
         self._before("quorum")
-        return vitals.quorum(self.cluster)
+        return views.quorum(self.cluster)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         del topics
         self._before("rights")
-        return vitals.rights(self.cluster, groups)
+        return views.rights(self.cluster, groups)
 
     def reassign(
         self,
@@ -297,7 +272,7 @@ class SimulatedAdmin:
         self._before("groups")
         wanted = None if group_ids is None else frozenset(group_ids)
         found = (group for group in self.cluster.groups if wanted is None or group.group_id in wanted)
-        return {group.group_id: _coordinated(group, self.cluster) for group in found}
+        return {group.group_id: views.coordinated(group, self.cluster) for group in found}
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
         # What the cluster began with counts as written when it began.
@@ -404,52 +379,6 @@ class SimulatedAdmin:
         self.cluster = replace(cluster, observed_at=_text(self.clock.now()))
         if self._save is not None:
             self._save(self.cluster)
-
-
-def _seen(cluster: Cluster, *, has_groups: bool) -> Cluster:
-    """Return the cluster without what only dead brokers know."""
-    dead = frozenset(one.id for one in cluster.brokers.values() if one.is_fenced)
-    groups = tuple(_coordinated(group, cluster) for group in cluster.groups) if has_groups else ()
-    seen = replace(cluster, groups=groups, has_groups=has_groups)
-    if not dead:
-        return seen
-    brokers = {
-        one.id: replace(one, configs={}, settings={}, log_dirs=()) if one.is_fenced else one
-        for one in cluster.brokers.values()
-    }
-    topics = {
-        name: replace(topic, partitions=tuple(_without_sizes(partition, dead) for partition in topic.partitions))
-        for name, topic in cluster.topics.items()
-    }
-    return replace(seen, brokers=brokers, topics=topics)
-
-
-def _without_sizes(partition: Partition, dead: frozenset[int]) -> Partition:
-    if dead.isdisjoint(partition.replicas):
-        return partition
-    end_offset = partition.end_offset if partition.leader is not None else None
-    if dead.issuperset(partition.replicas):
-        return replace(partition, sizes=(), log_dirs=(), end_offset=end_offset)
-    sizes = zip(partition.replicas, partition.sizes, strict=False)
-    log_dirs = zip(partition.replicas, partition.log_dirs, strict=False)
-    return replace(
-        partition,
-        sizes=tuple(None if replica in dead else size for replica, size in sizes),
-        log_dirs=tuple(None if replica in dead else path for replica, path in log_dirs),
-        end_offset=end_offset,
-    )
-
-
-def _bare(topic: Topic) -> Topic:
-    partitions = (
-        Partition(one.partition, leader=one.leader, replicas=one.replicas, isr=one.isr) for one in topic.partitions
-    )
-    return replace(topic, partitions=tuple(partitions), configs={})
-
-
-def _coordinated(group: Group, cluster: Cluster) -> Group:
-    found = coordination(group.group_id, cluster)
-    return group if found is None else replace(group, coordinator=found.broker)
 
 
 def _milliseconds(time: datetime) -> int:
