@@ -79,6 +79,7 @@ def _at_coordinators(
             except NotSent as error:
                 reason = str(error)
                 continue
+            # What the answer leaves out is not taken for done: -1 is Kafka's UNKNOWN_SERVER_ERROR.
             found |= {key: codes.get(key, -1) for key in some}
         left = [key for key in left if key not in found or found[key] in NOT_DONE]
         if not left:
@@ -103,9 +104,7 @@ def coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
     asked = sorted(group_ids)
     codes: dict[str, int] = {}
     for _ in tries(wire.retry_seconds):
-        response = wire.read(
-            lambda: FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=asked, min_version=MANY_KEYS)
-        )
+        response = wire.read(partial(coordinator_question, asked))
         codes = {told.key: told.error_code for told in response.coordinators}
         hidden = [group_id for group_id, code in codes.items() if code in AUTHORIZATION_FAILED]
         if hidden:
@@ -117,6 +116,12 @@ def coordinators(wire: Wire, group_ids: Collection[str]) -> dict[str, int]:
         f"Group {group_id} has no coordinator ({name_of(code)}). "
         "Look at the leaders of __consumer_offsets, then try again."
     )
+
+
+def coordinator_question(group_ids: Sequence[str]) -> FindCoordinatorRequest:
+    """Return the request for the coordinators of these groups."""
+    # From version 4 on it takes many keys and answers for each; earlier ones take one, and answer in another form.
+    return FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=group_ids, min_version=MANY_KEYS)
 
 
 def _commit(group_id: str, offsets: Mapping[TopicPartition, int]) -> "ApiMessage":

@@ -261,6 +261,7 @@ def _modern_members(described: ApiMessage) -> tuple[GroupMember, ...]:
 
 
 def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", *, is_consumer: bool) -> GroupMember:
+    # What a member wrote is its own: the library's describe_groups fails for all groups where it cannot read one's.
     subscription = _decoded(ConsumerProtocolSubscription, told.member_metadata) if is_consumer else None
     assignment = _decoded(ConsumerProtocolAssignment, told.member_assignment) if is_consumer else None
     return GroupMember(

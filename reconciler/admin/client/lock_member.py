@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import kafka.errors
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
-from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
-from reconciler.admin.client.groups import ConsumerGroupDescribeRequest
+from reconciler.admin.client.group_writes import coordinator_question
+from reconciler.admin.client.groups import GROUP_ID_NOT_FOUND, ConsumerGroupDescribeRequest
 from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
 from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
@@ -37,10 +37,9 @@ ANSWER_SECONDS = 2.0
 # A broker waits for a silent member's session, and first for group.initial.rebalance.delay.ms, before it answers.
 JOIN_SECONDS = 20.0
 PAUSE_SECONDS = 0.2
-MANY_KEYS, GROUP_KEY = 4, 0
 
 ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCE = 22, 23, 25, 26, 27
-MEMBER_ID_REQUIRED, GROUP_ID_NOT_FOUND = 79, 69
+MEMBER_ID_REQUIRED = 79
 # 14 to 16: the coordinator is loading, none or another; the others: it could not write to __consumer_offsets just now.
 ELSEWHERE = frozenset({-1, 6, REQUEST_TIMED_OUT, 14, 15, 16, 19, 20, 56})
 EMPTY, MOVING = "Empty", frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -116,11 +115,11 @@ class Member:
         """Take a place in the group, or keep it in a new generation; waits for those members that are silent."""
         while True:
             answer = self.send(self._joining, JOIN_SECONDS)
-            if answer.error_code == MEMBER_ID_REQUIRED:
+            if answer.error_code == MEMBER_ID_REQUIRED:  # KIP-394: who joins first gets an id, and joins again with it
                 self.member_id = answer.member_id
             elif answer.error_code == INVALID_SESSION and self.session_seconds < MOST_SESSION_SECONDS:
-                self.session_seconds *= 2
-            elif answer.error_code != REBALANCE:
+                self.session_seconds *= 2  # this cluster's group.min.session.timeout.ms is higher; no answer tells it
+            elif answer.error_code != REBALANCE:  # the group has moved on meanwhile: join anew
                 self._check(answer.error_code)
                 self.member_id = answer.member_id
                 seat = self._synced(answer)
@@ -142,8 +141,9 @@ class Member:
             return
         form = LeaveGroupRequest.MemberIdentity
         members = [form(member_id=self.member_id, reason="the run has ended")]
-        for _ in range(2):
+        for _ in range(2):  # the second time at the coordinator as it is found anew
             try:
+                # From version 3 on members are listed; earlier ones name one in a field of another name.
                 code = self.send(
                     lambda: LeaveGroupRequest(group_id=LOCK_GROUP, members=members, min_version=3)
                 ).error_code
@@ -237,7 +237,7 @@ class Member:
     def _found(self, broker: int | None = None) -> int:
         """Return the group's coordinator, as that broker, or any, knows it."""
         try:
-            answer = self.wire.ask(_finding, broker, ANSWER_SECONDS)
+            answer = self.wire.ask(partial(coordinator_question, [LOCK_GROUP]), broker, ANSWER_SECONDS)
         except (NotSent, NoAnswer, kafka.errors.KafkaError, OSError) as error:
             raise Unsettled(said(error)) from None
         (told,) = answer.coordinators
@@ -275,7 +275,3 @@ class Member:
         hosts = [(one.client_id, one.client_host.removeprefix("/"), one.member_id) for one in told.members]
         listed = "; ".join(f"client {client} on {host}, member {name}" for client, host, name in sorted(hosts))
         return f" (protocol type {kind}): {listed}" if listed else ""
-
-
-def _finding() -> FindCoordinatorRequest:
-    return FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[LOCK_GROUP], min_version=MANY_KEYS)

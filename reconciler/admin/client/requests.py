@@ -68,6 +68,7 @@ def reassign(
     is_guarded = not is_replication_factor_change_allowed and wire.is_supported(
         AlterPartitionReassignmentsRequest, KIP_860
     )
+    # With its lowest version set, the library cannot fall back to one that leaves the field out, unsaid.
     guard = {"allow_replication_factor_change": False, "min_version": KIP_860} if is_guarded else {}
     topic_form = AlterPartitionReassignmentsRequest.ReassignableTopic
     form = topic_form.ReassignablePartition
@@ -183,6 +184,7 @@ def alter_topic_configs(
 
 def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
     """Change one broker's dynamic configs; only that broker can answer, so its silence is told as its own."""
+    # The library's own method refuses the rates of throttles: DescribeConfigs calls them read-only.
     try:
         response = wire.write_to(broker_id, partial(_alteration, BROKER_RESOURCE, {str(broker_id): changes}))
     except NotSent as error:
@@ -292,6 +294,7 @@ def _in_batches(
             told = {result.name: result for result in results(response)}
             sender.check_rights(told, right)
             found |= {name: answer(result.error_code, result.error_message) for name, result in told.items()}
+            # Of these two nothing was done: the controller's mutation quota is used up (KIP-599), or it has just moved.
             again = (THROTTLING_QUOTA_EXCEEDED, NOT_CONTROLLER)
             left = {name: item for name, item in left.items() if name in told and told[name].error_code in again}
             if not left:

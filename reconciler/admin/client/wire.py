@@ -187,9 +187,9 @@ class Wire:
             try:
                 response = self._exchange(build, node_id, self.request_seconds)
                 code = getattr(response, "error_code", NONE)
-                if code == REQUEST_TIMED_OUT:
+                if code == REQUEST_TIMED_OUT:  # the controller works on it, or has done it (KAFKA-16015)
                     raise self._unknown(name_of(code))
-                if code != NOT_CONTROLLER:
+                if code != NOT_CONTROLLER:  # it was forwarded (KIP-590) to one that has resigned
                     return response
                 reason = name_of(code)
             except NotLetIn as error:
@@ -205,6 +205,7 @@ class Wire:
     def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
         began = time.monotonic()
         answer = self._asked_for_a_moment(build, node_id, seconds)
+        # One that is down refuses at once, so whoever took longer is frozen, or cut off from here.
         if answer is None and time.monotonic() - began > 2 * ONE_BROKER_SECONDS:
             self.silent[node_id] = time.monotonic() + SILENT_SECONDS
         return answer
