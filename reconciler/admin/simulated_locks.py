@@ -82,7 +82,7 @@ class MemoryLocks:
     """The lock of a cluster in memory. Give it to several admins, and they are processes on one cluster."""
 
     def __init__(self) -> None:
-        self._held: _Held | None = None
+        self.held: _Held | None = None
         self.kept = ""
 
     def keep(self, text: str, /) -> None:
@@ -92,39 +92,30 @@ class MemoryLocks:
     @property
     def holder(self) -> Holder | None:
         """Who holds the lock, None while it is free."""
-        return self._held.holder if self._held else None
+        return self.held.holder if self.held else None
 
     def take(self, holder: Holder, /) -> HeldLock:
         """Return the lock; raises LockHeld where somebody else has it."""
-        if self._held is not None:
-            raise LockHeld(self._held.holder)
-        self._held = _Held(self, holder)
-        return self._held
+        if self.held is not None:
+            raise LockHeld(self.held.holder)
+        self.held = _Held(self, holder)
+        return self.held
 
     def ask_to_stop(self, request: StopRequest, /) -> None:
         """Let the holder know, if it is one that is meant."""
-        held = self._held
+        held = self.held
         if held is not None and held.holder.purpose == request.of:
             held.asked_by = request.by
 
     def ask_rate(self, request: RateRequest, /) -> None:
         """Let the holder know, if it is one that is meant."""
-        held = self._held
+        held = self.held
         if held is not None and held.holder.purpose == request.of:
             held.rate_asked = request
 
     def expire(self) -> None:
         """End the holder's session, as when its process was frozen, or cut off, for too long."""
-        self._held = None
-
-    def is_held_by(self, lock: HeldLock) -> bool:
-        """Whether it is this lock that is held."""
-        return self._held is lock
-
-    def give_back(self, lock: HeldLock) -> None:
-        """Free the lock, if it is this one that is held."""
-        if self._held is lock:
-            self._held = None
+        self.held = None
 
 
 @dataclass(slots=True, eq=False)
@@ -135,10 +126,11 @@ class _Held:
     rate_asked: RateRequest | None = None
 
     def is_held(self) -> bool:
-        return self.locks.is_held_by(self)
+        return self.locks.held is self
 
     def release(self) -> None:
-        self.locks.give_back(self)
+        if self.is_held():
+            self.locks.held = None
 
 
 @dataclass(slots=True)

@@ -76,7 +76,7 @@ def test_a_frozen_broker_delays_reads_once(
 ) -> None:
     monkeypatch.setattr("reconciler.admin.client.wire.AVOID_SECONDS", HANG)
     silent: list[str] = []
-    exchange = Wire._exchange
+    exchange = Wire.ask
 
     def noting(wire: Wire, build: Build, node_id: int | None, seconds: float) -> object:
         try:
@@ -85,7 +85,7 @@ def test_a_frozen_broker_delays_reads_once(
             silent.append(str(error))
             raise
 
-    monkeypatch.setattr(Wire, "_exchange", noting)
+    monkeypatch.setattr(Wire, "ask", noting)
     frozen = next(broker for broker in (1, 2, 3) if broker != observe.controller_id(admin.wire))
     for _ in range(6):
         admin.reassignments()
@@ -294,13 +294,13 @@ def test_the_cluster_is_observed_with_few_requests(
     wait_for(lambda: len(admin.topics(names)) == len(names), "the topics")
     Observer(three.bootstrap).catch_up(names[-1:])  # one request made them all
     sent: list[object] = []
-    exchange = Wire._exchange
+    exchange = Wire.ask
 
     def counting(wire: Wire, build: Build, node_id: int | None, seconds: float) -> object:
         sent.append(build)
         return exchange(wire, build, node_id, seconds)
 
-    monkeypatch.setattr(Wire, "_exchange", counting)
+    monkeypatch.setattr(Wire, "ask", counting)
     seen = admin.observe()
     assert all(seen.topics[name].configs == {"retention.ms": "1000000"} for name in names)
     assert all(partition.end_offset == 0 for name in names for partition in seen.topics[name].partitions)

@@ -173,6 +173,17 @@ def move(brokers: Brokers, count: int = 1, *, is_change_allowed: bool = True) ->
     return requests.reassign(brokers.wire(), targets(count), is_replication_factor_change_allowed=is_change_allowed)
 
 
+# Tries
+
+
+def test_the_first_try_is_at_once_and_the_others_a_pause_apart_while_they_begin_in_time(
+    no_waiting: list[float],
+) -> None:
+    assert list(wire.tries(1.0, 0.25)) == [0, 1, 2, 3, 4]
+    assert no_waiting == [0.25] * 4
+    assert list(wire.tries(0.0)) == [0]
+
+
 # Reads
 
 

@@ -113,7 +113,7 @@ def _be(asked: dict[str, object], paths: dict[str, str]) -> None:
     for number, file in enumerate((null, *files[:2])):
         os.dup2(file, number)
     kill = Kill(**asked["kill"]) if asked["kill"] else Kill()  # type: ignore[arg-type]
-    exchange, turn, sent = Wire._exchange, threading.Lock(), [0]
+    exchange, turn, sent = Wire.ask, threading.Lock(), [0]
 
     def counted(*arguments: object) -> object:
         with turn:
@@ -125,7 +125,7 @@ def _be(asked: dict[str, object], paths: dict[str, str]) -> None:
                 threading.Timer(kill.after, _die).start()
         return exchange(*arguments)  # type: ignore[arg-type]
 
-    Wire._exchange = counted  # type: ignore[method-assign, assignment]
+    Wire.ask = counted  # type: ignore[method-assign, assignment]
     os.chdir(str(asked["cwd"]))
     sys.argv = ["reconciler", *map(str, asked["arguments"])]  # type: ignore[call-overload]
     code = 1

@@ -4,7 +4,8 @@ Requests are built and sent here one by one, because the library's own admin met
 first broker that is down, and remember a controller that has died. From the top down:
 
 - `kafka_admin`: `connect(properties)` and `KafkaAdmin`, the port's methods;
-- `observe`, `groups`, `requests`, `group_writes`: what is read, what is written, what it means;
+- `observe`, `log_dirs`, `offsets`, `groups`, `vitals`: what is read, and what an answer means;
+- `requests`, `group_writes`: what is written, item by item;
 - `lock`, `lock_member`, `lock_kept`: the lead of a group as the cluster's lock, and the text that its holder keeps;
 - `wire`: one request to one broker: who is asked, what is retried, what an answer that never came means;
 - `connecting`, `checks`: how connections are opened, and what only another property or certificate would mend;

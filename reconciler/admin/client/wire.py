@@ -103,25 +103,22 @@ class Wire:
 
     def read(self, build: Build, node_id: int | None = None) -> "ApiMessage":
         """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
-        with waiting_for(_answer_of(node_id)):
-            return self._read(build, node_id)
-
-    def _read(self, build: Build, node_id: int | None) -> "ApiMessage":
         closed: set[int] = set()
         reason = ""
-        for number in tries(self.retry_seconds):
-            seconds = self.request_seconds if number else min(FIRST_TRY_SECONDS, self.request_seconds)
-            try:
-                response = self._exchange(build, node_id, seconds)
-                reason = _retriable_error(response)
-                if not reason:
-                    return response
-            except NotLetIn as error:
-                if self._is_final(error, node_id, closed):
-                    raise error.refusal from None
-                reason = str(error)
-            except (NotSent, NoAnswer) as error:
-                reason = str(error)
+        with waiting_for(_answer_of(node_id)):
+            for number in tries(self.retry_seconds):
+                seconds = self.request_seconds if number else min(FIRST_TRY_SECONDS, self.request_seconds)
+                try:
+                    response = self.ask(build, node_id, seconds)
+                    reason = _retriable_error(response)
+                    if not reason:
+                        return response
+                except NotLetIn as error:
+                    if self._is_final(error, node_id, closed):
+                        raise error.refusal from None
+                    reason = str(error)
+                except (NotSent, NoAnswer) as error:
+                    reason = str(error)
         raise self._unavailable(reason)
 
     def write(self, build: Build) -> "ApiMessage":
@@ -139,7 +136,26 @@ class Wire:
 
     def ask(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         """Return that broker's answer, or any one's, within so long; tried once, raises NotSent or NoAnswer."""
-        return self._exchange(build, node_id, seconds)
+        node = self._choose() if node_id is None else node_id
+        try:
+            if self.manager.cluster.broker_metadata(node) is None:
+                self.manager.run(_look_for_brokers, self.manager, self._choose())
+            response = self.manager.run(_exchange, self.manager, build(), node, int(seconds * 1000))
+        except kafka.errors.IncompatibleBrokerVersion as error:
+            raise ClusterUnavailable(
+                f"Broker {node} is too old for this: {said(error)}. The reconciler needs Kafka 3.5 or later."
+            ) from None
+        except (NotSent, NoAnswer) as error:
+            self.avoided[node] = time.monotonic() + AVOID_SECONDS
+            refusal = self._refusal(error, node) if isinstance(error, NotSent) else None
+            if refusal is not None:
+                raise NotLetIn(str(error), node, refusal) from None
+            raise
+        self.avoided.pop(node, None)
+        self.refused.pop(node, None)
+        _count_quota(node, getattr(response, "throttle_time_ms", 0))
+        self.silent.pop(node, None)
+        return response
 
     def read_many(self, builds: Sequence[Build]) -> "list[ApiMessage]":
         """Return the answers to several requests that any broker can answer, in their order."""
@@ -175,31 +191,28 @@ class Wire:
         self.client.close()
 
     def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
-        with waiting_for(_answer_of(node_id)):
-            return self._written(build, node_id, seconds)
-
-    def _written(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         closed: set[int] = set()
         reason = ""
-        for _ in tries(seconds):
-            if self.guard is not None:
-                self.guard()
-            try:
-                response = self._exchange(build, node_id, self.request_seconds)
-                code = getattr(response, "error_code", NONE)
-                if code == REQUEST_TIMED_OUT:  # the controller works on it, or has done it (KAFKA-16015)
-                    raise self._unknown(name_of(code))
-                if code != NOT_CONTROLLER:  # it was forwarded (KIP-590) to one that has resigned
-                    return response
-                reason = name_of(code)
-            except NotLetIn as error:
-                if self._is_final(error, node_id, closed):
-                    raise
-                reason = str(error)
-            except NotSent as error:
-                reason = str(error)
-            except NoAnswer as error:
-                raise self._unknown(str(error)) from None
+        with waiting_for(_answer_of(node_id)):
+            for _ in tries(seconds):
+                if self.guard is not None:
+                    self.guard()
+                try:
+                    response = self.ask(build, node_id, self.request_seconds)
+                    code = getattr(response, "error_code", NONE)
+                    if code == REQUEST_TIMED_OUT:  # the controller works on it, or has done it (KAFKA-16015)
+                        raise self._unknown(name_of(code))
+                    if code != NOT_CONTROLLER:  # it was forwarded (KIP-590) to one that has resigned
+                        return response
+                    reason = name_of(code)
+                except NotLetIn as error:
+                    if self._is_final(error, node_id, closed):
+                        raise
+                    reason = str(error)
+                except NotSent as error:
+                    reason = str(error)
+                except NoAnswer as error:
+                    raise self._unknown(str(error)) from None
         raise NotSent(reason)
 
     def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
@@ -213,35 +226,13 @@ class Wire:
     def _asked_for_a_moment(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
         for _ in tries(ONE_BROKER_SECONDS):
             try:
-                response = self._exchange(build, node_id, seconds)
+                response = self.ask(build, node_id, seconds)
             except (NoAnswer, NotLetIn):
                 return None
             except NotSent:
                 continue
             return None if _retriable_error(response) else response
         return None
-
-    def _exchange(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
-        node = self._choose() if node_id is None else node_id
-        try:
-            if self.manager.cluster.broker_metadata(node) is None:
-                self.manager.run(_look_for_brokers, self.manager, self._choose())
-            response = self.manager.run(_exchange, self.manager, build(), node, int(seconds * 1000))
-        except kafka.errors.IncompatibleBrokerVersion as error:
-            raise ClusterUnavailable(
-                f"Broker {node} is too old for this: {said(error)}. The reconciler needs Kafka 3.5 or later."
-            ) from None
-        except (NotSent, NoAnswer) as error:
-            self.avoided[node] = time.monotonic() + AVOID_SECONDS
-            refusal = self._refusal(error, node) if isinstance(error, NotSent) else None
-            if refusal is not None:
-                raise NotLetIn(str(error), node, refusal) from None
-            raise
-        self.avoided.pop(node, None)
-        self.refused.pop(node, None)
-        _count_quota(node, getattr(response, "throttle_time_ms", 0))
-        self.silent.pop(node, None)
-        return response
 
     def _refusal(self, error: NotSent, node: int) -> CheckFailed | None:
         """Return which check failed there, now or a moment ago: between its own tries the library does not say."""
