@@ -79,36 +79,31 @@ def taken(locks: Locks, holder: Holder, *, waiting: WaitHook | None = None, stop
 
 
 class MemoryLocks:
-    """The lock of a cluster in memory. Give it to several admins, and they are processes on one cluster."""
+    """The `Locks` of a cluster in memory. Give them to several admins, and they are processes on one cluster."""
 
     def __init__(self) -> None:
         self.held: _Held | None = None
         self.kept = ""
 
     def keep(self, text: str, /) -> None:
-        """Keep a text in place of the one before."""
         self.kept = text
 
     @property
     def holder(self) -> Holder | None:
-        """Who holds the lock, None while it is free."""
         return self.held.holder if self.held else None
 
     def take(self, holder: Holder, /) -> HeldLock:
-        """Return the lock; raises LockHeld where somebody else has it."""
         if self.held is not None:
             raise LockHeld(self.held.holder)
         self.held = _Held(self, holder)
         return self.held
 
     def ask_to_stop(self, request: StopRequest, /) -> None:
-        """Let the holder know, if it is one that is meant."""
         held = self.held
         if held is not None and held.holder.purpose == request.of:
             held.asked_by = request.by
 
     def ask_rate(self, request: RateRequest, /) -> None:
-        """Let the holder know, if it is one that is meant."""
         held = self.held
         if held is not None and held.holder.purpose == request.of:
             held.rate_asked = request
@@ -142,42 +137,34 @@ class SimulatedLock:
     released: bool = False
 
     def is_held(self) -> bool:
-        """Whether it is held."""
         return not self.released and self.held.is_held()
 
     @property
     def holder(self) -> Holder:
-        """Who holds it."""
         return self.held.holder
 
     @property
     def asked_by(self) -> Holder | None:
-        """Who asks its holder to stop, None for nobody."""
         return self.held.asked_by
 
     @property
     def rate_asked(self) -> RateRequest | None:
-        """Which rate its holder was last asked for."""
         return self.held.rate_asked
 
     def keep(self, text: str) -> Answer:
-        """Keep a text in place of the one before."""
         if self.released:
             raise LockLost("it was given back")
         self.check()
         return self.keeping(text)
 
     def check(self) -> None:
-        """Raise LockLost where it is not held any more."""
         self.raise_if_lost()
 
     def raise_if_lost(self) -> None:
-        """Raise LockLost where it is not held any more."""
         if not self.released and not self.held.is_held():
             raise LockLost("its session ended")
 
     def release(self) -> None:
-        """Give it back."""
         self.released = True
         self.held.release()
 

@@ -194,6 +194,7 @@ class KafkaAdmin:
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
         found: dict[TopicPartition, int | None] = {}
+        # A broker that is no leader any more, or not yet, tells nothing of the partition, and metadata may lag behind.
         for turn in range(LAG_TRIES):
             missing = set(topic_partitions) - found.keys()
             leaders = leaders_of(observe.topics(self.wire, {key.topic for key in missing}).values())

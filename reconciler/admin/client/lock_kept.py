@@ -98,7 +98,7 @@ def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answe
             if not codes & UNSETTLED:
                 return answer(min(codes, default=NONE), None)
             reason = name_of(min(codes))
-        except (NotSent, OutcomeUnknown) as error:
+        except (NotSent, OutcomeUnknown) as error:  # the same text twice is the text once
             reason = str(error)
     raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} does not take the run's record ({reason}).")
 

@@ -89,6 +89,7 @@ def _asked(
     asked = None
     if topic_partitions is not None:
         asked = [form(topic=topic, partitions=numbers) for topic, numbers in by_topic(topic_partitions).items()]
+    # The library's own describe_log_dirs asks one broker after the other, and fails for all where one is silent.
     builds = {broker: lambda: DescribeLogDirsRequest(topics=asked) for broker in sorted(broker_ids)}
     return wire.read_each(builds, is_waiting_for_all=topic_partitions is None)
 

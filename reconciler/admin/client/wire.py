@@ -254,6 +254,7 @@ class Wire:
         nodes, now = self.brokers(), time.monotonic()
         if not nodes:
             raise NotSent("no broker is known")
+        # In turn, so that no broker answers everything, and one that is slow costs a part of the requests only.
         turned = nodes[self.turn % len(nodes) :] + nodes[: self.turn % len(nodes)]
         return min(turned, key=lambda node: max(self.avoided.get(node, 0.0) - now, 0.0))
 
