@@ -162,9 +162,13 @@ def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools
     The first says where every seat that is not chosen is dearer than its rack's price.
     """
     never = np.full(count.shape, 2 * FAR)
+    # Padded at both ends: the last seat taken of a rack that gives none is cheaper than all, the next of one that gives
+    # every seat dearer, so that both have a place to be looked up at and neither bounds a price.
     padded = np.concatenate([-never[:, :, None], ranked, never[:, :, None]], axis=2)
     last = np.take_along_axis(padded, count[:, :, None], axis=2)[:, :, 0]
     following = np.take_along_axis(padded, count[:, :, None] + 1, axis=2)[:, :, 0]
+    # A price may fall to what was taken last where one fewer were allowed, and rise to what comes next where one more
+    # were; at its bound a rack says nothing. The row's price is any that all its racks agree on.
     floor = np.where(count > bounds.low, last, -2 * FAR)
     roof = np.where(count < bounds.high, following, 2 * FAR)
 
@@ -177,6 +181,7 @@ def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools
     other_floor, other_roof = span(~rows.leading)
     group_floor, group_roof = span(rows.leading)
     low, high = np.maximum(other_floor, group_floor), np.minimum(other_roof, group_roof)
+    # Where no price suits both, the bound on the leading racks is what keeps them apart, and each side has its own.
     common = np.where(low > -2 * FAR, low, np.where(high < 2 * FAR, high, 0))
     is_led = other_roof < group_floor
     price = np.where(low <= high, common, np.where(is_led, other_roof, other_floor))
@@ -233,17 +238,17 @@ class Shortlist:
     def of(self, rows: Rows, choices: Choices, index: Ints) -> tuple[Rows, Choices, Ints]:
         """Return these rows over their seats, their choices, and the weight of each seat [index, seats]."""
         racks = rows.low.shape[1]
-        kind = self.classes.of_row[index]
+        of_row = self.classes.of_row[index]
         held, at = self._held(rows.rack, index, racks)
-        others = self.top[kind]
+        others = self.top[of_row]
         is_held = (others[:, :, :, None] == held[:, :, None, :]).any(axis=3)
         others = np.where(is_held, -1, others)
         column = np.concatenate([held, others], axis=2).reshape(len(index), -1)
         own = np.concatenate([at, np.broadcast_to(self.cost.other[index][:, None, None], others.shape)], axis=2)
         seat = np.maximum(column, 0)
-        state = self.classes.choices.brokers[kind[:, None], seat]
-        allowed = (column >= 0) & self.classes.rows.allowed[kind[:, None], seat]
-        weight = own.reshape(column.shape) + self.price[kind[:, None], seat]
+        state = self.classes.choices.brokers[of_row[:, None], seat]
+        allowed = (column >= 0) & self.classes.rows.allowed[of_row[:, None], seat]
+        weight = own.reshape(column.shape) + self.price[of_row[:, None], seat]
         width = held.shape[2] + others.shape[2]
         shortened = replace(rows, allowed=allowed, column=seat, rack=np.repeat(np.arange(racks), width))
         return shortened, replace(choices, brokers=state), weight

@@ -121,7 +121,8 @@ def _residual_layers(network: Network, flow: Ints, cost: Ints) -> list[tuple[Int
 class Pieces:
     """Rising costs in pieces: each takes from `lower` to `upper` units of place `at`, at `cost` a unit.
 
-    A chunk stands for several units whose own costs rise; its cost is that of the unit at its edge.
+    A chunk stands for several units whose own costs rise; its cost is that of the unit at its edge. Only that unit is
+    priced right, so the window of single units moves until no count lies in a chunk.
     """
 
     at: Ints
@@ -140,6 +141,7 @@ class Pieces:
         """Return the fewest and most units [places] of the cheapest fillings at these prices."""
         reduced = self.cost - price[self.at]
         must = np.where(reduced < 0, self.upper, self.lower)
+        # At a price that equals a chunk's, its last unit alone costs as much: the others cost less and must be filled.
         must = np.where(self.is_chunk & (reduced == 0), np.maximum(self.upper - 1, self.lower), must)
         may = np.where(reduced > 0, self.lower, self.upper)
         return self._summed(must, len(price)), self._summed(may, len(price))
@@ -159,6 +161,8 @@ class Pieces:
         at, upper = self.at[order], self.upper[order]
         before = np.cumsum(upper) - upper
         before -= before[np.searchsorted(at, np.arange(len(units)))][at]
+        # Each piece falls in three: what must be filled comes before all else, then of equal costs what is filled now,
+        # then the rest. Taken in that order up to the total, the filling costs least and moves fewest.
         there = np.clip(units[at] - before, self.lower[order], upper)
         parts = np.concatenate([self.lower[order], there - self.lower[order], upper - there])
         rank = np.repeat([0, 1, 2], len(at))
@@ -208,6 +212,7 @@ def rising(low: Ints, high: Ints, window: tuple[Ints, Ints], base: Ints, weight:
     number = first[unit] + offset + 1
 
     def marginal(place: Ints, units: Ints) -> Ints:
+        # The cost of the unit that makes it so many: n^2 - (n - 1)^2 = 2n - 1.
         return (2 * (base[place] + units) - 1) * weight[place]
 
     none, one = np.zeros_like(base), np.ones_like(unit)
@@ -248,11 +253,11 @@ class Flow:
 
 
 def solve_flow(
-    rows: Rows, choices: Choices, arcs: Bools, arc_cost: Ints, sinks: Sinks, *, settled: Ints, penalty: int
+    rows: Rows, choices: Choices, arcs: Bools, arc_cost: Ints, sinks: Sinks, *, placed_elsewhere: Ints, penalty: int
 ) -> Flow:
     """Return the flow of least cost over `arcs` [n, seats], at `arc_cost` [arcs] in their order.
 
-    `settled` [cells or brokers] counts the units that other rows have placed already.
+    `placed_elsewhere` [cells or brokers] counts the units that other rows have placed already.
     """
     parts = _Parts()
     n, racks = rows.low.shape
@@ -279,7 +284,7 @@ def solve_flow(
     _add_pieces(parts, sinks.brokers, nodes.first_broker, np.full(len(sinks.brokers.at), nodes.sink), penalty)
     supply = np.zeros(nodes.sink + 1, dtype=np.int64)
     supply[:n] = rows.count * rows.need
-    supply[nodes.first_place : nodes.first_place + len(settled)] += settled
+    supply[nodes.first_place : nodes.first_place + len(placed_elsewhere)] += placed_elsewhere
     supply[nodes.sink] = -supply.sum()
     solution = minimise(parts.network(supply))
     placed = np.zeros(arcs.shape, dtype=np.int64)
@@ -287,7 +292,7 @@ def solve_flow(
     end = solution.price[nodes.sink]
     return Flow(
         placed,
-        end - solution.price[nodes.first_place : nodes.first_place + len(settled)],
+        end - solution.price[nodes.first_place : nodes.first_place + len(placed_elsewhere)],
         end - solution.price[nodes.first_broker : nodes.sink],
         _penalised(solution, sinks, first_sink_arcs),
     )

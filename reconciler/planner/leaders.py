@@ -9,7 +9,7 @@ from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, HeldCost, leader_turns
 from reconciler.planner.objectives import (
-    Shares,
+    CountTargets,
     asked_of_leaders,
     evened,
     price_level,
@@ -33,26 +33,26 @@ def place_leaders(task: PlacementTask, held: Bools, balance: Balance) -> Leaders
     Without a target the fewest leaders change; with one, the fewest that reach it.
     """
     if not task.partitions:
-        return Leaders(task.kind)
+        return Leaders(task.rule_class)
     asked = list(asked_of_leaders(task, balance))
     rows = _rows(task, held)
-    choices = free_choices(rows, len(task.topics) if any(shares.is_cells for _, shares in asked) else 0)
+    choices = free_choices(rows, len(task.topics) if any(targets.is_cells for _, targets in asked) else 0)
     changed = _changed(task)
     levels = []
-    for objective, shares in asked:
-        solved = evened(rows, choices, shares, near=changed)
+    for objective, targets in asked:
+        solved = evened(rows, choices, targets, near=changed)
         choices = solved.choices
-        levels.append(price_level(objective, shares.imbalance(rows, solved.placed), task, solved))
+        levels.append(price_level(objective, targets.imbalance(rows, solved.placed), task, solved))
     last, _, more = solved_in_order(task, rows, choices, ("leaders changed", changed), _tie_breaks(task, balance))
     seat = last.placed.argmax(axis=1)
     return Leaders(rows.broker(np.arange(len(seat)), seat), (*levels, *more))
 
 
-def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
+def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals: leaders that have the data, a better balance, turns; nothing is proved."""
     yield "", _fresh(task)
     if not isinstance(balance.leaders, Even):
-        yield "", Shares(task.led, task.eligible.capacity)
+        yield "", CountTargets(task.led, task.eligible.capacity)
     if task.is_new.any():
         yield "", leader_turns(task.partitions, task.eligible)
 
@@ -81,9 +81,9 @@ def _rows(task: PlacementTask, held: Bools) -> Rows:
 
 def _candidates(task: PlacementTask, column: Ints, is_there: Bools) -> Bools:
     """Return which seats may lead: an allowed one; where none is, one in maintenance; where none is, any."""
-    kind = task.kind[:, None]
-    candidates = is_there & task.kinds.leadable[kind, column]
-    for tier in (is_there & task.kinds.leadable_at_need[kind, column], is_there):
+    rule_class = task.rule_class[:, None]
+    candidates = is_there & task.rule_classes.leadable[rule_class, column]
+    for tier in (is_there & task.rule_classes.leadable_at_need[rule_class, column], is_there):
         nobody = ~candidates.any(axis=1)
         candidates[nobody] = tier[nobody]
     # Who writes an assignment has written its leader: the first of the list.

@@ -29,7 +29,7 @@ NEXT_WHOLE = Within(Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class CountTargets:
     """Counts to be kept even, arrays by place: a broker or, with `is_cells`, each topic's part of a broker."""
 
     base: Ints  # replicas that stay, whatever is chosen
@@ -52,50 +52,52 @@ def least_cost(rows: Rows, choices: Choices, cost: Cost, classes: Classes | None
     return solve(rows, choices, cost, flat_sinks(choices), classes=classes)
 
 
-def evened(rows: Rows, choices: Choices, shares: Shares, near: Cost = NO_COST) -> Solved:
+def evened(rows: Rows, choices: Choices, targets: CountTargets, near: Cost = NO_COST) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
-    low, high = (choices.cell_low, choices.cell_high) if shares.is_cells else (choices.low, choices.high)
-    if shares.low is not None and shares.high is not None:
-        floor, roof = (np.clip(limit - shares.base, low, high) for limit in (shares.low, shares.high))
-        return solve(rows, choices, NO_COST, _sinks(choices, shares, outside(low, high, floor, roof)), near=near)
-    return _least_squares(rows, choices, shares, (low, high), near)
+    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
+    if targets.low is not None and targets.high is not None:
+        floor, roof = (np.clip(limit - targets.base, low, high) for limit in (targets.low, targets.high))
+        return solve(rows, choices, NO_COST, _sinks(choices, targets, outside(low, high, floor, roof)), near=near)
+    return _least_squares(rows, choices, targets, (low, high), near)
 
 
-def _least_squares(rows: Rows, choices: Choices, shares: Shares, bounds: tuple[Ints, Ints], near: Cost) -> Solved:
+def _least_squares(
+    rows: Rows, choices: Choices, targets: CountTargets, bounds: tuple[Ints, Ints], near: Cost
+) -> Solved:
     """Minimise the sum over places of (base + placed)^2 / capacity.
 
     Units with rising cost stand only within a window round the fair share; the window moves until the solution is
     inside it, where it is exact.
     """
     low, high = bounds
-    weight = weights(shares.capacity, rows.total + int(shares.base.sum()))
-    centre = np.clip(_fair_share(rows, shares) - shares.base, low, high)
-    width = CELL_WINDOW if shares.is_cells else BROKER_WINDOW
+    weight = weights(targets.capacity, rows.total + int(targets.base.sum()))
+    centre = np.clip(_fair_share(rows, targets) - targets.base, low, high)
+    width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     while True:
         window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
-        pieces = rising(low, high, window, shares.base, weight)
-        solved = solve(rows, choices, NO_COST, _sinks(choices, shares, pieces), near=near)
-        placed = rows.units(solved.placed, is_by_topic=shares.is_cells, topics=len(low) // rows.brokers)
+        pieces = rising(low, high, window, targets.base, weight)
+        solved = solve(rows, choices, NO_COST, _sinks(choices, targets, pieces), near=near)
+        placed = rows.units(solved.placed, is_by_topic=targets.is_cells, topics=len(low) // rows.brokers)
         is_inside = ((placed >= window[0]) | (window[0] == low)) & ((placed < window[1]) | (window[1] == high))
         if is_inside.all():
             return solved
         centre, width = placed, 2 * width
 
 
-def _sinks(choices: Choices, shares: Shares, pieces: Pieces) -> Sinks:
-    if shares.is_cells:
+def _sinks(choices: Choices, targets: CountTargets, pieces: Pieces) -> Sinks:
+    if targets.is_cells:
         return Sinks(flat(choices.low, choices.high), pieces)
     return Sinks(pieces, flat(choices.cell_low, choices.cell_high) if choices.has_cells else None)
 
 
-def _fair_share(rows: Rows, shares: Shares) -> Ints:
+def _fair_share(rows: Rows, targets: CountTargets) -> Ints:
     """Return the share of each place by its capacity: of all replicas, or of its topic's."""
-    groups = shares.capacity.reshape(-1, rows.brokers)
+    groups = targets.capacity.reshape(-1, rows.brokers)
     total = np.full(1, rows.total)
-    if shares.is_cells:
+    if targets.is_cells:
         total = np.zeros(len(groups), dtype=np.int64)
         np.add.at(total, rows.topic, rows.count * rows.need)
-    held = total + shares.base.reshape(-1, rows.brokers).sum(axis=1)
+    held = total + targets.base.reshape(-1, rows.brokers).sum(axis=1)
     share: Ints = np.rint(held[:, None] / groups.sum(axis=1, keepdims=True) * groups).astype(np.int64).ravel()
     return share
 
@@ -103,6 +105,7 @@ def _fair_share(rows: Rows, shares: Shares) -> Ints:
 def weights(capacity: Ints, most: int) -> Ints:
     """Return whole numbers in the proportion of 1 / capacity, for counts up to `most`."""
     common = lcm(*set(capacity.tolist()))
+    # The dearest unit costs (2n - 1) * weight, and no weight is more than the common multiple.
     if common * 2 * most > np.iinfo(np.int64).max:
         raise NumbersTooLarge("the brokers' capacities have no small common multiple: write smaller capacities")
     weighed: Ints = common // capacity
@@ -114,7 +117,7 @@ def solved_in_order(
     rows: Rows,
     choices: Choices,
     first: tuple[str, Cost],
-    ties: Iterable[tuple[str, Cost | Shares]],
+    ties: Iterable[tuple[str, Cost | CountTargets]],
     *,
     classes: Classes | None = None,
 ) -> tuple[Solved, int, list[PriceLevel]]:
@@ -132,9 +135,9 @@ def solved_in_order(
         choices = solved.choices
         if not choices.free(rows).any():
             break
-        solved = evened(rows, choices, tie) if isinstance(tie, Shares) else least_cost(rows, choices, tie)
+        solved = evened(rows, choices, tie) if isinstance(tie, CountTargets) else least_cost(rows, choices, tie)
         if name:
-            value = tie.imbalance(rows, solved.placed) if isinstance(tie, Shares) else solved.value
+            value = tie.imbalance(rows, solved.placed) if isinstance(tie, CountTargets) else solved.value
             levels.append(price_level(name, value, task, solved))
     return solved, bound, levels
 
@@ -158,26 +161,26 @@ def price_level(objective: str, value: int, task: PlacementTask, solved: Solved)
     return PriceLevel(objective, value, value, dict(zip(ids, broker_price, strict=True)), topic_prices)
 
 
-def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Shares]]:
+def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, CountTargets]]:
     """Yield what is asked of the replicas' counts, by its name in the proof: of brokers first, then of each topic."""
     if not isinstance(balance.replicas, Off):
         total = int(task.need.sum() + task.base.sum())
-        yield "replicas balance", _shares(task.base, task.eligible.capacity, total, balance.replicas)
+        yield "replicas balance", _count_targets(task.base, task.eligible.capacity, total, balance.replicas)
     if not isinstance(balance.topics, Off):
         base = task.base_of_topic
         placed = np.bincount(task.topic, weights=task.need, minlength=len(task.topics)).astype(np.int64)
-        yield "topics balance", _cell_shares(task, base, placed + base.sum(axis=1), balance.topics)
+        yield "topics balance", _cell_targets(task, base, placed + base.sum(axis=1), balance.topics)
 
 
-def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Shares]]:
+def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, CountTargets]]:
     """Yield what is asked of the preferred leaders' counts, in the same order."""
     if not isinstance(balance.leaders, Off):
         total = len(task.partitions) + int(task.led.sum())
-        yield "leaders balance", _shares(task.led, task.eligible.capacity, total, balance.leaders)
+        yield "leaders balance", _count_targets(task.led, task.eligible.capacity, total, balance.leaders)
     if not isinstance(balance.topics, Off):
         totals = np.bincount(task.topic, minlength=len(task.topics)).astype(np.int64)
         base = task.led_of_topic
-        yield "topic leaders balance", _cell_shares(task, base, totals + base.sum(axis=1), balance.topics)
+        yield "topic leaders balance", _cell_targets(task, base, totals + base.sum(axis=1), balance.topics)
 
 
 def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -> tuple[Ints, Ints]:
@@ -199,27 +202,27 @@ def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -
     return np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
 
 
-def _shares(base: Ints, capacity: Ints, total: int, target: BalanceTarget) -> Shares:
+def _count_targets(base: Ints, capacity: Ints, total: int, target: BalanceTarget) -> CountTargets:
     low, high = band(total, capacity, target) if isinstance(target, Within) else (None, None)
-    return Shares(base, capacity, low=low, high=high)
+    return CountTargets(base, capacity, low=low, high=high)
 
 
-def _cell_shares(task: PlacementTask, base: Ints, totals: Ints, target: BalanceTarget) -> Shares:
+def _cell_targets(task: PlacementTask, base: Ints, totals: Ints, target: BalanceTarget) -> CountTargets:
     """Return the shares of each topic over the brokers that may hold it."""
     capacity = np.tile(task.eligible.capacity, len(base))
     if not isinstance(target, Within):
-        return Shares(base.ravel(), capacity, is_cells=True)
+        return CountTargets(base.ravel(), capacity, is_cells=True)
     low, high = np.zeros_like(base), np.zeros_like(base)
     for number, may_hold in enumerate(eligible_by_topic(task)):
         some = np.flatnonzero(may_hold)
         if len(some):
             low[number, some], high[number, some] = band(int(totals[number]), task.eligible.capacity[some], target)
-    return Shares(base.ravel(), capacity, is_cells=True, low=low.ravel(), high=high.ravel())
+    return CountTargets(base.ravel(), capacity, is_cells=True, low=low.ravel(), high=high.ravel())
 
 
 def eligible_by_topic(task: PlacementTask) -> Bools:
     """Return [topics, brokers] which brokers may hold a replica of a topic, or hold one that stays."""
     found: Bools = task.base_of_topic > 0
-    for topic, kind in np.unique(np.stack([task.topic, task.kind], axis=1), axis=0):
-        found[topic] |= task.kinds.rows.allowed[kind]
+    for topic, rule_class in np.unique(np.stack([task.topic, task.rule_class], axis=1), axis=0):
+        found[topic] |= task.rule_classes.rows.allowed[rule_class]
     return found

@@ -1,7 +1,7 @@
 """Turns desired and observed states into arrays: what has to be placed, what stays, which brokers are eligible.
 
 Everything below this module computes with whole arrays, because there may be 200,000 partitions; everything above it
-speaks of topics and brokers. Partitions that follow the same rules share a kind, so rules are looked at once a kind.
+speaks of topics and brokers. Partitions that follow the same rules are a class, so rules are looked at once a class.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class EligibleBrokers:
     """The brokers that take part: alive, neither draining nor absent; arrays run parallel to `ids`."""
 
     ids: tuple[int, ...]  # ascending
-    column: Mapping[int, int]  # where a broker id stands in the arrays
+    column: Mapping[int, int]  # a broker id's place in the arrays, which have a column for each broker
     capacity: Ints  # weights as declared: only their proportion counts
     rack: Ints  # positions in `racks`
     racks: tuple[str, ...]
@@ -156,12 +156,12 @@ def _new_partitions(
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
-    """The choices that partitions with the same rules share, one row a kind."""
+class RuleClasses:
+    """The choices that partitions with the same rules share, one row a class."""
 
     rows: Rows
-    leadable: Bools  # [kinds, brokers]: who may lead
-    leadable_at_need: Bools  # [kinds, brokers]: who may lead where no replica is on a broker that may
+    leadable: Bools  # [classes, brokers]: who may lead
+    leadable_at_need: Bools  # [classes, brokers]: who may lead where no replica is on a broker that may
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ class PlacementTask:
     led: Ints  # [brokers]: preferred leaders of partitions that stay
     base_of_topic: Ints  # [topics, brokers]: the part of `base` that belongs to the topics below
     led_of_topic: Ints  # [topics, brokers]
-    kind: Ints  # [partitions]: positions in `kinds`
-    kinds: Kinds
+    rule_class: Ints  # [partitions]: positions in `rule_classes`
+    rule_classes: RuleClasses
     replicas: Ints  # [partitions, most replicas]: columns of the present ones, in order
     fixed: Ints  # [partitions, most fixed]: columns of the decided ones, in order
     size: Ints  # [partitions]: bytes of one copy; 0 where new or unknown, so ask `is_size_known` before adding up
@@ -186,8 +186,8 @@ class PlacementTask:
     @property
     def rows(self) -> Rows:
         """The choices as arrays, one row a partition."""
-        rows = self.kinds.rows.take(self.kind)
-        return replace(rows, count=np.ones_like(self.kind), topic=self.topic)
+        rows = self.rule_classes.rows.take(self.rule_class)
+        return replace(rows, count=np.ones_like(self.rule_class), topic=self.topic)
 
     @property
     def is_size_known(self) -> bool:
@@ -197,7 +197,7 @@ class PlacementTask:
     @property
     def need(self) -> Ints:
         """How many replicas of each partition are to be found."""
-        return self.kinds.rows.need[self.kind]
+        return self.rule_classes.rows.need[self.rule_class]
 
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""
@@ -211,7 +211,7 @@ def placement_task(
     partitions: Sequence[PartitionToPlace], unmoved: Unmoved, eligible: EligibleBrokers
 ) -> PlacementTask:
     """Return the task of placing these partitions, beside those that stay as they are."""
-    kind, kinds = _kinds(partitions, eligible)
+    rule_class, rule_classes = _rule_classes(partitions, eligible)
     fixed = _columns([partition.fixed for partition in partitions], eligible)
     base = eligible.tally([replica for _, replicas in unmoved for replica in replicas])
     base += np.bincount(fixed[fixed >= 0], minlength=len(eligible.ids))
@@ -227,8 +227,8 @@ def placement_task(
         led=eligible.tally([replicas[0] for _, replicas in unmoved if replicas]),
         base_of_topic=_tally([*beside, *here], (len(topics), len(eligible.ids)), eligible),
         led_of_topic=_tally([(topic, held[:1]) for topic, held in beside], (len(topics), len(eligible.ids)), eligible),
-        kind=kind,
-        kinds=kinds,
+        rule_class=rule_class,
+        rule_classes=rule_classes,
         replicas=_columns([partition.replicas for partition in partitions], eligible),
         fixed=fixed,
         size=np.array([0 if each.is_new else each.size or 0 for each in partitions], dtype=np.int64),
@@ -256,17 +256,17 @@ def _columns(lists: Sequence[tuple[int, ...]], eligible: EligibleBrokers) -> Int
     return columns
 
 
-def _kinds(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> tuple[Ints, Kinds]:
-    """Return the kind of each partition, and the kinds."""
+def _rule_classes(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
+    """Return the class of each partition, and the classes."""
     numbers: dict[object, int] = {}
     first: list[PartitionToPlace] = []
-    kind = np.zeros(len(partitions), dtype=np.int64)
+    rule_class = np.zeros(len(partitions), dtype=np.int64)
     for row, partition in enumerate(partitions):
         key = _likeness(partition)
         if key not in numbers:
             numbers[key] = len(first)
             first.append(partition)
-        kind[row] = numbers[key]
+        rule_class[row] = numbers[key]
     choices = [_choice_of(partition, eligible) for partition in first]
     shape, racked = (len(first), len(eligible.ids)), (len(first), len(eligible.racks))
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
@@ -287,7 +287,7 @@ def _kinds(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) ->
         np.array([eligible.mask(who) for who in each], dtype=np.bool_).reshape(shape)
         for each in ([one.rules.leadable for one in first], [one.rules.leadable_at_need for one in first])
     )
-    return kind, Kinds(rows, freely, at_need)
+    return rule_class, RuleClasses(rows, freely, at_need)
 
 
 def _likeness(partition: PartitionToPlace) -> object:

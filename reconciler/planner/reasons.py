@@ -115,14 +115,14 @@ def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:
 
 def _may_swap(task: PlacementTask, held: Bools, number: Ints, source: int, destination: int) -> Bools:
     """Return which of these partitions, all on the source, keep every rule with the replica on the destination."""
-    kind, rows, rack = task.kind[number], task.kinds.rows, task.eligible.rack
-    allowed: Bools = rows.allowed[kind, destination] & ~held[number, destination]
+    rule_class, rows, rack = task.rule_class[number], task.rule_classes.rows, task.eligible.rack
+    allowed: Bools = rows.allowed[rule_class, destination] & ~held[number, destination]
     if rack[source] == rack[destination]:
         return allowed
-    allowed &= ~rows.leading[kind].any(axis=1)
+    allowed &= ~rows.leading[rule_class].any(axis=1)
     for side, bound in ((source, 1), (destination, -1)):
         count = held[number][:, rack == rack[side]].sum(axis=1)
-        limit = rows.low[kind, rack[side]] if bound > 0 else rows.high[kind, rack[side]]
+        limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]
         allowed &= (count > limit) if bound > 0 else (count < limit)
     return allowed
 

@@ -13,14 +13,14 @@ from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.cheapest_sets import Classes
 from reconciler.planner.costs import Cost, HeldCost, turns
 from reconciler.planner.objectives import (
-    Shares,
+    CountTargets,
     asked_of_replicas,
     evened,
     price_level,
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Rows, classes, free_choices, kinds_of
+from reconciler.planner.rows import Bools, Rows, classes, demand_classes, free_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,13 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """
     if not task.partitions:
         return ReplicaSets(task.rows.allowed, Proof())
-    rows, kinds, levels = _balanced(task, balance)
-    choices = kinds.choices.take(kinds.of_row)
+    rows, by_class, levels = _balanced(task, balance)
+    choices = by_class.choices.take(by_class.of_row)
     is_known = task.is_size_known
     first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
-    last, bound, (least, *more) = solved_in_order(task, rows, choices, first, _tie_breaks(task, balance), classes=kinds)
+    last, bound, (least, *more) = solved_in_order(
+        task, rows, choices, first, _tie_breaks(task, balance), classes=by_class
+    )
     levels.append(least)
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
     return ReplicaSets(last.placed > 0, proof)
@@ -55,26 +57,26 @@ def _balanced(task: PlacementTask, balance: Balance) -> tuple[Rows, Classes, lis
     the partitions, since they are flows, and a flow of n equal ones is n flows.
     """
     asked = list(asked_of_replicas(task, balance))
-    has_cells = any(shares.is_cells for _, shares in asked)
+    has_cells = any(targets.is_cells for _, targets in asked)
     rows = task.rows if has_cells else replace(task.rows, topic=np.zeros_like(task.topic))
-    picked, of_row = classes(rows, kinds_of(task.kinds.rows)[task.kind])
+    picked, of_row = classes(rows, demand_classes(task.rule_classes.rows)[task.rule_class])
     choices = free_choices(picked, len(task.topics) if has_cells else 0)
     levels = []
-    for objective, shares in asked:
-        solved = evened(picked, choices, shares)
+    for objective, targets in asked:
+        solved = evened(picked, choices, targets)
         choices = solved.choices
-        levels.append(price_level(objective, shares.imbalance(picked, solved.placed), task, solved))
+        levels.append(price_level(objective, targets.imbalance(picked, solved.placed), task, solved))
     return rows, Classes(picked, choices, of_row), levels
 
 
-def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | Shares]]:
+def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
     What is proved has a name.
     """
     yield ("replicas", _copies(task)) if task.is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
-        yield "evenness", Shares(task.base, task.eligible.capacity)
+        yield "evenness", CountTargets(task.base, task.eligible.capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if any(partition.lagging for partition in task.partitions):
         yield "", _lagging_kept(task)
@@ -105,7 +107,7 @@ def _leaders_kept(task: PlacementTask) -> HeldCost:
     """Return a gain for the present preferred leader, where it may lead."""
     first = task.replicas[:, :1]
     number = np.arange(len(first))
-    may_lead = (first[:, 0] >= 0) & task.kinds.leadable[task.kind, np.maximum(first[:, 0], 0)]
+    may_lead = (first[:, 0] >= 0) & task.rule_classes.leadable[task.rule_class, np.maximum(first[:, 0], 0)]
     at = np.zeros_like(first)
     at[number[may_lead], 0] = -1
     return HeldCost(np.zeros(len(first), dtype=np.int64), first, at)
@@ -120,7 +122,9 @@ def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, in
     *balances, last = levels
     prices = list(last.prices.values())
     largest = int(task.size.max(initial=1)) if last.objective == "bytes" else 1
-    weight = int(task.kinds.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
+    weight = (
+        int(task.rule_classes.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
+    )
     has_balance = bool(balances) and balances[0].objective == "replicas balance"
     first = balances[0].prices if has_balance else dict.fromkeys(last.prices, 0)
     joint = {broker_id: price + weight * first[broker_id] for broker_id, price in last.prices.items()}

@@ -69,7 +69,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Which choices are still free, as the objectives solved so far left them.
+    """Which choices are still free, as the objectives solved so far left them: the face of their optimal solutions.
 
     `racks` [n, racks], `brokers` [n, seats] and `leading` [n]: -1 held at the lower bound, 1 at the upper, 0 free.
     `low`, `high` [brokers]: bounds of what each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the
@@ -121,17 +121,18 @@ def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
     return found
 
 
-def classes(rows: Rows, kind: Ints) -> tuple[Rows, Ints]:
-    """Return one row for each class of rows of equal kind [n] and topic, and the class of each row."""
+def classes(rows: Rows, of_rules: Ints) -> tuple[Rows, Ints]:
+    """Return one row for each class of rows of equal `of_rules` [n] and topic, and the class of each row."""
     _, first, of_row = np.unique(
-        kind * (rows.topic.max(initial=0) + 1) + rows.topic, return_index=True, return_inverse=True
+        of_rules * (rows.topic.max(initial=0) + 1) + rows.topic, return_index=True, return_inverse=True
     )
     count = np.bincount(of_row, weights=rows.count, minlength=len(first)).astype(np.int64)
     return replace(rows.take(first), count=count), of_row
 
 
-def kinds_of(rows: Rows) -> Ints:
+def demand_classes(rows: Rows) -> Ints:
     """Return a number for each row, equal for rows with equal demands, whatever their topics."""
+    # Bytes that are compared as one value: numbers of replicas are small, and masks take a bit a broker.
     key = np.concatenate(
         [
             rows.need[:, None].astype(np.uint8),
@@ -143,5 +144,5 @@ def kinds_of(rows: Rows) -> Ints:
         axis=1,
     )
     packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, kind = np.unique(packed, return_inverse=True)
-    return kind.astype(np.int64)
+    _, of_row = np.unique(packed, return_inverse=True)
+    return of_row.astype(np.int64)

@@ -100,7 +100,7 @@ class _Objective:
         broker = self.rows.broker(row, seat)
         return self.rows.topic[row] * self.rows.brokers + broker if self.choices.has_cells else broker
 
-    def settled(self, placed: Counts) -> Ints:
+    def count(self, placed: Counts) -> Ints:
         """Return how many replicas are in each place."""
         topics = self.places // self.rows.brokers
         return self.rows.units(placed, is_by_topic=self.choices.has_cells, topics=topics)
@@ -178,7 +178,7 @@ def _flow(goal: _Objective, active: Ints, placed: Counts, arcs: Bools, penalty: 
         chosen,
         goal.cost.on(active[row], rows.broker(row, seat)),
         goal.sinks,
-        settled=goal.settled(placed),
+        placed_elsewhere=goal.count(placed),
         penalty=penalty,
     )
     placed[active] = flow.placed
@@ -206,7 +206,7 @@ def _put(goal: _Objective, seats: Counts | Bools, some: Ints, rows: Rows, held: 
 
 def _likely(goal: _Objective, placed: Counts, arcs: Bools) -> Ints:
     """Return the rows that are cheapest to move from places with too much, with arcs to places with too little."""
-    count = goal.settled(placed)
+    count = goal.count(placed)
     wanted = goal.pieces.wanted(count)
     lacking = (wanted > count).reshape(-1, goal.rows.brokers)
     entries = [_entries(goal, some, placed, lacking) for some in _chunks(goal.open_rows)]
@@ -288,8 +288,8 @@ def _solved(goal: _Objective, placed: Counts, flow: Flow) -> Solved:
     for some, rows, cheapest, weight in goal.cheapest(goal.cost, flow.price):
         bound += _exact_sum((weight * cheapest.held).sum(axis=1) * rows.count)
         above = np.where(rows.leading, cheapest.group_price[:, None], cheapest.price[:, None])
-        _settle(racks, some, np.sign(above - cheapest.rack_price))
-        _settle(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
+        _fix_where_free(racks, some, np.sign(above - cheapest.rack_price))
+        _fix_where_free(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
         # What every optimum has in common is decided for the objectives after this one (complementary slackness): a
         # seat whose reduced cost is not zero is taken, or left, by all of them.
         only, tied = some[cheapest.is_only], some[~cheapest.is_only]
@@ -297,10 +297,10 @@ def _solved(goal: _Objective, placed: Counts, flow: Flow) -> Solved:
         whole = goal.rows.take(tied)
         ask = goal.weight(tied, whole, goal.cost, flow.price)
         reduced = np.sign(cheapest.rack_price[~cheapest.is_only][:, goal.rows.rack] - ask)
-        _settle(brokers, tied, reduced * whole.allowed)
+        _fix_where_free(brokers, tied, reduced * whole.allowed)
         brokers[tied] = _decided(whole, brokers[tied])
     low, high = goal.sinks.brokers.narrowed(flow.broker_price)
-    units = goal.settled(placed)
+    units = goal.count(placed)
     value += goal.sinks.brokers.filled(units.reshape(-1, goal.rows.brokers).sum(axis=0))
     bound += goal.sinks.brokers.bound(flow.broker_price)
     narrowed = Choices(racks, brokers, leading, low, high, states.cell_low, states.cell_high)
@@ -326,7 +326,7 @@ def _decided(rows: Rows, state: States) -> States:
     return np.where(is_free & has_no_other[:, None], np.int8(1), state)
 
 
-def _settle(state: States, index: Ints, sign: Ints) -> None:
+def _fix_where_free(state: States, index: Ints, sign: Ints) -> None:
     """Decide in place what is still free where a reduced cost is not zero."""
     present = state[index]
     state[index] = np.where(present == 0, sign, present)

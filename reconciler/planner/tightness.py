@@ -10,9 +10,9 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.objectives import NEXT_WHOLE, Shares, band, eligible_by_topic, evened
+from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Ints, Rows, classes, free_choices, kinds_of
+from reconciler.planner.rows import Bools, Ints, Rows, classes, demand_classes, free_choices
 
 UNWRITTEN_SPREAD = (
     "no topic writes placement.racks, but a partition that moves is not spread worse over the racks than now, and a new"
@@ -66,7 +66,7 @@ def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
 def _forbidding(task: PlacementTask) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
     rows = replace(task.rows, topic=np.zeros_like(task.topic))
-    picked, _ = classes(rows, kinds_of(task.kinds.rows)[task.kind])
+    picked, _ = classes(rows, demand_classes(task.rule_classes.rows)[task.rule_class])
     without_racks = replace(
         picked,
         low=np.zeros_like(picked.low),
@@ -74,11 +74,11 @@ def _forbidding(task: PlacementTask) -> str:
         leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
-    shares = Shares(task.base, task.eligible.capacity)
-    now = _unevenness(picked, shares)
-    if _unevenness(without_racks, shares) < now:
+    targets = CountTargets(task.base, task.eligible.capacity)
+    now = _unevenness(picked, targets)
+    if _unevenness(without_racks, targets) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
-    if _unevenness(without_brokers, shares) < now:
+    if _unevenness(without_brokers, targets) < now:
         return "placement.brokers, racks.only or a cordoned broker forbids more"
     return "replicas that may not move, or too few of them, forbid more"
 
@@ -91,8 +91,8 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
     return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
 
 
-def _unevenness(rows: Rows, shares: Shares) -> int:
-    return shares.imbalance(rows, evened(rows, free_choices(rows), shares).placed)
+def _unevenness(rows: Rows, targets: CountTargets) -> int:
+    return targets.imbalance(rows, evened(rows, free_choices(rows), targets).placed)
 
 
 def _span(counts: Ints) -> str:

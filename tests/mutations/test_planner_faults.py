@@ -306,14 +306,14 @@ FAULTS = [
     Fault(
         "decided choices are open again",
         "sparse_flow._solved",
-        "_settle(brokers,",
+        "_fix_where_free(brokers,",
         "(lambda *_: None)(brokers,",
         "a new topic",
     ),
     Fault(
         "decided racks are open again",
         "sparse_flow._solved",
-        "_settle(racks, some, np.sign(above - cheapest.rack_price))",
+        "_fix_where_free(racks, some, np.sign(above - cheapest.rack_price))",
         "pass",
         "a new topic",
     ),
@@ -349,7 +349,7 @@ FAULTS = [
     Fault(
         "anybody leads",
         "leaders._candidates",
-        "is_there & task.kinds.leadable[kind, column]",
+        "is_there & task.rule_classes.leadable[rule_class, column]",
         "is_there.copy()",
         "5 brokers, seed 17",
     ),

@@ -161,7 +161,7 @@ def _within(task: LoadTask, low: Ints, high: Ints) -> Ints:
     for row, count in _classes(task):
         spare, node = node, node + 1
         flow.set_node_supply(spare, count * int(task.need[row] - task.low[row].sum()))
-        for rack, members in enumerate(task.columns):
+        for rack, members in enumerate(task.rack_brokers):
             columns = members[task.allowed[row, members]].tolist()
             if columns:
                 flow.set_node_supply(node, count * int(task.low[row, rack]))

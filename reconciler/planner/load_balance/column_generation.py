@@ -25,7 +25,10 @@ class NoSolution(ReconcilerError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A placement of one row: its members' columns, ascending, its leader's, and what it costs."""
+    """A column of the master problem: one whole placement of a row, and what it costs.
+
+    `members` are places of brokers in the arrays, ascending; `leader` is one of them.
+    """
 
     row: int
     members: tuple[int, ...]
@@ -33,8 +36,10 @@ class Column:
     cost: int
 
 
-class Master:
-    """Grows by columns; rows are the bands asked for, each with slack at a penalty, and one for each partition.
+class MasterProblem:
+    """The linear program over the columns found so far.
+
+    Rows are the bands asked for, each with slack at a penalty, and one for each partition.
 
     What does not move is no column: loads are counted from where the partitions stand that may stay. Costs are told in
     units of `unit`, loads as parts of the fair share.
@@ -61,6 +66,7 @@ class Master:
     def _add_band(self, measure: int, broker: int, standing: int) -> None:
         bands, share = self._bands, float(self._bands.share[measure, broker])
         low, high = int(bands.low[measure, broker]) - standing, int(bands.high[measure, broker]) - standing
+        # In parts of the fair share, bytes and counts are of one size: the simplex works with floats.
         row = self._solver.Constraint(low / share, high / share)
         self._rows[measure, broker] = row
         for sign in (1.0, -1.0):
@@ -81,6 +87,7 @@ class Master:
         self._known.add(key)
         stays = bool(self._task.stays[column.row])
         if column.row not in self._partition:
+            # What may stay need not take a column: the part that takes none stays.
             self._partition[column.row] = self._solver.Constraint(0.0 if stays else 1.0, 1.0)
         taken = self._solver.NumVar(0.0, self._solver.infinity(), "")
         self._partition[column.row].SetCoefficient(taken, 1.0)
@@ -93,7 +100,7 @@ class Master:
         self._taken.append(taken)
         return True
 
-    def settle(self, row: int, number: int) -> None:
+    def fix(self, row: int, number: int) -> None:
         """Take that column of the row whole from now on, or none of its columns for -1."""
         if number < 0:
             self._partition[row].SetBounds(0.0, 0.0)
@@ -177,7 +184,7 @@ HARDLY = 1e-7
 PART = 1e-6
 """A part of a column that is no more than rounding."""
 DIVES, DIVES_OF_MANY, ROUNDS_A_DIVE = 60, 24, 3
-"""Each dive settles a quarter of what is parted, so 24 leave less than a thousandth; few rounds replace its columns."""
+"""Each dive fixes a quarter of what is parted, so 24 leave less than a thousandth; few rounds replace its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +220,7 @@ class Relaxation:
         self._shift = _shift(task, goal)
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
         self._penalty = _first_penalty(task, bands, goal)
-        self._master = Master(task, bands, self._unit, self._penalty)
+        self._master = MasterProblem(task, bands, self._unit, self._penalty)
         self._added = 0
         self._is_diving = False
         self._best = max(_start_prices(task, bands, self._shift), key=self._bound_at)
@@ -239,7 +246,7 @@ class Relaxation:
             if not parted:
                 break
             for row, number in parted[: max(1, len(parted) // 4)]:
-                self._master.settle(row, number)
+                self._master.fix(row, number)
             solved = self._generated(1 if is_many else ROUNDS_A_DIVE)
         return Relaxed(self._best, self._shift, tuple(self._master.columns), solved.taken)
 
@@ -301,7 +308,7 @@ class Relaxation:
         taken = int((solved.taken > PART).sum())
         kept = set(order[: max(KEPT_COLUMNS, taken)].tolist())
         kept |= {number for number, column in enumerate(columns) if not self._task.stays[column.row]}
-        self._master = Master(self._task, self._bands, self._unit, self._penalty)
+        self._master = MasterProblem(self._task, self._bands, self._unit, self._penalty)
         for number in sorted(kept):
             self._master.add(columns[number])
 

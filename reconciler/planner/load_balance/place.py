@@ -117,7 +117,7 @@ def _placed(task: LoadTask, bands: Bands) -> tuple[Placement, Ints, int]:
     _lead(end, bands)
     # Network out follows from who leads. Only where order alone cannot keep its band are replicas copied for it.
     if bands.excess(end.loads)[NETWORK_OUT].any():
-        repair(end, bands, goal, kinds=(True, True))
+        repair(end, bands, goal, replicas=True, leaders=True)
         spare(end, bands, goal)
     # Between two placements outside the bands only one that is closer, by more than a rounding, is worth moving for.
     if present is not None and bands.outside(end.loads).sum() >= bands.outside(present.loads).sum() * (1 - 1e-6):
@@ -160,8 +160,8 @@ def _sets(task: LoadTask, bands: Bands, goal: Goal) -> tuple[Placement, Ints, in
     members = np.where(task.stays[:, None], task.held, picked.members)
     leader = np.where(task.stays, task.leader, picked.leader)
     end = rounded(task, narrow, relaxation.dived(), (members, leader))
-    repair(end, narrow, goal, kinds=(True, False))
-    repair(end, wanted, goal, kinds=(True, False))
+    repair(end, narrow, goal, replicas=True, leaders=False)
+    repair(end, wanted, goal, replicas=True, leaders=False)
     spare(end, wanted, goal)
     trim(end, wanted, goal)
     if not wanted.are_kept(end.loads):
@@ -178,7 +178,7 @@ def _lead(end: Placement, bands: Bands) -> None:
             end.exchange(row, present, present)
     wanted = bands.only(*OF_LEADERS)
     one = Goal(np.zeros_like(task.size), 1)
-    repair(end, wanted, one, kinds=(False, True))
+    repair(end, wanted, one, replicas=False, leaders=True)
     spare(end, wanted, one, copies=False)
 
 
@@ -227,7 +227,7 @@ def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_a
         return "no other broker may hold its replicas"
     if not is_above and not (task.allowed[:, column] & ~mine).any():
         return "it may hold no other replica"
-    if len(task.columns) > 1 and bool((task.low == task.high).all()):
+    if len(task.rack_brokers) > 1 and bool((task.low == task.high).all()):
         return "the rack rule, the sizes of single partitions and the other bands forbid more"
     return "the sizes of single partitions and the other bands forbid more"
 

@@ -76,9 +76,9 @@ def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
 
 def _chunks(task: LoadTask) -> Iterator[Ints]:
     """Yield rows that share need and rack limits, not too many at a time."""
-    for kind in task.kinds:
-        for start in range(0, len(kind), CHUNK):
-            yield kind[start : start + CHUNK]
+    for alike in task.alike:
+        for start in range(0, len(alike), CHUNK):
+            yield alike[start : start + CHUNK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +139,19 @@ def _cheapest_set(task: LoadTask, rows: Ints, ranked: Ints) -> tuple[Bools, Ints
     at = np.arange(len(rows))
     if int(low.sum()) == need and int(low.max(initial=0)) <= 1:
         for rack in np.flatnonzero(low):
-            columns = task.columns[rack]
-            chosen = ranked[:, columns].argmin(axis=1)
-            members[at, columns[chosen]] = True
-            removable[:, columns] = ranked[at, columns[chosen]][:, None]
+            there = task.rack_brokers[rack]
+            chosen = ranked[:, there].argmin(axis=1)
+            members[at, there[chosen]] = True
+            removable[:, there] = ranked[at, there[chosen]][:, None]
         return members, removable
     return _greedy(task, ranked, low, high, need)
 
 
 def _greedy(task: LoadTask, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
     place = np.zeros(ranked.shape, dtype=np.int64)
-    for columns in task.columns:
-        order = ranked[:, columns].argsort(axis=1, kind="stable")
-        np.put_along_axis(place, columns[order], np.arange(len(columns))[None, :], axis=1)
+    for there in task.rack_brokers:
+        order = ranked[:, there].argsort(axis=1, kind="stable")
+        np.put_along_axis(place, there[order], np.arange(len(there))[None, :], axis=1)
     members = place < low[task.eligible.rack]
     optional = ~members & (place < high[task.eligible.rack])
     left = need - int(low.sum())
@@ -162,10 +162,10 @@ def _greedy(task: LoadTask, ranked: Ints, low: Ints, high: Ints, need: int) -> t
     chosen = np.where(members, ranked, -4 * FAR)
     spare = np.where(optional, ranked, -4 * FAR).max(axis=1)
     removable = np.empty_like(ranked)
-    for rack, columns in enumerate(task.columns):
-        own = chosen[:, columns].max(axis=1, initial=-4 * FAR)
-        has_room = members[:, columns].sum(axis=1) < high[rack]
-        removable[:, columns] = np.where(has_room, np.maximum(own, spare), own)[:, None]
+    for rack, there in enumerate(task.rack_brokers):
+        own = chosen[:, there].max(axis=1, initial=-4 * FAR)
+        has_room = members[:, there].sum(axis=1) < high[rack]
+        removable[:, there] = np.where(has_room, np.maximum(own, spare), own)[:, None]
     return members, removable
 
 

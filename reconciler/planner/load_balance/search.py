@@ -69,10 +69,10 @@ def _put_best(placement: Placement, bands: Bands, relaxed: Relaxed, row: int, nu
     placement.put(row, np.array(choices[best][1], dtype=np.int64), choices[best][2])
 
 
-def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool, bool]) -> None:
+def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, leaders: bool) -> None:
     """Make single exchanges, each the cheapest for how much closer it brings the bands, until none brings any closer.
 
-    `kinds`: whether replicas may go to other brokers, and whether leaders may change places.
+    `replicas`: they may go to other brokers. `leaders`: they may change places.
     """
     stuck: set[tuple[int, int]] = set()
     for _ in range(STEPS):
@@ -80,13 +80,13 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, kinds: tuple[bool,
         where = next((place for place in _worst_first(now) if place not in stuck), None)
         if where is None:
             return
-        found = _candidates(placement, bands, *where, kinds=kinds)
+        found = _candidates(placement, bands, *where, replicas=replicas, leaders=leaders)
         change = closer(placement, bands, found)
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            if (kinds[1] and swap_leaders(placement, bands, *where)) or (
-                kinds[0] and swap_replicas(placement, bands, where[1])
+            if (leaders and swap_leaders(placement, bands, *where)) or (
+                replicas and swap_replicas(placement, bands, where[1])
             ):
                 stuck.clear()
             else:
@@ -120,16 +120,16 @@ def _worst_first(now: Floats) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(
-    placement: Placement, bands: Bands, measure: int, broker: int, *, kinds: tuple[bool, bool]
+    placement: Placement, bands: Bands, measure: int, broker: int, *, replicas: bool, leaders: bool
 ) -> Exchanges:
     """Return the exchanges that bring this broker's load of that measure towards its band."""
     task = placement.task
     is_above = bool(placement.loads[measure, broker] > bands.high[measure, broker])
     is_of_leaders = bool(task.weights.leader[:, measure].any())
     parts = []
-    if kinds[0]:
+    if replicas:
         parts.append(replica_exchanges(placement, broker, is_above=is_above, leaders_only=is_of_leaders))
-    if kinds[1] and is_of_leaders:
+    if leaders and is_of_leaders:
         parts.append(leader_changes(placement, broker, is_above=is_above))
     return joined(parts)
 
@@ -155,7 +155,7 @@ def swap_replicas(placement: Placement, bands: Bands, broker: int) -> bool:
     """Let this broker and another of its rack trade replicas; false where no pair brings the bands closer."""
     task = placement.task
     best: _Trade | None = None
-    for other in task.columns[int(task.eligible.rack[broker])].tolist():
+    for other in task.rack_brokers[int(task.eligible.rack[broker])].tolist():
         if other == broker:
             continue
         out, into = (_tradable(placement, *pair) for pair in ((broker, other), (other, broker)))
@@ -240,7 +240,7 @@ def _trim_broker(placement: Placement, bands: Bands, goal: Goal, broker: int, le
     best: _Trade | None = None
     gone = task.held[:, broker] & ~placement.members[:, broker] & task.allowed[:, broker] & ~task.is_new
     there = task.held[:, broker] & placement.members[:, broker] & ~task.forced[:, broker]
-    for other in task.columns[int(task.eligible.rack[broker])].tolist():
+    for other in task.rack_brokers[int(task.eligible.rack[broker])].tolist():
         came = gone & placement.members[:, other] & ~task.held[:, other] & ~task.forced[:, other]
         out = np.flatnonzero(came & may_follow(placement, other, broker))
         may = there & task.allowed[:, other] & ~placement.members[:, other] & ~task.held[:, other]

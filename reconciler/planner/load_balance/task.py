@@ -52,8 +52,8 @@ class LoadTask:
     stays: Bools  # [rows]: whether the present placement is legal
     weights: Weights
     base: Ints  # [measures, brokers]: what partitions without a choice carry
-    kinds: tuple[Ints, ...]  # the rows that share need and rack limits, kind by kind
-    columns: tuple[Ints, ...]  # the brokers of each rack
+    alike: tuple[Ints, ...]  # the rows that share need and rack limits, class by class
+    rack_brokers: tuple[Ints, ...]  # the brokers of each rack
 
     @property
     def brokers(self) -> int:
@@ -79,17 +79,19 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
     """Return the task of all partitions with something to choose; `load_of` knows every partition's load."""
     open_rows = np.flatnonzero(whole.need > 0)
     partitions = tuple(whole.partitions[row] for row in open_rows.tolist())
-    eligible, kind = whole.eligible, whole.kind[open_rows]
-    rows = whole.kinds.rows.take(kind)
+    eligible, rule_class = whole.eligible, whole.rule_class[open_rows]
+    rows = whole.rule_classes.rows.take(rule_class)
     held, forced = whole.mask(whole.replicas)[open_rows], whole.mask(whole.fixed)[open_rows]
-    columns = tuple(np.flatnonzero(eligible.rack == rack) for rack in range(len(eligible.racks)))
-    forced_there = np.stack([forced[:, there].sum(axis=1) for there in columns], axis=1) if columns else 0 * rows.low
+    rack_brokers = tuple(np.flatnonzero(eligible.rack == rack) for rack in range(len(eligible.racks)))
+    forced_there = (
+        np.stack([forced[:, there].sum(axis=1) for there in rack_brokers], axis=1) if rack_brokers else 0 * rows.low
+    )
     allowed, need = rows.allowed | forced, rows.need + forced.sum(axis=1)
     low, high = rows.low + forced_there, rows.high + forced_there
     # Where none may lead freely, those lead that may at need; where these are none either, any replica does.
-    at_need = allowed & whole.kinds.leadable_at_need[kind]
+    at_need = allowed & whole.rule_classes.leadable_at_need[rule_class]
     at_need = np.where(at_need.any(axis=1, keepdims=True), at_need, allowed)
-    leading = allowed & whole.kinds.leadable[kind]
+    leading = allowed & whole.rule_classes.leadable[rule_class]
     leading = np.where(leading.any(axis=1, keepdims=True), leading, at_need)
     task = LoadTask(
         partitions=partitions,
@@ -110,17 +112,17 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
         stays=np.zeros(len(need), dtype=np.bool_),
         weights=_weights([load_of[each.topic_partition] for each in partitions], need),
         base=base_loads(whole.partitions, unmoved, eligible, load_of),
-        kinds=_kinds(np.concatenate([need[:, None], low, high], axis=1)),
-        columns=columns,
+        alike=_alike(np.concatenate([need[:, None], low, high], axis=1)),
+        rack_brokers=rack_brokers,
     )
     task.stays[:] = _stays(task)
     return task
 
 
-def _kinds(key: Ints) -> tuple[Ints, ...]:
-    """Return the rows with equal keys [rows, some], kind by kind."""
-    _, kind = np.unique(key, axis=0, return_inverse=True)
-    return tuple(np.flatnonzero(kind == number) for number in range(int(kind.max(initial=-1)) + 1))
+def _alike(key: Ints) -> tuple[Ints, ...]:
+    """Return the rows with equal keys [rows, some], class by class."""
+    _, of_row = np.unique(key, axis=0, return_inverse=True)
+    return tuple(np.flatnonzero(of_row == number) for number in range(int(of_row.max(initial=-1)) + 1))
 
 
 def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
@@ -158,9 +160,9 @@ def _stays(task: LoadTask) -> Bools:
     present = np.array([len(partition.replicas) for partition in task.partitions], dtype=np.int64)
     fine = ~task.is_new & (held.sum(axis=1) == task.need) & (present == task.need)
     fine &= ~(held & ~task.allowed).any(axis=1) & ~(task.forced & ~held).any(axis=1)
-    for rack, columns in enumerate(task.columns):
-        there = held[:, columns].sum(axis=1)
-        fine &= (task.low[:, rack] <= there) & (there <= task.high[:, rack])
+    for rack, there in enumerate(task.rack_brokers):
+        count = held[:, there].sum(axis=1)
+        fine &= (task.low[:, rack] <= count) & (count <= task.high[:, rack])
     first, second = held & task.leading, held & task.leading_at_need
     leads = np.where(first.any(axis=1), first[rows, task.leader], second[rows, task.leader])
     result: Bools = fine & (task.leader >= 0) & leads
