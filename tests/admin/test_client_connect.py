@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from kafka.net import KafkaTCPTransport
 
 from reconciler.admin.client import connect, connecting, redact
 from reconciler.model.problem import ClusterUnavailable
@@ -120,3 +121,19 @@ def test_the_library_is_silent_where_logging_was_not_set_up(
     with pytest.raises(ClusterUnavailable):
         connect({"bootstrap.servers": f"127.0.0.1:{mute_server}"})
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["set up once", "set up twice"])
+def test_what_a_broker_said_before_it_hung_up_is_heard_though_both_are_read_at_once(times: int) -> None:
+    for _ in range(times):
+        connecting.hear_last_answers()
+    broker, ours = socket.socketpair()
+    ours.settimeout(0)
+    with ours:
+        with broker:
+            broker.sendall(b"login refused")
+        transport = KafkaTCPTransport(None, ours, host="broker")
+        assert transport._sock_recv() == (b"login refused", None)
+        data, error = transport._sock_recv()
+    assert data == b""
+    assert "disconnected" in str(error)
