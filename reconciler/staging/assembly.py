@@ -62,6 +62,7 @@ def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> t
     """Return the living brokers that are declared draining, lose replicas, and know what a cordon is."""
     if not desired.cluster.moves.is_draining_cordoned:
         return ()
+    # A cordon (KIP-1066) keeps new replicas off a broker while its own leave.
     moves = [move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves]
     emptied = {broker for move in moves for broker in move.from_replicas if broker not in move.to_replicas}
     return tuple(

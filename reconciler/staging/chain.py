@@ -74,6 +74,7 @@ class _Walk:
             added=added,
             dead=_NOBODY if alive.issuperset(before) else frozenset(before).difference(alive, move.to_replicas),
             in_sync=len(isr),
+            # Every new replica is a whole copy of the same partition, so all are of one size.
             size=move.bytes // len(added) if added else 0,
         )
 
@@ -86,6 +87,7 @@ def _heir(
         return None
     if leader not in isr or any(replica not in situation.alive for replica in move.to_replicas):
         return None
+    # Only a replica in sync: electing any other (KIP-460, unclean) loses what it has not read.
     fit = [replica for replica in isr if replica not in situation.unfit_leaders]
     staying = [replica for replica in move.to_replicas if replica in fit]
     candidates = staying + [replica for replica in move.from_replicas if replica in fit and replica not in staying]
@@ -148,6 +150,8 @@ def _options(walk: _Walk, current: Sequence[int], going: Sequence[int], *, copie
     missing = [replica for replica in walk.move.to_replicas if replica not in current]
     dead = [replica for replica in current if replica in walk.dead]
     staying = frozenset(current).difference(dead)
+    # Between the factor now and the one wanted: more replicas than either need room that nobody asked for, fewer are
+    # less safe than both ends.
     least, most = sorted((len(current), len(walk.move.to_replicas)))
     for count in range(copies, 1 + min(len(missing), max(copies, walk.situation.per_partition, len(dead)))):
         for size in range(min(most, len(staying) + count), least - 1, -1):
@@ -165,6 +169,7 @@ def _going(walk: _Walk, current: Sequence[int], leader: int | None) -> list[int]
 
 def _order_of_leaving(walk: _Walk, current: Sequence[int], replica: int, leader: int | None) -> tuple[int, int, int]:
     """Sort by: brokers that must empty first; a leader last, unless it must not lead and nobody could take over."""
+    # False sorts before True: what drains is first. A leader that leaves costs its clients a new connection.
     haste = 1 if replica != leader else 0 if replica in walk.situation.unfit_leaders else 2
     return (replica not in walk.situation.leaving, haste, current.index(replica))
 
@@ -213,6 +218,7 @@ def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head:
     goal = walk.move.to_replicas
     final = [replica for replica in goal if replica in reached and replica != head]
     other = [replica for replica in current if replica in reached and replica not in goal and replica != head]
+    # The final order as early as it can be: a plan that is stopped here is as near to its end as it can be.
     return (head, *final, *other)
 
 
@@ -240,6 +246,7 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
         added=added,
         removed=removed,
         load=walk.size if added else 0,
+        # New replicas fetch from the leader alone; reading from followers (KIP-392) is for consumers.
         source=leader,
         urgency=_urgency(walk, removed, is_handover=is_handover),
         rest=rest,

@@ -47,6 +47,7 @@ class DiskUse:
         self.dirs = broker_dirs(observed, share or WHOLE)
         arriving = _sum_of_arrivals(steps)
         self.held = _bytes_held(observed)
+        # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
             broker_id: int(total * (share or WHOLE))
             for broker_id, total in ((id_, capacity(broker)) for id_, broker in observed.brokers.items())
@@ -138,6 +139,7 @@ class DiskUse:
         self._yields += 1
         for broker_id in step.added:
             if broker_id in self._ceiling:
+                # What is over the limit now may stay so: the ceiling keeps what comes later from adding to it.
                 needed = self.held[broker_id] + step.load
                 self._ceiling[broker_id] = max(self._ceiling[broker_id], needed)
             elif broker_id in self.dirs:
@@ -188,6 +190,7 @@ class DiskUse:
         partition = self._observed.partition(step.move.topic_partition)
         if partition is None:
             return 0
+        # A replica that lags has less than a whole copy: what it has is what its removal frees.
         size = partition.size_on(broker_id)
         return size if size is not None else partition.bytes_to_copy or 0
 
@@ -201,6 +204,7 @@ class DiskUse:
         }
         if not tight:
             return tight
+        # Even the best order leaves a broker with what it ends with; a lower ceiling would only force steps through.
         leaving: Counter[int] = Counter()
         for step in steps:
             for broker_id in step.removed:

@@ -1,7 +1,7 @@
 """Estimates how long stages take, and how long their busiest broker needs at least.
 
-A broker's throttle counts each direction by itself, so a stage takes as long as its busiest broker needs for the bytes
-that it takes in, or gives out as leader.
+A broker's throttle counts each direction by itself (KIP-73), so a stage takes as long as its busiest broker needs for
+the bytes that it takes in, or gives out as leader.
 """
 
 from collections import Counter
@@ -48,6 +48,7 @@ def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[M
             for move in stage.moves:
                 leader = _leader(move.topic_partition, leaders, observed)
                 yield move, leader
+                # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
                 leaders[move.topic_partition] = leader if leader in move.to_replicas else move.to_replicas[0]
         elif isinstance(stage, ElectStage):
             leaders.update({election.topic_partition: election.leader for election in stage.elections})

@@ -104,6 +104,7 @@ class BrokerDirs:
 
         The dir may hold what it needs now, and its share of all that is to come; one that yields again is given up.
         """
+        # What is still to come spreads evenly at best: by number of logs, which large and small replicas share.
         share = self._arriving // len(self._open)
         for one in self._open:
             if one.ceiling is not None and (needed := self._needed(one, load)) > one.ceiling:
@@ -141,6 +142,7 @@ class BrokerDirs:
         self._arrivals, self._loads = [], []
 
     def _predict(self, topic_partition: TopicPartition, load: int) -> None:
+        # LogManager.nextLogDirs counts logs, not bytes.
         one = min(self._open, key=lambda one: (one.logs, one.path))
         one.held += load
         one.logs += 1
@@ -148,6 +150,7 @@ class BrokerDirs:
 
     def _is_one_more_possible(self, one: Dir, arrivals: int) -> bool:
         """Whether, of so many new replicas, one more than `most` may go there: all others must hold as many logs."""
+        # Kafka takes this dir only while no other has fewer logs, so the others are filled up to as many first.
         logs = one.logs + one.most
         before = sum(max(0, logs - other.logs) for other in self._open if other is not one)
         return before + one.most < arrivals

@@ -134,11 +134,13 @@ class _Packer:
         return Packed(tuple(self._stages()), self._disk)
 
     def _stages(self) -> Iterator[PackedStage]:
-        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that.
+        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that; steps are sorted by
+        # urgency, so the first one tells whether there is any.
         if not any(step.urgency < Urgency.REPAIRED for step in self._steps[:1]):
             yield from self._handovers()
         while self._work.steps:
             self._fill()
+            # Nothing fits a disk any more: one step passes all the same, and what fits beside it, so that work goes on.
             if not self._load.placed:
                 self._force()
                 self._fill()
@@ -146,6 +148,7 @@ class _Packer:
 
     def _handovers(self) -> Iterator[PackedStage]:
         """Yield stages that only take leaderships off brokers that must lose them."""
+        # Steps that add and remove nothing share one lane: changes of order alone, which Kafka ends at once.
         lane = self._lanes.pop(((), ()), [])
         ready = sorted(rank for rank in lane if self._steps[rank].is_handover)
         others = sorted(rank for rank in lane if not self._steps[rank].is_handover)
@@ -163,6 +166,7 @@ class _Packer:
             self._is_ready[rank] = False
             self._work.finish(step)
         self._disk.end(steps)
+        # Successors are ready only now: a partition has one reassignment at a time (KIP-455), the next replaces it.
         for rank in placed:
             following = self._next[rank]
             if following is not None:
@@ -184,6 +188,7 @@ class _Packer:
         stages = self._work.stages(self._policy)
         shares = caps(self._work, self._policy.per_broker, stages)
         limits = caps(self._work, self._policy.per_broker, 1)
+        # Lanes are heaps of ranks, so a lane's first step is its most urgent.
         waiting = list(self._lanes.values())
         while waiting and len(self._load.placed) < self._policy.per_stage:
             urgency = self._steps[min(lane[0] for lane in waiting)].urgency
@@ -208,6 +213,7 @@ class _Packer:
         # A step larger than the budget could never be placed.
         largest = max(self._steps[lane[0]].move.bytes for lane in lanes)
         size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace.measure is Measure.INTAKE)
+        # As many of that broker's steps as each stage must take: the first that are ready make the stage's length.
         counts = self._work.serving if is_out else self._work.arriving
         share = -(-counts[broker_id] // stages)
         percent = self._pace.percent
@@ -233,6 +239,7 @@ class _Packer:
         """Place the lane's first step that fits, if one of the first few does."""
         if not self._load.has_room_for(self._steps[lane[0]], most):
             return False
+        # The steps of a lane differ in their bytes and their leader alone: a smaller one, or another's, may fit.
         passed_over: list[int] = []
         is_placed = False
         while not is_placed and len(passed_over) < TRIES and lane and lane[0] < end:

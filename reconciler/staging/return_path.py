@@ -142,10 +142,13 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
     yield from (f"broker {broker} is not alive" for broker in goal if broker not in ground.situation.alive)
     if partition.leader is None:
         yield "it has no leader"
+    # A target replica that lags keeps its reassignment open, maybe for ever; a new one is copied under our eyes.
     kept = (broker for broker in goal if broker in partition.replicas)
     yield from (f"broker {broker} is not in sync" for broker in kept if broker not in partition.isr)
     own = _number(ground.min_isr)
     wanted = own or brokers_min_isr(ground.situation.observed)
+    # As Kafka has it: producers with acks=all are refused below min.insync.replicas, and no partition has more in sync
+    # than it has replicas.
     if len(partition.isr) < min(wanted, len(partition.replicas)):
         yield f"{len(partition.isr)} replicas are in sync, {MIN_ISR} is {wanted}"
     if own is not None and len(goal) < min(own, len(partition.replicas)):

@@ -78,6 +78,7 @@ def policy_of(plan: Plan) -> Desired:
     """Return the limits that a plan itself tells of, for where nothing is declared: its throttle, batches, time-out."""
     rates = [stage.throttle_bytes_per_second for stage in plan.stages if isinstance(stage, ReassignStage)]
     moves = MovePolicy(
+        # A run may have been asked for another rate, but a plan has one: stages without copies have none.
         throttle_bytes_per_second=max((rate for rate in rates if rate is not None), default=None),
         election_batch=plan.election_batch,
         timeout_seconds=plan.timeout_seconds,
@@ -98,6 +99,7 @@ def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
         if end != goals.get(move.topic_partition, end)
     }
     ways = [Move(key, end, goals[key], 0, Reason.ASSIGNMENT) for key, end in sorted(ends)]
+    # Both ways, since a throttle's lists differ: the leader's has what a move starts from, the follower's what it adds.
     ways += [replace(way, from_replicas=way.to_replicas, to_replicas=way.from_replicas) for way in ways]
     stage = ReassignStage(1, tuple(ways), desired.cluster.moves.throttle_bytes_per_second)
     return replace(undone, stages=(stage,) if ways else (), topic_changes=(), cordoned=())
@@ -130,6 +132,7 @@ def _topic_back(topic: Topic, starts: Mapping[TopicPartition, tuple[int, ...]], 
 
 
 def _at_start(partition: Partition, start: tuple[int, ...]) -> Partition:
+    # What was being added is gone and never was in sync; the others are as they are.
     return replace(
         partition.on_replicas(start),
         leader=start[0] if start[0] in partition.isr else partition.leader,

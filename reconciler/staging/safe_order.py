@@ -36,6 +36,7 @@ def loads_in_order(
     steps: Sequence[Step], following: Following, order: Sequence[Rank], policy: MovePolicy, disk: DiskUse
 ) -> Iterator[Load]:
     """Yield what each stage takes on: the steps in that order, as many at once as limits and disks allow."""
+    # No budget of bytes: the order was hard to find, and a stage of any length that keeps it will do.
     limits = caps(Work(steps), policy.per_broker, 1)
     load = Load()
     waiting: set[Rank | None] = set()
@@ -70,6 +71,7 @@ class _Search:
         self._steps = steps
         self._following = following
         self._disk = disk
+        # As packing has it: leaderships leave first, unless there is something to repair.
         handovers_first = steps[0].urgency >= Urgency.REPAIRED
         self._key = [
             (not (handovers_first and step.is_handover), step.urgency, disk.net(step), rank)
@@ -89,6 +91,7 @@ class _Search:
                 state = self._after(state, rank)
                 path.append((state, self._choices(state)))
             elif order:
+                # Which steps are done decides all disks, whatever the order was: no way from here on fits either.
                 self._failed.add(state.done)
                 path.pop()
                 order.pop()

@@ -152,6 +152,7 @@ def _in_order(
         stages.append(_reassign(one, policy))
         # Right after its moves, so that the copies of the next stage are served by the leaders that stay.
         stages += [ElectStage(0, batch) for batch in batched(_elections(one.steps), policy.election_batch)]
+        # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))
     return [*stages, TopicsStage(0, last)] if last else stages
@@ -167,6 +168,7 @@ def _elections(steps: Sequence[Step]) -> list[Election]:
 
 def _reassign(stage: PackedStage, policy: MovePolicy) -> ReassignStage:
     throttle = policy.throttle_bytes_per_second
+    # A change of order copies nothing, and a throttle takes a request to each broker on and off.
     is_copying = any(step.added for step in stage.steps)
     return ReassignStage(
         number=0,
@@ -182,6 +184,8 @@ def _numbered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def batched(elections: Sequence[Election], election_batch: int) -> tuple[tuple[Election, ...], ...]:
     """Return requests of at most so many elections, each spread over the new leaders as evenly as can be."""
+    # Each leader's first election, then each one's second, and so on: a batch that gave one broker all its leaderships
+    # at once would bring all their clients to it at once.
     seen: Counter[int] = Counter()
     turns = []
     for election in sorted(elections, key=lambda election: election.topic_partition):
@@ -204,6 +208,7 @@ def due_now(
         move = moves.get(election.topic_partition)
         if move is not None and move.to_replicas[:1] != (election.leader,):
             continue
+        # Kafka refuses to elect a first replica out of sync (KIP-460: PREFERRED_LEADER_NOT_AVAILABLE).
         (due if _is_in_sync(election, observed) else skipped).append(election)
     return tuple(due), tuple(skipped)
 
@@ -285,6 +290,7 @@ def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) ->
         return False
     if wanted <= (_number(topic.configs.get(MIN_ISR)) or brokers_min_isr(observed)):
         return False
+    # Producers with acks=all are refused where fewer are in sync than it asks for, so every partition must have them.
     in_sync = min((len(partition.isr) for partition in topic.partitions), default=0)
     return is_refactored or in_sync < wanted
 

@@ -15,6 +15,8 @@ from reconciler.model.topic_partition import TopicPartition
 class Urgency(IntEnum):
     """Which steps go first; a repair's urgency is its number of in-sync replicas, the fewest first."""
 
+    # The gap between the first two is room for that number; the others need only their order.
+
     REPAIR = 0
     REPAIRED = 900
     DRAINING = 1000

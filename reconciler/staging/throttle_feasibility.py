@@ -13,7 +13,6 @@ from reconciler.model.words import few, rate
 from reconciler.staging.estimate import served_moves
 
 TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
-# So many partitions are named in the warning.
 
 
 def throttle_violations(
@@ -53,6 +52,7 @@ def _of_stage(
 ) -> Iterator[Problem]:
     incoming: defaultdict[tuple[str, int], int] = defaultdict(int)
     for move in stage.moves:
+        # Kafka throttles no replica that is in sync (KIP-73): only what new ones fetch passes the throttle.
         written = _bytes_in(loads, move.topic_partition) or 0
         source = sources.get(id(move))
         for broker in move.added:

@@ -34,6 +34,7 @@ class Work:
 
     def busiest(self, *, is_intake_only: bool) -> tuple[int, int, bool]:
         """Return the most bytes that wait for one broker, that broker, and whether they go out of it."""
+        # In and out have a throttle each (KIP-73), so they go on side by side, and the longer one decides.
         taking = max(((size, broker_id, False) for broker_id, size in self.bytes_in.items()), default=(0, 0, False))
         if is_intake_only:
             return taking
@@ -51,6 +52,7 @@ class Work:
             self.bytes_in[broker_id] += sign * step.load
             self.arriving[broker_id] += sign
         if step.source is not None:
+            # The leader sends every new replica a copy of its own.
             self.bytes_out[step.source] += sign * step.move.bytes
             self.serving[step.source] += sign
 
