@@ -134,8 +134,8 @@ class _Packer:
         return Packed(tuple(self._stages()), self._disk)
 
     def _stages(self) -> Iterator[PackedStage]:
-        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that; steps are sorted by
-        # urgency, so the first one tells whether there is any.
+        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that. Steps are sorted,
+        # the most urgent first, so the first one tells whether there is any.
         if not any(step.urgency < Urgency.REPAIRED for step in self._steps[:1]):
             yield from self._handovers()
         while self._work.steps:
