@@ -53,6 +53,12 @@ def answer(code: int, message: str | None) -> Answer:
     return Answer() if code == NONE else Answer(name_of(code), message or "")
 
 
+def check_cluster_right(code: int, operation: str, need: str) -> None:
+    """Raise MissingRight where the code says that this user lacks that right on the cluster."""
+    if code in AUTHORIZATION_FAILED:
+        raise missing_right(operation, "cluster", (), need)
+
+
 def missing_right(operation: str, resource: str, names: Collection[str], need: str) -> MissingRight:
     """Return the error for a missing right: `need` says what cannot be done without it."""
     shown = sorted(names)

@@ -25,6 +25,7 @@ from reconciler.admin.client.errors import (
     AUTHORIZATION_FAILED,
     NONE,
     UNKNOWN_TOPIC_OR_PARTITION,
+    check_cluster_right,
     missing_right,
     name_of,
 )
@@ -91,7 +92,7 @@ def metadata_quorum(wire: Wire) -> "DescribeQuorumResponse.TopicData.PartitionDa
     partition = topic_data.PartitionData(partition_index=0)
     request = [topic_data(topic_name=METADATA_TOPIC, partitions=[partition])]
     response = wire.read(lambda: DescribeQuorumRequest(topics=request))
-    _check_cluster_right(response.error_code, response.error_message, "Finding the controller")
+    _check_described(response.error_code, response.error_message, "Finding the controller")
     return next((p for topic in response.topics for p in topic.partitions if p.leader_id >= 0), None)
 
 
@@ -106,7 +107,7 @@ def kafka_version(wire: Wire) -> str | None:
 def reassignments(wire: Wire) -> dict[TopicPartition, Reassignment]:
     """Return every reassignment in flight: each broker passes this question on to the active controller."""
     response = wire.read(lambda: ListPartitionReassignmentsRequest(timeout_ms=wire.write_timeout_ms, topics=None))
-    _check_cluster_right(response.error_code, response.error_message, "Listing reassignments")
+    _check_described(response.error_code, response.error_message, "Listing reassignments")
     found = {
         TopicPartition(topic.name, moving.partition_index): Reassignment(
             tuple(moving.replicas), tuple(moving.adding_replicas), tuple(moving.removing_replicas)
@@ -122,7 +123,7 @@ def topics(wire: Wire, names: Collection[str] | None) -> dict[str, Topic]:
     if names is not None and not names:
         return {}
     wanted = [None] if names is None else batches(sorted(set(names)), TOPICS_OF_METADATA)
-    responses = wire.read_many([_metadata(some) for some in wanted])
+    responses = wire.read_many([metadata_question(some) for some in wanted])
     found = sorted(_topics_of(*responses), key=lambda topic: topic.name)
     return {topic.name: topic for topic in found}
 
@@ -209,7 +210,7 @@ def check_for_hidden_topics(wire: Wire, known: Collection[str], on_disk: Iterabl
     """Raise MissingRight where a log dir holds a topic that this user may not describe: Kafka leaves it out."""
     unseen = {topic_partition.topic for topic_partition in on_disk} - set(known)
     for some in batches(sorted(unseen), TOPICS_A_REQUEST):
-        _topics_of(wire.read(_metadata(some)))
+        _topics_of(wire.read(metadata_question(some)))
 
 
 def api_versions() -> ApiVersionsRequest:
@@ -218,10 +219,13 @@ def api_versions() -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name="kafka-reconciler", client_software_version="1", min_version=3)
 
 
-def _metadata(names: Collection[str] | None) -> Callable[[], MetadataRequest]:
+def metadata_question(names: Collection[str] | None, *, has_rights: bool = False) -> Callable[[], MetadataRequest]:
+    """Return what makes the question for these topics, or all, and for what this user may do to each (KIP-430)."""
     form = MetadataRequest.MetadataRequestTopic
     return lambda: MetadataRequest(
-        topics=None if names is None else [form(name=name) for name in names], allow_auto_topic_creation=False
+        topics=None if names is None else [form(name=name) for name in names],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=has_rights,
     )
 
 
@@ -362,9 +366,8 @@ def _unreadable(resource: str, hidden: Collection[str]) -> MissingRight:
     return missing_right("DescribeConfigs", resource, hidden, "Reading configs")
 
 
-def _check_cluster_right(code: int, message: str | None, need: str) -> None:
-    if code in AUTHORIZATION_FAILED:
-        raise missing_right("Describe", "cluster", (), need)
+def _check_described(code: int, message: str | None, need: str) -> None:
+    check_cluster_right(code, "Describe", need)
     if code != NONE:
         raise _refused(code, message, f"{need[0].lower()}{need[1:]} failed")
 

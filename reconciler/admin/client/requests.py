@@ -24,6 +24,7 @@ from reconciler.admin.client.errors import (
     THROTTLING_QUOTA_EXCEEDED,
     UNKNOWN_TOPIC_OR_PARTITION,
     answer,
+    check_cluster_right,
     missing_right,
     name_of,
 )
@@ -85,7 +86,7 @@ def reassign(
     found: dict[TopicPartition, Answer] = {}
     for some in batches(sorted(targets), PARTITIONS_A_REQUEST):
         response = wire.write(partial(request, some))
-        _check_right(response.error_code, "Alter", "Reassigning partitions")
+        check_cluster_right(response.error_code, "Alter", "Reassigning partitions")
         whole = answer(response.error_code, response.error_message)
         told = {
             TopicPartition(topic.name, partition.partition_index): answer(partition.error_code, partition.error_message)
@@ -104,7 +105,7 @@ def elect_preferred_leaders(wire: Wire, topic_partitions: Collection[TopicPartit
         # Never None, which would mean every partition of the cluster.
         asked = [form(topic=topic, partitions=numbers) for topic, numbers in by_topic(some).items()]
         response = wire.write(partial(_election, wire, asked))
-        _check_right(response.error_code, "Alter", "Electing leaders")
+        check_cluster_right(response.error_code, "Alter", "Electing leaders")
         whole = answer(response.error_code, None)
         told = {
             TopicPartition(result.topic, partition.partition_id): _elected(
@@ -195,7 +196,7 @@ def alter_broker_configs(wire: Wire, broker_id: int, changes: Sequence[ConfigCha
     told = next(iter(response.responses), None)
     if told is None:
         return _untold()
-    _check_right(told.error_code, "AlterConfigs", "Changing a broker's configs")
+    check_cluster_right(told.error_code, "AlterConfigs", "Changing a broker's configs")
     return answer(told.error_code, told.error_message)
 
 
@@ -242,7 +243,7 @@ def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition,
             for partition in topic.partitions
         }
         for code in told.values():
-            _check_right(code, "Alter", "Choosing the log dirs of new replicas")
+            check_cluster_right(code, "Alter", "Choosing the log dirs of new replicas")
         found |= {key: _chosen(told[key]) if key in told else _untold() for key in some}
     return found
 
@@ -383,11 +384,6 @@ def _is_shown(answer: "ApiMessage", lists: Mapping[tuple[str, str], frozenset[st
     return all(
         items <= found.get(key, frozenset()) or ALL_REPLICAS in found.get(key, ()) for key, items in lists.items()
     )
-
-
-def _check_right(code: int, operation: str, need: str) -> None:
-    if code in AUTHORIZATION_FAILED:
-        raise missing_right(operation, "cluster", (), need)
 
 
 def _listed(targets: Mapping[TopicPartition, Sequence[int] | None], topic: str, number: int) -> list[int] | None:

@@ -1,16 +1,11 @@
 """Asks what the doctor shows: the features of brokers, the metadata quorum, and what this user may do."""
 
 from collections.abc import Collection
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka.admin import ACLOperation
-from kafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    DescribeClusterRequest,
-)
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, DescribeClusterRequest
 from kafka.protocol.consumer import HeartbeatRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE
@@ -79,24 +74,15 @@ def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Righ
 
 
 def _topics(wire: Wire) -> dict[str, frozenset[str]]:
-    response = wire.read(partial(_topics_request, None))
+    response = wire.read(observe.metadata_question(None, has_rights=True))
     found = {one.name: _operations(one.authorized_operations) for one in response.topics if one.error_code == NONE}
     return dict(sorted(found.items()))
 
 
 def _hidden(wire: Wire, names: Collection[str]) -> list[str]:
     """Return those of the topics that this user may not describe; Kafka says so only of topics that are named."""
-    response = wire.read(partial(_topics_request, names))
+    response = wire.read(observe.metadata_question(names, has_rights=True))
     return [one.name for one in response.topics if one.error_code in AUTHORIZATION_FAILED]
-
-
-def _topics_request(names: Collection[str] | None) -> MetadataRequest:
-    form = MetadataRequest.MetadataRequestTopic
-    return MetadataRequest(
-        topics=None if names is None else [form(name=name) for name in names],
-        allow_auto_topic_creation=False,
-        include_topic_authorized_operations=True,
-    )
 
 
 def _on_group(wire: Wire, group: str) -> frozenset[str]:
