@@ -69,7 +69,7 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
     from reconciler.render.as_json import document
 
     asked.write(
-        text=lambda: doctor(found, name),
+        text=doctor(found, name).text,
         json=lambda: document(replace(found, cluster=name, restored=restored)),
     )
     return Exit.DONE if found.is_healthy else Exit.ERROR

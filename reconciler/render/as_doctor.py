@@ -1,44 +1,48 @@
-"""Prints what a doctor found: the gravest first, each with what to do next; then which broker may stop."""
+"""Makes the report of what a doctor found: the gravest first, each with what to do next; then which broker may stop."""
 
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, NeededRight, Whose
 from reconciler.model.problem import Severity
+from reconciler.model.starting import Start
 from reconciler.model.vitals import Quorum
 from reconciler.model.words import counted, named_some, number, size
-from reconciler.render.escape import visible
 from reconciler.render.facts import start_lines
+from reconciler.render.report import Report, Section
 
 MOST_THROTTLES = 20
 ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets passwords and unregisters brokers"
 _WHOSE = {Whose.RUN: "of the run of plan {plan}", Whose.LEFTOVER: "left by the run of plan {plan}", Whose.OTHER: ""}
 
 
-def doctor(found: Diagnosis, name: str | None) -> str:
+def doctor(found: Diagnosis, name: str | None) -> Report:
     """Return everything that was found."""
-    lines = [
-        _head(found, name),
-        *_versions(found),
-        *_quorum(found.quorum),
-        *_rights(found.rights),
-        *(line for finding in found.findings for line in _finding(finding)),
-        *_throttles(found.throttles),
-        *_stopping(found),
-        *(f"not looked at: {visible(what)}" for what in found.unexamined),
-        _verdict(found),
-    ]
-    return "\n".join(lines) + "\n"
+    return Report(
+        (
+            Section(_head(found, name)),
+            *map(Section, _versions(found)),
+            *map(Section, _quorum(found.quorum)),
+            *map(Section, _rights(found.rights)),
+            *map(_finding, found.findings),
+            *map(Section, _throttles(found.throttles)),
+            *_start(found.start),
+            *map(Section, _stopping(found)),
+            *(Section(f"not looked at: {what}") for what in found.unexamined),
+            Section(_verdict(found)),
+        ),
+        is_dense=True,
+    )
 
 
 def _head(found: Diagnosis, name: str | None) -> str:
-    shown = visible(name or found.cluster_id)
-    release = f"Kafka {visible(found.kafka_version)}" if found.kafka_version else "Kafka of an unknown release"
+    shown = name or found.cluster_id
+    release = f"Kafka {found.kafka_version}" if found.kafka_version else "Kafka of an unknown release"
     counts = (
         counted(found.brokers, "broker"),
         counted(found.topics, "topic"),
         counted(found.partitions, "partition"),
     )
-    when = f", as of {visible(found.observed_at)}" if found.is_snapshot and found.observed_at else ""
+    when = f", as of {found.observed_at}" if found.is_snapshot and found.observed_at else ""
     return f"{shown}: {release}, {', '.join(counts)}{when}."
 
 
@@ -50,7 +54,7 @@ def _versions(found: Diagnosis) -> Iterator[str]:
         ("moves that cannot change a replication factor (KIP-860)", features.has_factor_guard),
         ("consumer groups of KIP-848", features.has_consumer_groups),
     ]
-    levels = ", ".join(f"{visible(name)} {level}" for name, level in features.finalized.items())
+    levels = ", ".join(f"{name} {level}" for name, level in features.finalized.items())
     yield "offers: " + "; ".join(f"{what}: {'yes' if there else 'no'}" for what, there in can)
     if levels:
         yield f"features: {levels}"
@@ -74,7 +78,7 @@ def _rights(needed: tuple[NeededRight, ...] | None) -> Iterator[str]:
         yield f"rights: {number(len(there))} of {number(len(needed))}: {', '.join(there) or 'none'}"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: Finding) -> Section:
     behind = [
         f"{size(finding.bytes_behind)} behind" if finding.bytes_behind is not None else "",
         f"{counted(finding.records_behind, 'record')} behind" if finding.records_behind else "",
@@ -82,9 +86,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     ]
     amounts = ", ".join(filter(None, behind))
     tail = f" ({amounts})" if amounts else ""
-    yield f"{finding.severity}: {visible(finding.message)}{tail} ({finding.code})"
-    if finding.next:
-        yield f"  next: {visible(finding.next)}"
+    next_step = (f"next: {finding.next}",) if finding.next else ()
+    return Section(f"{finding.severity}: {finding.message}{tail} ({finding.code})", next_step)
 
 
 def _throttles(throttles: Sequence[FoundThrottle]) -> Iterator[str]:
@@ -94,16 +97,21 @@ def _throttles(throttles: Sequence[FoundThrottle]) -> Iterator[str]:
 
 
 def _throttle(one: FoundThrottle) -> str:
-    owner = f"broker {one.owner}" if isinstance(one.owner, int) else f"topic {visible(one.owner)}"
-    whose = _WHOSE[one.whose].format(plan=visible(one.plan_id or ""))
-    return f"throttle on {owner}: {one.key}={visible(one.value)}{f', {whose}' if whose else ''}"
+    owner = f"broker {one.owner}" if isinstance(one.owner, int) else f"topic {one.owner}"
+    whose = _WHOSE[one.whose].format(plan=one.plan_id or "")
+    return f"throttle on {owner}: {one.key}={one.value}{f', {whose}' if whose else ''}"
+
+
+def _start(order: Sequence[Start]) -> Iterator[Section]:
+    lines = start_lines(order)
+    if lines:
+        yield Section(lines[0], tuple(line.strip() for line in lines[1:]))
 
 
 def _stopping(found: Diagnosis) -> Iterator[str]:
-    yield from start_lines(found.start)
     yield f"safe to stop, one at a time: {', '.join(map(str, found.safe_to_stop)) or 'none'}"
     for broker, keys in found.blocking.items():
-        yield f"not safe to stop: {broker} ({visible(named_some(keys))} would go under min ISR, or offline)"
+        yield f"not safe to stop: {broker} ({named_some(keys)} would go under min ISR, or offline)"
 
 
 def _verdict(found: Diagnosis) -> str:

@@ -104,10 +104,10 @@ def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_t
     text = document(report)
     schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
     assert list(Draft7Validator(schema).iter_errors(json.loads(text))) == []
-    shown = as_tables.text(report)
+    shown = as_tables.balance(report).text()
     assert "before -> after plan" in shown
     assert shown.index("cluster") < shown.index("demo: 6 brokers, 3 racks, 41 topics")
-    assert "### reconciler balance · `demo`" in as_tables.markdown(report)
+    assert "### reconciler balance · `demo`" in as_tables.balance(report).markdown()
 
     written = parquet.read_table(folder / PATTERN / "tables" / "figures").to_pylist()
     of_topics = [row for row in written if (row["level"], row["cluster"]) == ("topic", "demo")]
@@ -140,7 +140,7 @@ def _assert_no_disk_is_said_to_fill(report: BalanceReport, far: ClusterBalance) 
     told = json.loads(document(alone))
     assert '"daysUntilFull": null' in json.dumps(told)
     assert not re.search(r'"daysUntilFull": [^n]', json.dumps(told))
-    for shown in (as_tables.text(alone), as_tables.markdown(alone)):
+    for shown in (as_tables.balance(alone).text(), as_tables.balance(alone).markdown()):
         assert "full in" in shown
         assert "first full" not in shown
         assert not re.search(r"\b0 s\b|\d days", shown)

@@ -46,7 +46,7 @@ FOUND = Diagnosis(
 
 
 def test_the_gravest_stands_first_with_what_to_do_next() -> None:
-    assert as_doctor.doctor(FOUND, "prod") == (
+    assert as_doctor.doctor(FOUND, "prod").text() == (
         "prod: Kafka 4.3, 3 brokers, 1 topic, 1,200 partitions.\n"
         "offers: moves that cannot change a replication factor (KIP-860): yes; consumer groups of KIP-848: no\n"
         "features: metadata.version 30\n"
@@ -88,7 +88,7 @@ def test_many_throttles_are_counted_not_listed() -> None:
     healthy = Diagnosis(
         "c-id", is_snapshot=True, observed_at=None, kafka_version=None, brokers=25, topics=0, partitions=0
     )
-    text = as_doctor.doctor(replace(healthy, throttles=many), None)
+    text = as_doctor.doctor(replace(healthy, throttles=many), None).text()
     assert text.count("throttle on broker") == 20
     assert "and 5 throttles more: -o json has all\n" in text
     assert text.startswith("c-id: Kafka of an unknown release, 25 brokers, 0 topics, 0 partitions.\n")

@@ -153,8 +153,8 @@ def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
 def tame_shapes() -> tuple[int, list[tuple[str, str, str]], list[tuple[str, ...]], int]:
     """Return a harmless name's lines and Markdown and HTML of a balance, and its lines of a doctor."""
     report = named(HARMLESS)
-    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_tables.markdown(report))
-    lines = as_tables.text(report).count("\n"), as_doctor.doctor(FOUND, HARMLESS).count("\n")
+    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_tables.balance(report).markdown())
+    lines = as_tables.balance(report).text().count("\n"), as_doctor.doctor(FOUND, HARMLESS).text().count("\n")
     return lines[0], markdown, page.found, lines[1]
 
 
@@ -163,8 +163,8 @@ def wrong_reports(name: str) -> list[str]:
     report = named(name)
     tame_lines, tame_markdown, tame_page, tame_sick_lines = tame_shapes()
     words = {"broker 3 is not alive": name, "start it": name, "c-id": name, "51d0c2aa": name, "log dirs": name}
-    sick, text = as_doctor.doctor(spread(FOUND, words), name), as_tables.text(report)
-    markdown = as_tables.markdown(report)
+    sick, text = as_doctor.doctor(spread(FOUND, words), name).text(), as_tables.balance(report).text()
+    markdown = as_tables.balance(report).markdown()
     wrong = replace(ONE, problem=Problem("KR103", name), path=name)
     told, found = annotations([wrong], code_pages()), json.loads(as_sarif.problems([wrong], code_pages(), "1.0"))
     lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]

@@ -65,10 +65,10 @@ def _show(report: "BalanceReport", asked: Asked) -> None:
     if asked.is_json:
         write(document(report))
     elif asked.output == MARKDOWN:
-        write(as_tables.markdown(report))
+        write(as_tables.balance(report).markdown())
     elif asked.output == HTML:
         from reconciler.balance.render import as_html
 
         write(as_html.balance(report))
     else:
-        write(as_tables.text(report), asked.color)
+        write(as_tables.balance(report).text(), asked.color)

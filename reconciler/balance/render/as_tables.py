@@ -1,4 +1,4 @@
-"""Writes a balance report as text and as Markdown, in the same tables: the worst first, before -> after."""
+"""Makes the report of a balance, in tables: the worst first, before -> after."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from reconciler.balance.model.balance_report import (
 from reconciler.balance.model.load_report import Rule
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, named_some, number, percent, rate, size
-from reconciler.render.escape import bullets, code_span, sentence, visible
+from reconciler.render.escape import bullets, code_span, sentence
 from reconciler.render.html_tables import bytes_text, count_text
-from reconciler.render.tables import Table, markdown_table, text_table
+from reconciler.render.report import Points, Report, Section, Table
 
 MOST_ROWS = 20
+_HEADING = "### reconciler balance"
 UNKNOWN = "-"
 # Kafka's leader.imbalance.per.broker.percentage: above it, its controller elects preferred leaders by itself.
 KAFKA_IMBALANCE = 0.1
@@ -58,33 +59,24 @@ _DAYS = Figure("full in", lambda load: load.days_until_full, _days_text)
 _IMBALANCE = Figure("imbalance", lambda load: load.leader_imbalance, percent)
 
 
-def text(report: BalanceReport) -> str:
+def balance(report: BalanceReport) -> Report:
     """Return each cluster: how even it is, what deserves a look, its brokers, racks, log dirs, topics, what moves.
 
     Several clusters stand in one table first, what was wrong with samples last. The worst comes first everywhere.
+    Warnings end it in Markdown alone: on a terminal they go to the other stream.
     """
-    blocks = [text_table(_fleet(report))] if len(report.clusters) > 1 else []
+    sections = [Section(parts=(_fleet(report),), markdown=(_HEADING,))] if len(report.clusters) > 1 else []
+    warnings = list(report.warnings)
     for cluster in report.clusters:
-        lines = [visible(_title(cluster)), *(f"  {visible(finding)}" for finding in _findings(report, cluster))]
-        blocks.append([*lines, *(line for table in _tables(report, cluster) for line in ("", *text_table(table)))])
-    wrong = [f"  {each}" for each in defects(report)]
-    blocks += [["Samples", *wrong]] if wrong else []
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def markdown(report: BalanceReport) -> str:
-    """Return each cluster under a heading of its own, after one table of several; names in it are inert."""
-    blocks = ["### reconciler balance", markdown_table(_fleet(report))] if len(report.clusters) > 1 else []
-    for cluster in report.clusters:
-        blocks.append(f"### reconciler balance · {code_span(cluster.name)}")
-        blocks.append(sentence(_title(cluster).removeprefix(f"{cluster.name}: ")))
-        blocks.append(bullets(_findings(report, cluster)))
-        blocks += map(markdown_table, _tables(report, cluster))
-    wrong = bullets(defects(report))
-    blocks += ["**Samples**", wrong] if wrong else []
-    warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
-    blocks += [bullets(f"{each.message} ({each.code})" for each in warnings)] if warnings else []
-    return "\n\n".join(blocks) + "\n"
+        facts, findings = _facts(cluster), Points(tuple(_findings(report, cluster)))
+        heading = (f"{_HEADING} · {code_span(cluster.name)}", sentence(facts))
+        sections.append(Section(f"{cluster.name}: {facts}", (findings,), heading))
+        sections += (Section(parts=(table,)) for table in _tables(report, cluster))
+        warnings += cluster.warnings
+    wrong = tuple(defects(report))
+    sections += [Section("Samples", (Points(wrong),), ("**Samples**",))] if wrong else []
+    sections.append(Section(markdown=(bullets(f"{each.message} ({each.code})" for each in warnings),)))
+    return Report(tuple(sections))
 
 
 def statistic(report: BalanceReport) -> RateStatistic:
@@ -200,7 +192,7 @@ def _fleet(report: BalanceReport) -> Table:
     return _cut(head, rows)
 
 
-def _title(cluster: ClusterBalance) -> str:
+def _facts(cluster: ClusterBalance) -> str:
     """Return what was looked at, in one line."""
     parts = [
         counted(len(cluster.brokers), "broker"),
@@ -212,7 +204,7 @@ def _title(cluster: ClusterBalance) -> str:
         span = cluster.span
         parts.append(f"{counted(span.buckets, 'bucket')} of {span.seconds} s, {span.first} to {span.last}")
     parts += [f"before -> after plan {cluster.plan_id}"] if cluster.plan_id is not None else []
-    return f"{cluster.name}: {', '.join(parts)}"
+    return ", ".join(parts)
 
 
 def _findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:

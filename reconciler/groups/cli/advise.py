@@ -105,7 +105,7 @@ def command(
         raise click.UsageError("--state, --loads and a cluster tell of a topic that exists: name it with --topic.")
     from reconciler.command.progress import reading
     from reconciler.groups.advice import Wanted
-    from reconciler.groups.render import as_advice
+    from reconciler.groups.render.as_advice import advised
     from reconciler.groups.workflow.advise import advise_by_figures, advise_topic
     from reconciler.groups.workflow.loads import LoadsFolder
     from reconciler.render.as_json import document
@@ -120,8 +120,5 @@ def command(
         at = None if loads is None else LoadsFolder(loads, Statistic(statistic))
         with reading() as progress:
             advice = advise_topic(asked.inputs, topic, wanted, loads=at, progress=progress)
-    asked.write(
-        text=lambda: as_advice.text(advice),
-        json=lambda: document(advice),
-        markdown=lambda: as_advice.markdown(advice),
-    )
+    shown = advised(advice)
+    asked.write(text=shown.text, json=lambda: document(advice), markdown=shown.markdown)

@@ -11,6 +11,7 @@ from reconciler.command.options import Asked
 if TYPE_CHECKING:
     from reconciler.groups.model.state import GroupState
     from reconciler.model.problem import Problem
+    from reconciler.render.report import Report
 
 Result = TypeVar("Result")
 
@@ -32,12 +33,12 @@ def group_arguments(command: Callable[..., Result]) -> Callable[..., Result]:
 
 def show_groups(
     asked: Asked,
-    text: "Callable[[Sequence[GroupState]], str]",
-    report: "Callable[[Sequence[GroupState], Iterable[Problem]], object]",
+    shown: "Callable[[Sequence[GroupState]], Report]",
+    json: "Callable[[Sequence[GroupState], Iterable[Problem]], object]",
     group_ids: Sequence[str] = (),
     plan: str | None = None,
 ) -> None:
-    """Look at these groups, or all, and write them as text, or their report as JSON.
+    """Look at these groups, or all, and write them as text, or what `json` makes of them.
 
     With a plan, which of them get another coordinator by it.
     """
@@ -49,7 +50,7 @@ def show_groups(
     with reading():
         seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
     asked.write(
-        text=lambda: text(seen.groups),
-        json=lambda: document(report(seen.groups, (*seen.warnings, *seen.of_client))),
+        text=shown(seen.groups).text,
+        json=lambda: document(json(seen.groups, (*seen.warnings, *seen.of_client))),
     )
     asked.tell(as_text.problems(seen.warnings))

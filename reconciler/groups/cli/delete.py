@@ -24,7 +24,7 @@ def command(asked: Asked, group_ids: tuple[str, ...], *, execute: bool) -> int:
     """Delete groups and their committed offsets. Shows first; a group with members is refused (exit 3)."""
     if not group_ids:
         raise click.UsageError("name the groups to delete.")
-    from reconciler.groups.render.as_state import deletions_text
+    from reconciler.groups.render.as_state import deletions
     from reconciler.groups.workflow.delete import delete_groups, refusal
     from reconciler.render.as_json import document
 
@@ -32,7 +32,7 @@ def command(asked: Asked, group_ids: tuple[str, ...], *, execute: bool) -> int:
     if asked.is_json:
         write(document(outcome))
     else:
-        write(deletions_text(outcome.groups, is_done=outcome.is_done), asked.color)
+        write(deletions(outcome.groups, is_done=outcome.is_done).text(), asked.color)
     refused = refusal(outcome)
     if refused is not None:
         raise refused

@@ -24,4 +24,4 @@ def command(asked: Asked, group_ids: tuple[str, ...], plan: str | None) -> None:
     from reconciler.groups.model.state import GroupDescriptions
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.described_text, GroupDescriptions.of, group_ids, plan)
+    show_groups(asked, as_state.described, GroupDescriptions.of, group_ids, plan)

@@ -22,4 +22,4 @@ def command(asked: Asked, group_ids: tuple[str, ...]) -> None:
     from reconciler.groups.model.state import GroupLags
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.lags_text, GroupLags.of, group_ids)
+    show_groups(asked, as_state.lags, GroupLags.of, group_ids)

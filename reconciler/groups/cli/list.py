@@ -18,4 +18,4 @@ def command(asked: Asked) -> None:
     from reconciler.groups.model.state import GroupList
     from reconciler.groups.render import as_state
 
-    show_groups(asked, as_state.overview_text, GroupList.of)
+    show_groups(asked, as_state.overview, GroupList.of)

@@ -185,7 +185,7 @@ def _show(outcome: "ResetOutcome", asked: Asked, export: str | None) -> None:
     from reconciler.render import as_text
     from reconciler.render.as_json import document
 
-    shown = as_state.resets_text(outcome.groups, is_done=outcome.is_done)
+    shown = as_state.resets(outcome.groups, is_done=outcome.is_done).text()
     if asked.is_json:
         write(document(outcome))
     elif export == STDOUT:

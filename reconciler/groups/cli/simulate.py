@@ -87,22 +87,19 @@ def command(
 def _simulate_groups(asked: Asked, question: "Question") -> None:
     from reconciler.command.progress import reading
     from reconciler.groups.model.simulation import Simulated
-    from reconciler.groups.render import as_simulation
+    from reconciler.groups.render.as_simulation import comparisons
     from reconciler.groups.workflow.simulate import compare_groups
     from reconciler.render.as_json import document
 
     with reading():
         compared = compare_groups(asked.inputs, question)
-    asked.write(
-        text=lambda: as_simulation.comparisons_text(compared),
-        json=lambda: document(Simulated(tuple(compared))),
-        markdown=lambda: as_simulation.comparisons_markdown(compared),
-    )
+    shown = comparisons(compared)
+    asked.write(text=shown.text, json=lambda: document(Simulated(tuple(compared))), markdown=shown.markdown)
 
 
 def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> None:
     from reconciler.groups.files.scenario import outcomes_text
-    from reconciler.groups.render import as_simulation
+    from reconciler.groups.render.as_simulation import scenario
     from reconciler.groups.workflow.simulate import run_scenarios
 
     read, simulated = run_scenarios(path, assignors)
@@ -112,8 +109,8 @@ def _simulate_scenarios(asked: Asked, path: str, assignors: Sequence[str]) -> No
         asked.tell(f"note: {each.title}: {doubt}" for each in simulated for doubt in each.doubts)
         return
     for each in simulated:
-        shown = as_simulation.scenario_markdown if asked.output == MARKDOWN else as_simulation.scenario_text
-        write(shown(each.title, each.changes, each.outcomes, each.doubts), asked.color)
+        shown = scenario(each.title, each.changes, each.outcomes, each.doubts)
+        asked.write(text=shown.text, markdown=shown.markdown)
 
 
 def _each_once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

@@ -1,36 +1,27 @@
-"""Prints advice on a topic's partitions as text and Markdown."""
+"""Makes the report of advice on a topic's partitions."""
 
 from collections.abc import Iterator
 
 from reconciler.groups.model.advice import Advice, Cost, Need
 from reconciler.model.words import counted, number, percent, rate, size
-from reconciler.render.escape import bullets, code_span, sentence, visible
-from reconciler.render.tables import Table, markdown_table, text_table
+from reconciler.render.escape import code_span
+from reconciler.render.report import Points, Report, Section, Table
 
 
-def text(advice: Advice) -> str:
+def advised(advice: Advice) -> Report:
     """Return the advice in one line, who asks for it, what it costs, and what to keep in mind."""
-    lines = [visible(headline(advice)), *text_table(_needs(advice)), "", visible(_where(advice))]
-    lines += text_table(_costs(advice))
-    lines += ["", *(f"  {line}" for line in _rules(advice))]
-    lines += [f"  note: {visible(note)}" for note in advice.notes]
-    return "\n".join(lines) + "\n"
-
-
-def markdown(advice: Advice) -> str:
-    """Return the same as Markdown."""
     topic = f" · {code_span(advice.existing.topic)}" if advice.existing else ""
-    blocks = [
-        f"### reconciler groups advise{topic}",
-        sentence(headline(advice)),
-        markdown_table(_needs(advice)),
-    ]
-    blocks += [sentence(_where(advice)), markdown_table(_costs(advice))]
-    blocks.append(bullets((*_rules(advice), *advice.notes)))
-    return "\n\n".join(blocks) + "\n"
+    return Report(
+        (
+            Section(markdown=(f"### reconciler groups advise{topic}",)),
+            Section(_headline(advice), (_needs(advice),)),
+            Section(_where(advice), (_costs(advice),)),
+            Section(parts=(Points(tuple(_rules(advice)), advice.notes),)),
+        )
+    )
 
 
-def headline(advice: Advice) -> str:
+def _headline(advice: Advice) -> str:
     """Return the advice in one sentence: `orders: 18 partitions; 12 exist, so 6 to add. ...`."""
     existing = advice.existing
     told = counted(advice.partitions, "partition")

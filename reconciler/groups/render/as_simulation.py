@@ -1,81 +1,47 @@
-"""Writes simulated groups as text and Markdown: real groups after a change, and scenarios step by step."""
+"""Makes the reports of simulated groups: real groups after a change, and scenarios step by step."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.groups.model.simulation import Comparison, Outcome, Sharing, partition_counts, spread
 from reconciler.model.assignment import Assignment
 from reconciler.model.words import counted, number, rate
-from reconciler.render.escape import bullets, code_span, sentence, visible
-from reconciler.render.tables import Table, markdown_table, text_table
+from reconciler.render.escape import code_span, sentence
+from reconciler.render.report import Points, Report, Section, Table
 
 MOST_MEMBERS = 50  # rows of a table: of a larger group nobody reads each member, and -o json has all
 _NOTHING = ""
 
 
-def comparisons_text(compared: Sequence[Comparison]) -> str:
+def comparisons(compared: Sequence[Comparison]) -> Report:
     """Return each group: what changes, how even it is under each assignor, each member, and what is not sure."""
-    return "\n".join("\n".join(_lines(each)) + "\n" for each in compared)
+    return Report(tuple(section for each in compared for section in _compared(each)))
 
 
-def _lines(compared: Comparison) -> Iterator[str]:
-    yield visible(f"group {compared.group_id}: {_facts(compared)}")
-    yield f"  {visible(_changes(compared))}"
-    yield ""
-    yield from text_table(_overview(compared))
-    yield ""
-    yield from text_table(_members(compared))
-    if len(compared.after) == 1:
-        changing = _handed_over(compared, compared.after[0])
-        yield ""
-        yield from text_table(changing) if changing.rows else ["  nobody gets or gives up a partition"]
-    yield from (f"  note: {visible(note)}" for note in _notes(compared))
+def _compared(compared: Comparison) -> Iterator[Section]:
+    facts = _facts(compared)
+    heading = f"### reconciler groups simulate · {code_span(compared.group_id)} · {sentence(facts)}"
+    yield Section(f"group {compared.group_id}: {facts}", (_changes(compared),), (heading,))
+    tables = [_overview(compared), _members(compared)]
+    tables += [_handed_over(compared, compared.after[0])] if len(compared.after) == 1 else []
+    *others, last = tables
+    yield from (Section(parts=(table,)) for table in others)
+    yield Section(parts=(last, Points(notes=_notes(compared))))
 
 
-def comparisons_markdown(compared: Sequence[Comparison]) -> str:
-    """Return each group under a heading of its own, whatever others named made inert."""
-    return "\n\n".join("\n\n".join(_blocks(each)) for each in compared) + "\n"
-
-
-def _blocks(compared: Comparison) -> Iterator[str]:
-    yield f"### reconciler groups simulate · {code_span(compared.group_id)} · {sentence(_facts(compared))}"
-    yield sentence(_changes(compared))
-    yield markdown_table(_overview(compared))
-    yield markdown_table(_members(compared))
-    if len(compared.after) == 1:
-        yield markdown_table(_handed_over(compared, compared.after[0]))
-    notes = _notes(compared)
-    if notes:
-        yield bullets(notes)
-
-
-def scenario_text(
+def scenario(
     title: str,
     changes: Sequence[Sequence[str]],
     outcomes: Mapping[str, Sequence[Outcome]],
     doubts: Sequence[str],
-) -> str:
+) -> Report:
     """Return a scenario step by step; with one assignor, also who owns what. `changes`: each step's, in words."""
-    lines = [visible(title)]
-    for step, told in enumerate(changes):
-        lines.append(f"step {step + 1}{': ' if told else ''}{visible(', '.join(told))}")
-        lines += [line for table in _tables_of_step(outcomes, step) for line in text_table(table)]
-    lines += [f"note: {visible(doubt)}" for doubt in doubts]
-    return "\n".join(lines) + "\n"
-
-
-def scenario_markdown(
-    title: str,
-    changes: Sequence[Sequence[str]],
-    outcomes: Mapping[str, Sequence[Outcome]],
-    doubts: Sequence[str],
-) -> str:
-    """Return the same as Markdown."""
-    blocks = [f"### {sentence(title)}"]
-    for step, told in enumerate(changes):
-        blocks.append(f"**Step {step + 1}**{': ' if told else ''}{sentence(', '.join(told))}")
-        blocks += map(markdown_table, _tables_of_step(outcomes, step))
-    blocks += [bullets(doubts)] if doubts else []
-    return "\n\n".join(blocks) + "\n"
+    told = [f": {', '.join(change)}" if change else "" for change in changes]
+    steps = (
+        Section(f"step {at + 1}{words}", tuple(_tables_of_step(outcomes, at)), (f"**Step {at + 1}**{sentence(words)}",))
+        for at, words in enumerate(told)
+    )
+    head = Section(title, markdown=(f"### {sentence(title)}",))
+    return Report((head, *steps, Section(parts=(Points(notes=tuple(doubts)),))), is_dense=True)
 
 
 def partition_list(keys: Iterable[tuple[str, int]]) -> str:
@@ -96,13 +62,13 @@ def _changes(compared: Comparison) -> str:
     return "; ".join(compared.changes) or "no change: what its next rebalance would give"
 
 
-def _notes(compared: Comparison) -> list[str]:
+def _notes(compared: Comparison) -> tuple[str, ...]:
     """Return the notes, and what Kafka may decide otherwise: each sentence once, with the assignors it is about."""
     found: dict[str, list[str]] = {}
     for sharing in compared.after:
         for doubt in sharing.doubts:
             found.setdefault(doubt, []).append(sharing.assignor)
-    return [*compared.notes, *(f"{', '.join(names)}: {doubt}" for doubt, names in found.items())]
+    return (*compared.notes, *(f"{', '.join(names)}: {doubt}" for doubt, names in found.items()))
 
 
 def _overview(compared: Comparison) -> Table:
@@ -136,7 +102,7 @@ def _handed_over(compared: Comparison, after: Sharing) -> Table:
             label = compared.labels.get(member_id, member_id)
             rows.append((label, partition_list(new - old), partition_list(old - new)))
     head = ("member", "gets", "gives up")
-    return Table(head, _cut(rows, len(head)), left=3)
+    return Table(head, _cut(rows, len(head)), left=3, empty="nobody gets or gives up a partition")
 
 
 def _tables_of_step(outcomes: Mapping[str, Sequence[Outcome]], step: int) -> Iterator[Table]:

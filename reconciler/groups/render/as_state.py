@@ -1,22 +1,19 @@
-"""Writes groups as text: as they are, and what a reset or a deletion would do. The unknown is `-`."""
+"""Makes the reports of groups: as they are, and what a reset or a deletion would do. The unknown is `-`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from reconciler.groups.model.state import GroupDeletion, GroupReset, GroupState, OffsetChange, PartitionLag
 from reconciler.groups.render.as_simulation import partition_list
 from reconciler.model.cluster import CLASSIC, Group, GroupMember
 from reconciler.model.words import counted, number
-from reconciler.render.escape import visible
-from reconciler.render.tables import Table, text_table
+from reconciler.render.report import Report, Section, Table
 
 NONE = "-"  # in place of what is not known, which is never zero
-NO_GROUPS = "No groups."
+NO_GROUPS = Report((Section("No groups."),))
 
 
-def overview_text(seen: Sequence[GroupState]) -> str:
+def overview(seen: Sequence[GroupState]) -> Report:
     """Return one line a group: kind, state, assignor, members, coordinator, total lag."""
-    if not seen:
-        return f"{NO_GROUPS}\n"
     head = ("group", "kind", "state", "assignor", "members", "coordinator", "lag")
     rows = tuple(
         (
@@ -30,27 +27,28 @@ def overview_text(seen: Sequence[GroupState]) -> str:
         )
         for each in seen
     )
-    return "\n".join(text_table(Table(head, rows, left=4))) + "\n"
+    return Report((Section(parts=(Table(head, rows, left=4),)),)) if seen else NO_GROUPS
 
 
-def described_text(seen: Sequence[GroupState]) -> str:
+def described(seen: Sequence[GroupState]) -> Report:
     """Return each group: where it is coordinated, its members with what they own, the lag of each partition."""
-    return "\n".join("\n".join(_described(each)) + "\n" for each in seen) or f"{NO_GROUPS}\n"
+    sections = (Section(_title(each), (_coordinator_line(each), _members(each), _lags(each))) for each in seen)
+    return Report(tuple(sections)) if seen else NO_GROUPS
 
 
-def lags_text(seen: Sequence[GroupState]) -> str:
+def lags(seen: Sequence[GroupState]) -> Report:
     """Return the lag of each partition of each group, and its total."""
-    return "\n".join("\n".join([_title(each), *_lag_table(each)]) + "\n" for each in seen) or f"{NO_GROUPS}\n"
+    return Report(tuple(Section(_title(each), (_lags(each),)) for each in seen)) if seen else NO_GROUPS
 
 
-def resets_text(planned: Sequence[GroupReset], *, is_done: bool) -> str:
+def resets(planned: Sequence[GroupReset], *, is_done: bool) -> Report:
     """Return what a reset changes, or has changed, partition by partition, and why Kafka refused what it did."""
-    return "\n".join("\n".join(_reset(each, is_done=is_done)) + "\n" for each in planned)
+    return Report(tuple(_reset(each, is_done=is_done) for each in planned))
 
 
-def deletions_text(planned: Sequence[GroupDeletion], *, is_done: bool) -> str:
+def deletions(planned: Sequence[GroupDeletion], *, is_done: bool) -> Report:
     """Return the groups that go, or have gone, with how many commits go with them."""
-    return "".join(f"{line}\n" for each in planned for line in _deletion(each, is_done=is_done))
+    return Report((Section(parts=tuple(_deletion(each, is_done=is_done) for each in planned)),))
 
 
 def _kind(group: Group) -> str:
@@ -60,28 +58,18 @@ def _kind(group: Group) -> str:
     return group.kind
 
 
-def _described(seen: GroupState) -> Iterator[str]:
-    yield _title(seen)
-    yield f"  {_coordinator_line(seen)}"
-    if seen.group.members:
-        yield from text_table(_members(seen))
-    else:
-        yield "  no members"
-    yield from _lag_table(seen)
-
-
 def _title(seen: GroupState) -> str:
     group = seen.group
     parts = [group.state, group.protocol, _kind(group), counted(len(group.members), "member")]
     parts += [f"lag {number(seen.total_lag)}"] if seen.total_lag is not None else []
-    return visible(f"group {group.group_id}: {', '.join(filter(None, parts))}")
+    return f"group {group.group_id}: {', '.join(filter(None, parts))}"
 
 
 def _coordinator_line(seen: GroupState) -> str:
     broker = seen.group.coordinator
     line = "no coordinator" if broker is None else f"coordinator: broker {broker}"
     if seen.coordinator_host:
-        line += f" ({visible(seen.coordinator_host)})"
+        line += f" ({seen.coordinator_host})"
     if seen.offsets_partition is not None:
         line += _its_partition(broker, seen.offsets_leader, f"__consumer_offsets-{seen.offsets_partition}")
     return line if seen.coordinator_after is None else f"{line}; broker {seen.coordinator_after} once the plan has run"
@@ -112,18 +100,17 @@ def _members(seen: GroupState) -> Table:
         )
         for position, member in enumerate(members)
     )
-    return Table(head, rows, left=len(head))
+    return Table(head, rows, left=len(head), empty="no members")
 
 
 def _owned(member: GroupMember) -> str:
     return partition_list((topic, number) for topic, numbers in member.assignment.items() for number in numbers)
 
 
-def _lag_table(seen: GroupState) -> list[str]:
-    if not seen.lags:
-        return ["  nothing owned, nothing committed"]
+def _lags(seen: GroupState) -> Table:
     head = ("topic", "member", "partition", "committed", "end", "lag")
-    return text_table(Table(head, tuple(_lag_row(each, seen) for each in seen.lags), left=2))
+    rows = tuple(_lag_row(each, seen) for each in seen.lags)
+    return Table(head, rows, left=2, empty="nothing owned, nothing committed")
 
 
 def _lag_row(each: PartitionLag, seen: GroupState) -> tuple[str, ...]:
@@ -132,7 +119,7 @@ def _lag_row(each: PartitionLag, seen: GroupState) -> tuple[str, ...]:
     return topic, owner, str(partition), _known(each.committed), _known(each.end), _amount(each.lag)
 
 
-def _reset(planned: GroupReset, *, is_done: bool) -> Iterator[str]:
+def _reset(planned: GroupReset, *, is_done: bool) -> Section:
     changes = planned.changes
     done = [change for change in changes if change.topic_partition not in planned.refused]
     what = "committed" if is_done else "to commit"
@@ -142,14 +129,12 @@ def _reset(planned: GroupReset, *, is_done: bool) -> Iterator[str]:
     parts += [f"{counted(again, 'record')} to be read again"] if again else []
     parts += [f"{counted(skipped, 'record')} skipped"] if skipped else []
     parts += [f"{counted(len(planned.refused), 'partition')} refused"] if planned.refused else []
-    yield visible(f"group {planned.group_id}: {', '.join(parts)}")
     reasons = set(planned.refused.values())
-    if changes:
-        head = ("topic", "effect", "partition", "committed", "new", "lag")
-        rows = tuple(_reset_row(change, planned, has_reason=len(reasons) > 1) for change in changes)
-        yield from text_table(Table(head, rows, left=2))
-    if len(reasons) == 1:
-        yield f"  refused: {visible(reasons.pop())}"
+    head = ("topic", "effect", "partition", "committed", "new", "lag")
+    rows = tuple(_reset_row(change, planned, has_reason=len(reasons) > 1) for change in changes)
+    table = (Table(head, rows, left=2),) if rows else ()
+    refused = tuple(f"refused: {reason}" for reason in reasons) if len(reasons) == 1 else ()
+    return Section(f"group {planned.group_id}: {', '.join(parts)}", (*table, *refused))
 
 
 def _reset_row(change: OffsetChange, planned: GroupReset, *, has_reason: bool) -> tuple[str, ...]:
@@ -169,15 +154,14 @@ def _effect(change: OffsetChange) -> str:
     return f"{number(change.again)} read again" if change.again > 0 else f"{number(-change.again)} skipped"
 
 
-def _deletion(planned: GroupDeletion, *, is_done: bool) -> Iterator[str]:
+def _deletion(planned: GroupDeletion, *, is_done: bool) -> str:
     group = planned.group
     commits = counted(len(group.committed), "committed offset")
     if planned.refused is not None:
-        yield visible(f"  ! {group.group_id}  not deleted: {planned.refused}")
-    elif is_done:
-        yield visible(f"  - {group.group_id}  deleted, with {commits}")
-    else:
-        yield visible(f"  - {group.group_id}  {group.state or NONE}, {commits} to go with it")
+        return f"! {group.group_id}  not deleted: {planned.refused}"
+    if is_done:
+        return f"- {group.group_id}  deleted, with {commits}"
+    return f"- {group.group_id}  {group.state or NONE}, {commits} to go with it"
 
 
 def _known(value: int | None) -> str:

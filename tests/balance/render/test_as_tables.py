@@ -47,7 +47,7 @@ def _report(*brokers: LoadRow, plan: str | None = None, name: str = "prod", peak
 
 
 def test_the_broker_that_carries_most_stands_first_and_what_is_over_a_line_is_said() -> None:
-    text = as_tables.text(_report(_broker(1, _load(GIB, 100.0)), _broker(2, _load(GIB, 900.0, 12.4, 0.5))))
+    text = as_tables.balance(_report(_broker(1, _load(GIB, 100.0)), _broker(2, _load(GIB, 900.0, 12.4, 0.5)))).text()
     lines = [line.split()[0] for line in text.splitlines() if " a " in line]
     assert lines == ["2", "1"]
     assert "leader imbalance is above Kafka's 10% line on 2" in text
@@ -58,7 +58,7 @@ def test_the_broker_that_carries_most_stands_first_and_what_is_over_a_line_is_sa
 
 def test_with_a_plan_each_figure_shows_before_and_after_and_what_moves_is_listed() -> None:
     brokers = (_broker(1, _load(GIB, 1024.0), _load(2 * GIB, 2048.0), arriving=2), _broker(2, _load(GIB, 1.0)))
-    text = as_tables.text(_report(*brokers, plan="9b21e07c"))
+    text = as_tables.balance(_report(*brokers, plan="9b21e07c")).text()
     assert "before -> after plan 9b21e07c" in text
     assert "1.0 GiB -> 2.0 GiB" in text
     assert "1 KiB/s -> 2 KiB/s" in text
@@ -69,14 +69,14 @@ def test_with_a_plan_each_figure_shows_before_and_after_and_what_moves_is_listed
 
 def test_several_clusters_are_compared_in_one_table_the_most_uneven_first() -> None:
     calm, skewed = (_report(name=name, peak=peak).clusters[0] for name, peak in (("calm", 1.1), ("skewed", 3.0)))
-    text = as_tables.text(replace(_report(), clusters=(calm, skewed)))
+    text = as_tables.balance(replace(_report(), clusters=(calm, skewed))).text()
     first = [line.split()[0] for line in text.splitlines()[:3]]
     assert first == ["cluster", "skewed", "calm"]
 
 
 def test_of_loads_peaks_are_told_and_said_to_be() -> None:
     report = replace(_report(_broker(1, _load(GIB, 100.0))), from_samples=False)
-    text = as_tables.text(report)
+    text = as_tables.balance(report).text()
     assert "in peak" in text
     assert "only averages and peaks add up" in text
 
@@ -85,8 +85,8 @@ def test_names_of_others_do_nothing_in_a_terminal_or_in_markdown() -> None:
     topic = LoadRow(Level.TOPIC, topic="x\x1b[31m|`<b>", before=_load(1, 1.0))
     report = _report(name="a|b <img src=x>\u202e")
     report = replace(report, clusters=(replace(report.clusters[0], topics=(topic,), topic_count=1),))
-    assert "\x1b" not in as_tables.text(report)
-    markdown = as_tables.markdown(report)
+    assert "\x1b" not in as_tables.balance(report).text()
+    markdown = as_tables.balance(report).markdown()
     assert "\u202e" not in markdown
     rows = [line for line in markdown.splitlines() if line.startswith("|")]
     assert {line.count(" | ") for line in rows if "u001b" in line} == {5}
