@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from reconciler.files.json_place import place_of_pointer
 from reconciler.files.json_text import canonical_json
 from reconciler.files.raw import invalid
-from reconciler.model.codec import MAX_INTEGER, Malformed, canonical_integer, pointer
+from reconciler.model.codec import MAX_INTEGER, Malformed, pointer
 from reconciler.model.problem import InvalidInput
 
 T = TypeVar("T")
@@ -63,13 +63,6 @@ class Fields:
         """Return a whole number; None where it is null or not there."""
         return None if self.value.get(key) is None else self.integer(key, least)
 
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Return true or false, the default where the field is not there."""
-        value = self.value.get(key, default)
-        if not isinstance(value, bool):
-            raise Malformed(self.where(key), f"must be true or false, not {shown(value)}")
-        return value
-
     def items(self, key: str) -> list[Any]:
         """Return a list, empty where it is not there."""
         value = self.value.get(key, [])
@@ -86,11 +79,6 @@ class Fields:
         """Return an object, empty where it is not there."""
         return Fields(self.value.get(key, {}), self.where(key))
 
-    def texts(self, key: str) -> dict[str, str]:
-        """Return an object of texts, sorted by key, empty where it is not there."""
-        fields = self.member(key)
-        return {name: fields.text(name) for name in sorted(fields.value)}
-
     def text_list(self, key: str) -> tuple[str, ...]:
         """Return a list of texts, empty where it is not there."""
         items = self.items(key)
@@ -105,13 +93,6 @@ class Fields:
             message = f"must be a list of whole numbers of at least 0, none of them twice, not {shown(items)}"
             raise Malformed(self.where(key), message)
         return tuple(items)
-
-    def numbered(self) -> list[tuple[int, str]]:
-        """Return the keys of an object whose keys are whole numbers, sorted by number, each with its text."""
-        try:
-            return sorted((canonical_integer(key), key) for key in self.value)
-        except ValueError as error:
-            raise Malformed(self.at, f"must have whole numbers as keys, not {shown(str(error))}") from None
 
     def _required(self, key: str) -> Any:
         value = self.value.get(key, _MISSING)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reconciler.model.code_page import CodePage
-from reconciler.model.problem import Severity
+from reconciler.model.problem import CodePage, Severity
 
 FOLDER = Path(__file__).with_name("codes")
 _HEADING = re.compile(r"^## ", re.MULTILINE)

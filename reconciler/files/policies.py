@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.inside import LINK, inside, outside
-from reconciler.model.policy import Policy
-from reconciler.model.problem import InvalidInput, Location, Problem
+from reconciler.model.problem import InvalidInput, Location, Policy, Problem
 
 FOLDER = "policies"
 MAX_BYTES = 1 << 16

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from reconciler.model.codec import HIDDEN, REQUIRED, Ids, Pattern
 from reconciler.model.problem import Severity
-from reconciler.model.starting import Start
+from reconciler.model.starting import StartOrder
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
 from reconciler.model.vitals import Features, Quorum
 
@@ -132,11 +132,7 @@ class Diagnosis:
         REQUIRED,
         "For each broker that is not safe to stop, the partitions that would go under min ISR, or offline.",
     ] = field(default_factory=dict)
-    start: Annotated[
-        tuple[Start, ...],
-        REQUIRED,
-        "Dead brokers in the order in which to start them, so that no acknowledged record is lost.",
-    ] = ()
+    start: StartOrder = ()
     quorum: Annotated[Quorum | None, REQUIRED, "The metadata quorum; null of a snapshot, or where it is not told."] = (
         None
     )

@@ -15,7 +15,7 @@ def needed_in_sync(topic: Topic, partition: Partition, default: int) -> int:
     release from 3.7 on (KAFKA-15583), with KIP-966's ELR on or off. The topic's override decides, else the brokers'
     value.
     """
-    return min(_number(topic.configs.get(MIN_ISR)) or default, max(1, len(partition.replicas)))
+    return min(whole_number(topic.configs.get(MIN_ISR)) or default, max(1, len(partition.replicas)))
 
 
 def waiting_leader(partition: Partition) -> int | None:
@@ -43,8 +43,10 @@ def brokers_min_isr(cluster: Cluster, settings: Mapping[int, Mapping[str, str]] 
     """Return the brokers' min ISR: the highest in force, by `settings` where they were asked; else Kafka's, 1."""
     asked = [configs.get(MIN_ISR) for configs in (settings or {}).values()]
     told = asked or [broker.in_force(MIN_ISR) for broker in cluster.brokers.values()]
-    return max((number for text in told if (number := _number(text))), default=1)
+    return max((number for text in told if (number := whole_number(text))), default=1)
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+def whole_number(text: str | None) -> int | None:
+    """Return the number that a config holds, as brokers read it: blanks around it do not count; None for none."""
+    digits = (text or "").strip()
+    return int(digits) if digits.isascii() and digits.isdigit() else None

@@ -216,3 +216,45 @@ class MissingRight(ReconcilerError):
     def __init__(self, message: str, *, code: str | None = None, names: Iterable[str] = ()) -> None:
         super().__init__(message, code=code)
         self.names = frozenset(names)
+
+
+@dataclass(frozen=True, slots=True)
+class CodePage:
+    """A code in words: what it means, an example (YAML that raises it, or the sentence as it is told), what to do."""
+
+    code: str
+    title: str
+    severity: Severity
+    meaning: str
+    example: str
+    is_yaml: bool
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedProblem:
+    """A problem and its place in the repository.
+
+    `path` has slashes, and is absolute where the file is outside of the repository. Lines and columns count from 1,
+    columns in characters; `end_column` is that behind the line's last character. `fingerprint` stays the same while
+    the line, and what follows it closely, does, wherever the line moves.
+    """
+
+    problem: Problem
+    path: str
+    line: int
+    column: int
+    end_column: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule of the user's own: a query over a plan, each row of whose answer is a violation.
+
+    `title`: the rule in words; `query` keeps the file's lines, `at` is where it begins.
+    """
+
+    title: str
+    query: str
+    at: Location

@@ -37,6 +37,13 @@ class Start:
     ] = ()
 
 
+StartOrder = Annotated[
+    tuple[Start, ...],
+    REQUIRED,
+    "Dead brokers in the order in which to start them, so that no acknowledged record is lost.",
+]
+
+
 def heirs(partition: Partition) -> tuple[int, ...] | None:
     """Return who has every acknowledged record, the last leader first; empty: nobody is known to have; None: unknown.
 

@@ -11,7 +11,7 @@ from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Ids, Key, Value
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import Move
 from reconciler.model.run import Outcome
-from reconciler.model.starting import Start
+from reconciler.model.starting import StartOrder
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
 
@@ -109,11 +109,7 @@ class Status:
         REQUIRED,
         "By broker id, the partitions that would be short of replicas or leaderless without it.",
     ] = field(default_factory=dict)
-    start: Annotated[
-        tuple[Start, ...],
-        REQUIRED,
-        "Dead brokers in the order in which to start them, so that no acknowledged record is lost.",
-    ] = ()
+    start: StartOrder = ()
     last_event: Annotated[LastEvent | None, REQUIRED, "The last line of the run's journal."] = None
     is_open: Annotated[bool, REQUIRED, "The journal tells of a start without an end."] = False
     locked_by: Annotated[

@@ -59,18 +59,12 @@ TOPIC_CONFIGS: Mapping[str, TopicConfig] = {
     "flush.ms": TopicConfig(
         dict.fromkeys(RELEASES, Rule(Kind.LONG, "9223372036854775807", low=0)), broker_key="log.flush.interval.ms"
     ),
-    "follower.replication.throttled.replicas": TopicConfig(
-        dict.fromkeys(RELEASES, Rule(Kind.LIST, "")),
-    ),
+    "follower.replication.throttled.replicas": TopicConfig(dict.fromkeys(RELEASES, Rule(Kind.LIST, ""))),
     "index.interval.bytes": TopicConfig(
         dict.fromkeys(RELEASES, Rule(Kind.INT, "4096", low=0)), broker_key="log.index.interval.bytes"
     ),
-    "internal.segment.bytes": TopicConfig(
-        dict.fromkeys(("4.1", "4.3"), Rule(Kind.INT, "")),
-    ),
-    "leader.replication.throttled.replicas": TopicConfig(
-        dict.fromkeys(RELEASES, Rule(Kind.LIST, "")),
-    ),
+    "internal.segment.bytes": TopicConfig(dict.fromkeys(("4.1", "4.3"), Rule(Kind.INT, ""))),
+    "leader.replication.throttled.replicas": TopicConfig(dict.fromkeys(RELEASES, Rule(Kind.LIST, ""))),
     "local.retention.bytes": TopicConfig(
         dict.fromkeys(RELEASES, Rule(Kind.LONG, "-2", low=-2)), broker_key="log.local.retention.bytes"
     ),
@@ -99,64 +93,14 @@ TOPIC_CONFIGS: Mapping[str, TopicConfig] = {
             Rule(
                 Kind.STRING,
                 "3.0-IV1",
-                choices=(
-                    "0.8.0",
-                    "0.8.1",
-                    "0.8.2",
-                    "0.9.0",
-                    "0.10.0-IV0",
-                    "0.10.0-IV1",
-                    "0.10.1-IV0",
-                    "0.10.1-IV1",
-                    "0.10.1-IV2",
-                    "0.10.2-IV0",
-                    "0.11.0-IV0",
-                    "0.11.0-IV1",
-                    "0.11.0-IV2",
-                    "1.0-IV0",
-                    "1.1-IV0",
-                    "2.0-IV0",
-                    "2.0-IV1",
-                    "2.1-IV0",
-                    "2.1-IV1",
-                    "2.1-IV2",
-                    "2.2-IV0",
-                    "2.2-IV1",
-                    "2.3-IV0",
-                    "2.3-IV1",
-                    "2.4-IV0",
-                    "2.4-IV1",
-                    "2.5-IV0",
-                    "2.6-IV0",
-                    "2.7-IV0",
-                    "2.7-IV1",
-                    "2.7-IV2",
-                    "2.8-IV0",
-                    "2.8-IV1",
-                    "3.0-IV0",
-                    "3.0-IV1",
-                    "3.1-IV0",
-                    "3.2-IV0",
-                    "3.3-IV0",
-                    "3.3-IV1",
-                    "3.3-IV2",
-                    "3.3-IV3",
-                    "3.4-IV0",
-                    "3.5-IV0",
-                    "3.5-IV1",
-                    "3.5-IV2",
-                    "3.6-IV0",
-                    "3.6-IV1",
-                    "3.6-IV2",
-                    "3.7-IV0",
-                    "3.7-IV1",
-                    "3.7-IV2",
-                    "3.7-IV3",
-                    "3.7-IV4",
-                    "3.8-IV0",
-                    "3.9-IV0",
-                    "4.0-IV0",
-                    "4.0-IV1",
+                choices=tuple(
+                    """
+    0.8.0 0.8.1 0.8.2 0.9.0 0.10.0-IV0 0.10.0-IV1 0.10.1-IV0 0.10.1-IV1 0.10.1-IV2 0.10.2-IV0 0.11.0-IV0 0.11.0-IV1
+    0.11.0-IV2 1.0-IV0 1.1-IV0 2.0-IV0 2.0-IV1 2.1-IV0 2.1-IV1 2.1-IV2 2.2-IV0 2.2-IV1 2.3-IV0 2.3-IV1 2.4-IV0 2.4-IV1
+    2.5-IV0 2.6-IV0 2.7-IV0 2.7-IV1 2.7-IV2 2.8-IV0 2.8-IV1 3.0-IV0 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2
+    3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4 3.8-IV0
+    3.9-IV0 4.0-IV0 4.0-IV1
+""".split()  # noqa: SIM905 - a line for each would fill a page
                 ),
             ),
         ),
@@ -200,12 +144,8 @@ TOPIC_CONFIGS: Mapping[str, TopicConfig] = {
         larger=EffectClass.AVAILABILITY,
     ),
     "preallocate": TopicConfig(dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false")), broker_key="log.preallocate"),
-    "remote.log.copy.disable": TopicConfig(
-        dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false")),
-    ),
-    "remote.log.delete.on.disable": TopicConfig(
-        dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false")),
-    ),
+    "remote.log.copy.disable": TopicConfig(dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false"))),
+    "remote.log.delete.on.disable": TopicConfig(dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false"))),
     "remote.storage.enable": TopicConfig(
         dict.fromkeys(RELEASES, Rule(Kind.BOOLEAN, "false")),
         becomes={"false": EffectClass.DESTROYS, "true": EffectClass.IRREVERSIBLE},

@@ -6,10 +6,9 @@ from dataclasses import replace
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
-from reconciler.model.plan import Plan, PriceLevel, Proof, TieredBytes
+from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.verdict import Bound, Verdict
 from reconciler.proof.basics import NotProved
 from reconciler.proof.bounds import (
     BYTES,

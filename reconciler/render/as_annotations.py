@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.code_page import CodePage
-from reconciler.model.placed_problem import PlacedProblem
-from reconciler.model.problem import Severity
+from reconciler.model.problem import CodePage, PlacedProblem, Severity
 from reconciler.render.escape import visible
 
 MOST = 10

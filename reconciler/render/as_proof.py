@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.verdict import BYTES, Verdict
+from reconciler.model.plan import BYTES, Verdict
 from reconciler.model.words import number, percent, size
 
 _EVEN = ("replicas balance", "topics balance")

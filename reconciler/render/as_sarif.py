@@ -6,9 +6,7 @@ Limits and needed properties: GitHub's documentation, "SARIF support for code sc
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reconciler.model.code_page import CodePage
-from reconciler.model.placed_problem import PlacedProblem
-from reconciler.model.problem import Severity
+from reconciler.model.problem import CodePage, PlacedProblem, Severity
 from reconciler.render.as_json import document
 from reconciler.render.escape import visible
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from reconciler.model.cluster import Partition
-from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
 from reconciler.model.problem import Problem, Severity
@@ -145,7 +145,7 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
     # A target replica that lags keeps its reassignment open, maybe for ever; a new one is copied under our eyes.
     kept = (broker for broker in goal if broker in partition.replicas)
     yield from (f"broker {broker} is not in sync" for broker in kept if broker not in partition.isr)
-    own = _number(ground.min_isr)
+    own = whole_number(ground.min_isr)
     wanted = own or brokers_min_isr(ground.situation.observed)
     # As Kafka has it: producers with acks=all are refused below min.insync.replicas, and no partition has more in sync
     # than it has replicas.
@@ -153,10 +153,6 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
         yield f"{len(partition.isr)} replicas are in sync, {MIN_ISR} is {wanted}"
     if own is not None and len(goal) < min(own, len(partition.replicas)):
         yield f"these are {len(goal)} replicas, {MIN_ISR} is {own}"
-
-
-def _number(value: str | None) -> int | None:
-    return int(value) if value is not None and value.isdigit() else None
 
 
 def warning(code: str, text: str) -> Problem:

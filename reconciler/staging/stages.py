@@ -16,7 +16,7 @@ from reconciler.model.change import (
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
-from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
@@ -284,16 +284,12 @@ def _of_keys(change: AlterConfigs, *, is_min_isr: bool) -> AlterConfigs:
 
 def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:
     """Whether the change raises min.insync.replicas above what every partition of the topic surely has in sync."""
-    wanted = _number(change.set.get(MIN_ISR))
+    wanted = whole_number(change.set.get(MIN_ISR))
     topic = observed.topics.get(change.topic)
     if wanted is None or topic is None:
         return False
-    if wanted <= (_number(topic.configs.get(MIN_ISR)) or brokers_min_isr(observed)):
+    if wanted <= (whole_number(topic.configs.get(MIN_ISR)) or brokers_min_isr(observed)):
         return False
     # Producers with acks=all are refused where fewer are in sync than it asks for, so every partition must have them.
     in_sync = min((len(partition.isr) for partition in topic.partitions), default=0)
     return is_refactored or in_sync < wanted
-
-
-def _number(value: str | None) -> int | None:
-    return int(value) if value is not None and value.strip().isdigit() else None

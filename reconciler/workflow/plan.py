@@ -22,12 +22,12 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
-from reconciler.model.policy import Policy
 from reconciler.model.problem import (
     ClusterUnavailable,
     InvalidInput,
     MissingRight,
     PlacementInfeasible,
+    Policy,
     Problem,
     Severity,
     WouldBeRefused,

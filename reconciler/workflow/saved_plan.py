@@ -11,10 +11,9 @@ from reconciler.files.raw import write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Verdict
 from reconciler.model.problem import ReconcilerError, Refused, StalePlan
 from reconciler.model.stage import ReassignStage
-from reconciler.model.verdict import Verdict
 from reconciler.render import as_kafka_json
 from reconciler.workflow.inputs import Inputs, NotNamed
 from reconciler.workflow.sources import desired_state, observed_state

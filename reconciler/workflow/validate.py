@@ -12,8 +12,7 @@ from reconciler.files.line_marks import LineMark, line_marks
 from reconciler.files.load import load_cluster, read_declared
 from reconciler.files.policies import read_policies
 from reconciler.model.desired import CLUSTER_FILE, DesiredCluster
-from reconciler.model.placed_problem import PlacedProblem
-from reconciler.model.problem import InvalidInput, Location, Problem
+from reconciler.model.problem import InvalidInput, Location, PlacedProblem, Problem
 from reconciler.workflow.inputs import EVERY, Inputs, cluster_name, cluster_names
 
 SAME_ID = "KR134"

@@ -10,8 +10,7 @@ import pytest
 
 from reconciler.files.codes import FOLDER, code_pages
 from reconciler.files.load import load_desired
-from reconciler.model.code_page import CodePage
-from reconciler.model.problem import InvalidInput, Severity
+from reconciler.model.problem import CodePage, InvalidInput, Severity
 
 PACKAGE = Path(__file__).resolve().parents[2] / "reconciler"
 CLUSTER = (

@@ -18,11 +18,10 @@ from reconciler.model.codec import schema_of
 from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
-from reconciler.model.verdict import Verdict
 from reconciler.workflow.init import Written
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from reconciler.files.codes import code_pages
-from reconciler.model.placed_problem import PlacedProblem
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import PlacedProblem, Problem, Severity
 from reconciler.render.as_annotations import annotations
 
 PAGES = code_pages()

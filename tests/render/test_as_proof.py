@@ -1,6 +1,6 @@
 """What `show --prove` says: no more than the bounds cover."""
 
-from reconciler.model.verdict import Bound, Verdict
+from reconciler.model.plan import Bound, Verdict
 from reconciler.render import as_proof
 
 TB = 10**12

@@ -10,8 +10,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from reconciler.files.codes import code_pages
-from reconciler.model.placed_problem import PlacedProblem
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import PlacedProblem, Problem, Severity
 from reconciler.render import as_sarif
 
 SCHEMA = json.loads((Path(__file__).parent / "sarif" / "sarif-schema-2.1.0.json").read_text("utf-8"))

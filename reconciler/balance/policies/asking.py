@@ -24,8 +24,7 @@ from reconciler.balance.spark.java import require_java
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
-from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError, Severity
+from reconciler.model.problem import InvalidInput, Location, Policy, Problem, ReconcilerError, Severity
 from reconciler.workflow.plan import Judge
 
 if TYPE_CHECKING:

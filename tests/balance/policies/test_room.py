@@ -25,8 +25,7 @@ from reconciler.balance.policies.plan_tables import plan_tables
 from reconciler.files.loads import loads_table
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.plan import Plan, Source
-from reconciler.model.policy import Policy
-from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.problem import InvalidInput, Location, Policy
 from reconciler.workflow.init import EXAMPLE_POLICIES
 
 pytestmark = pytest.mark.spark

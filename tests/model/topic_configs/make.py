@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -27,6 +28,8 @@ TABLE = ROOT / "reconciler" / "model" / "topic_configs.py"
 RELEASED = {"3.9": "3.9.1", "4.1": "4.1.1", "4.3": "4.3.0"}
 """The version that is asked for each release."""
 NUMBERS = {"INT", "LONG", "DOUBLE"}
+MANY = 10
+"""More words than these are one text that fills its lines: in a tuple each would have a line to itself."""
 HEAD = '''"""Holds every topic config of Kafka 3.9, 4.1 and 4.3: what each release takes, and what a change does.
 
 Made by tests/model/topic_configs/make.py from the brokers' own classes and effects.toml beside it: never edit it here.
@@ -72,7 +75,8 @@ def table() -> str:
     rows = []
     for key in keys:
         told = {release: found[key] for release, found in known.items() if key in found}
-        rows.append(f'"{key}": TopicConfig({_rules(told)}, {_effects(key, [*told.values()][-1], effects[key])}),')
+        parts = [_rules(told), *_effects(key, [*told.values()][-1], effects[key])]
+        rows.append(f'"{key}": TopicConfig({", ".join(parts)}),')
     return _formatted(f"{HEAD}TOPIC_CONFIGS: Mapping[str, TopicConfig] = {{{''.join(rows)}}}\n")
 
 
@@ -117,11 +121,17 @@ def _rule(told: Mapping[str, Any]) -> str:
         raise SystemExit(f"{told['key']} has a validator of a new form: {validator}")
     parts = [f"Kind.{told['type']}", repr(told["default"] or "")]
     parts += [f"{name}={value}" for name, value in given.items() if value is not None]
-    parts += [f"choices={tuple(choices)!r}"] if choices else []
+    if len(choices) > MANY:
+        lines = "\n".join(wrap(" ".join(choices), 118, initial_indent=" " * 4, subsequent_indent=" " * 4))
+        parts.append(
+            f'choices=tuple(\n"""\n{lines}\n""".split()  # noqa: SIM905 - a line for each would fill a page\n)'
+        )
+    elif choices:
+        parts.append(f"choices={tuple(choices)!r}")
     return f"Rule({', '.join(parts)})"
 
 
-def _effects(key: str, told: Mapping[str, Any], effects: Mapping[str, Any]) -> str:
+def _effects(key: str, told: Mapping[str, Any], effects: Mapping[str, Any]) -> list[str]:
     fields = {"smaller", "larger"} if told["type"] in NUMBERS else {"becomes", "otherwise"}
     if {*effects} - {"only-where", "unlimited-below-zero"} != fields:
         raise SystemExit(f"effects.toml must give {' and '.join(sorted(fields))} of {key}")
@@ -135,7 +145,7 @@ def _effects(key: str, told: Mapping[str, Any], effects: Mapping[str, Any]) -> s
         parts.append(f"only_where={tuple(effects['only-where'])!r}")
     if effects.get("unlimited-below-zero"):
         parts.append("is_unlimited_below_zero=True")
-    return ", ".join(parts)
+    return parts
 
 
 def _class(word: str) -> str:
