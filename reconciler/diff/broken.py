@@ -14,13 +14,6 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import labelled
 
 
-def broken_rule(
-    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
-) -> BrokenRule | None:
-    """Return the most urgent rule that the partition's target replicas break, None where all are kept."""
-    return next(broken_rules(desired, observed, rules, topic_partition, partition), None)
-
-
 def broken_rules(
     desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
 ) -> Iterator[BrokenRule]:
@@ -68,7 +61,7 @@ def _is_kept(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
 
 def _dead(dead: list[int], declared: DesiredTopic, topic_partition: TopicPartition) -> Iterator[BrokenRule]:
     if dead:
-        what = f"{_brokers(dead)} {'is' if len(dead) == 1 else 'are'} not alive"
+        what = f"{labelled('broker', dead)} {'is' if len(dead) == 1 else 'are'} not alive"
         yield BrokenRule(topic_partition, Reason.DEAD_BROKER, what, declared.where(""))
 
 
@@ -77,7 +70,7 @@ def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple
     if leaving:
         first = desired.cluster.broker(leaving[0])
         word = "draining" if first.state is BrokerState.DRAINING else "absent"
-        yield BrokenRule(topic_partition, Reason.DRAINING, f"{_brokers(leaving)} declared {word}", first.at)
+        yield BrokenRule(topic_partition, Reason.DRAINING, f"{labelled('broker', leaving)} declared {word}", first.at)
 
 
 def _assignment(
@@ -102,7 +95,7 @@ def _rest(
     barred = [replica for replica in staying if replica not in rules.keepable]
     if barred:
         path = "placement.brokers" if _is_barred_by_name(declared, barred[0]) else "placement.racks.only"
-        yield Reason.ELIGIBILITY, f"{_brokers(barred)} not allowed by {path}", declared.where(path)
+        yield Reason.ELIGIBILITY, f"{labelled('broker', barred)} not allowed by {path}", declared.where(path)
     kept = tuple(replica for replica in staying if replica not in barred)
     is_alone = kept == replicas and factor == len(replicas)
     if _is_spread_broken(rules, replicas) and (is_alone or _is_crowded(rules, kept, factor, replicas)):
@@ -150,7 +143,3 @@ def _is_without_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> boo
 def _is_in_leader_rack(rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...]) -> bool:
     racks = declared.placement.racks_leader or frozenset()
     return any(rules.rack_of.get(replica, "") in racks for replica in replicas)
-
-
-def _brokers(broker_ids: list[int]) -> str:
-    return labelled("broker", broker_ids)

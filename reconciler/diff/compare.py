@@ -1,11 +1,10 @@
 """Compares desired with observed: what topics need, who breaks a rule, which leaders to elect, what is drift."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.diff.broken import broken_rules
 from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
-from reconciler.diff.new_topics import creation
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import (
@@ -17,7 +16,7 @@ from reconciler.model.change import (
     DeleteTopic,
     TopicChange,
 )
-from reconciler.model.cluster import DELETE_TOPICS, Cluster, Topic
+from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import waiting_leader
@@ -34,7 +33,10 @@ from reconciler.model.problem import (
 )
 from reconciler.model.words import named_some
 
-SHOWN = 8
+_SHOWN = 8
+"""How many topics a message names; it says how many more there are."""
+_DEFAULTS = {"partitions": DEFAULT_PARTITIONS, "replicationFactor": DEFAULT_REPLICATION_FACTOR}
+"""The broker's setting that counts for a new topic where its document leaves a field open."""
 
 
 def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> Changes:
@@ -80,6 +82,19 @@ def topic_findings(
     return changes, (*(finding for finding in found if isinstance(finding, Problem)), *refused)
 
 
+def defaults_taken(changes: Iterable[TopicChange], declared: Mapping[str, DesiredTopic]) -> Iterator[Problem]:
+    """Yield a warning for each new topic that is made as the cluster's defaults have it."""
+    for change in changes:
+        if not isinstance(change, CreateTopic):
+            continue
+        numbers = {"partitions": change.partitions, "replicationFactor": change.replication_factor}
+        open_fields = [field for field, number in _written(declared[change.topic]).items() if number is None]
+        taken = ", ".join(f"{field} {numbers[field]} ({_DEFAULTS[field]})" for field in open_fields)
+        if taken:
+            message = f"topic {change.topic} is new, and takes what the brokers have by default: {taken}"
+            yield Problem("KR835", message, change.at, Severity.WARNING)
+
+
 def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
     wanted = desired.cluster.cluster_id
     if wanted is not None and wanted != observed.cluster_id:
@@ -109,7 +124,7 @@ def _topic_findings(
     topic = observed.topics.get(name)
     if topic is None:
         if declared is not None and not declared.is_absent:
-            yield creation(declared, observed)
+            yield _creation(declared, observed)
     elif declared is None or not is_declared(desired, name):
         yield from _undeclared(desired, topic)
     elif declared.is_absent:
@@ -117,6 +132,30 @@ def _topic_findings(
     else:
         yield from _growth(declared, topic)
         yield from _config_changes(declared, topic)
+
+
+def _creation(declared: DesiredTopic, observed: Cluster) -> CreateTopic | Problem:
+    """Return the topic to create, or why it cannot be: what is not written is taken from what all brokers agree on."""
+    if declared.name.startswith("__"):
+        message = f"topic {declared.name} is internal: Kafka creates it, a plan never does; remove it from the files"
+        return Problem("KR243", message, declared.where(""))
+    shape = {
+        field: number or observed.number_in_force(_DEFAULTS[field]) for field, number in _written(declared).items()
+    }
+    missing = " and ".join(field for field, number in shape.items() if number is None)
+    if missing:
+        return Problem("KR244", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
+    configs = {key: value for key, value in sorted(declared.config.items()) if value is not None}
+    partitions, factor = (number or 0 for number in shape.values())
+    return CreateTopic(declared.name, partitions, factor, configs, at=declared.where(""))
+
+
+def _written(declared: DesiredTopic) -> Mapping[str, int | None]:
+    placed = declared.placement.assignment
+    return {
+        "partitions": declared.partitions or (len(placed) if placed else None),
+        "replicationFactor": declared.replication_factor or (len(placed[0]) if placed else None),
+    }
 
 
 def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Problem]:
@@ -160,7 +199,7 @@ def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Ite
     deletions = [change for change in changes if isinstance(change, DeleteTopic)]
     refusing = [str(broker_id) for broker_id, told in observed.in_force(DELETE_TOPICS).items() if told == "false"]
     if deletions and refusing:
-        names = named_some((change.topic for change in deletions), SHOWN)
+        names = named_some((change.topic for change in deletions), _SHOWN)
         message = f"{DELETE_TOPICS} is false on brokers {', '.join(refusing)}, so that Kafka deletes no topic, and "
         message += f"{names} would be deleted: set it to true there, or keep the topics"
         yield Problem("KR256", message, deletions[0].at)

@@ -1,15 +1,41 @@
-"""Classes what each change destroys, or may cost beside: the one place that says so (contract, section 4)."""
+"""Classes what each change destroys, or may cost beside: by the table of configs, and by how they act together.
+
+This is the one place that says so (contract, section 4).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.diff.config_effects import REMOTE, config_effects, defaults_needed, sizes_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
+from reconciler.model.config_rule import NUMBERS, TopicConfig
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.topic_configs import TOPIC_CONFIGS
+from reconciler.model.topic_configs import TOPIC_CONFIGS, default_of
 from reconciler.model.words import named_some
+
+CLEANUP, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
+REMOTE, DROPS_REMOTE = "remote.storage.enable", "remote.log.delete.on.disable"
+MIN_IN_SYNC = "min.insync.replicas"
+CHECKED_EVERY_MS = 300_000
+"""Kafka looks for what is too old every `log.retention.check.interval.ms`, by default so often.
+
+A retention below it keeps nothing of what was there at one look until the next."""
+_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+_WORDS = {
+    "delete.retention.ms": "a consumer that reads slowly may miss that a key was deleted",
+    "max.compaction.lag.ms": "the older records of a key are dropped sooner",
+    "min.compaction.lag.ms": "the older records of a key may be dropped sooner",
+    "max.message.bytes": "producers that send larger batches are refused",
+    "message.timestamp.after.max.ms": "producers are refused whose timestamps are further ahead",
+    "message.timestamp.before.max.ms": "producers are refused whose timestamps are older",
+    "message.timestamp.difference.max.ms": "producers are refused whose timestamps are further away",
+    "message.timestamp.type": "consumers see other timestamps, and retention goes by them",
+    "message.downconversion.enable": "consumers of old formats are refused",
+    "compression.type": "consumers before Kafka 2.1 cannot read it",
+    "unclean.leader.election.enable": "where no replica in sync is left, one that lacks records may lead, and they go",
+    REMOTE: "it cannot be turned off without the loss of what is remote by then",
+}
 
 
 def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[TopicChange, ...]:
@@ -24,7 +50,7 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
     if any(broker.settings for broker in observed.brokers.values()):
         return
     altered = [change for change in changes if isinstance(change, AlterConfigs)]
-    keys = {(change.topic, key) for change in altered for key in defaults_needed(change)}
+    keys = {(change.topic, key) for change in altered for key in _defaults_needed(change)}
     if keys:
         named = ", ".join(sorted({f"{TOPIC_CONFIGS[key].broker_key}" for _, key in keys}))
         topics = sorted({topic for topic, _ in keys})
@@ -74,13 +100,13 @@ def _effects(change: TopicChange, observed: Cluster, readers: Readers) -> Iterat
         case CreatePartitions():
             yield Effect(EffectClass.IRREVERSIBLE, "Kafka takes no partitions away, and keys map elsewhere")
         case AlterConfigs() if topic is not None:
-            yield from (_read(effect, topic, readers) for effect in config_effects(change, topic, observed))
+            yield from (_read(effect, topic, readers) for effect in _config_effects(change, topic, observed))
         case DeleteTopic() if topic is not None:
             yield _read(_deletion(topic), topic, readers)
 
 
 def _deletion(topic: Topic) -> Effect:
-    sizes = sizes_of(topic)
+    sizes = _sizes_of(topic)
     if topic.configs.get(REMOTE, "").lower() == "true":
         what = "deletes every record, those in remote storage too, which log dirs do not count"
         return Effect(EffectClass.DESTROYS, what, is_total=True)
@@ -94,3 +120,216 @@ def _read(effect: Effect, topic: Topic, readers: Readers) -> Effect:
     if effect.kind is not EffectClass.DESTROYS:
         return effect
     return replace(effect, groups=readers.groups(topic.name), live_groups=readers.live(topic.name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The effective configs of one topic: its overrides, then the brokers' settings, then Kafka's defaults."""
+
+    overrides: Mapping[str, str]
+    settings: Mapping[str, str]
+    version: str | None
+
+    def text(self, key: str) -> str:
+        """Return the value in force, empty where there is none."""
+        if key in self.overrides:
+            return self.overrides[key]
+        config = TOPIC_CONFIGS.get(key)
+        if key == RETENTION_MS:
+            return _broker_retention(self.settings)
+        told = self.settings.get(config.broker_key) if config is not None and config.broker_key else None
+        return told if told is not None else default_of(key, self.version) or ""
+
+    def number(self, key: str) -> float:
+        """Return the number in force, infinity where it means no limit or is none."""
+        found = TOPIC_CONFIGS[key].number(self.text(key))
+        return float("inf") if found is None else found
+
+    def items(self, key: str) -> frozenset[str]:
+        """Return the items of the list in force."""
+        return frozenset(filter(None, (each.strip() for each in self.text(key).split(","))))
+
+    def is_on(self, key: str) -> bool:
+        """Whether the value in force is true."""
+        return self.text(key).strip().lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class _Altered:
+    """One change: the topic, and its configs in force before and after."""
+
+    topic: Topic
+    old: _Values
+    new: _Values
+
+    def keeps(self, item: str) -> bool:
+        """Whether the clean-up policy has that item before and after."""
+        return item in self.old.items(CLEANUP) and item in self.new.items(CLEANUP)
+
+    def most(self, *, is_timed: bool) -> int | None:
+        """Return the bytes that may go: all, as no size tells how old it is, or what is above the new retention."""
+        sizes = _sizes_of(self.topic)
+        kept = 0 if is_timed else self.new.number(RETENTION_BYTES)
+        return None if sizes is None else sum(int(max(0, size - kept)) for size in sizes)
+
+
+def _config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tuple[Effect, ...]:
+    """Return the effects of each key, by key; of brokers that differ in their settings, the gravest."""
+    after = {key: value for key, value in topic.configs.items() if key not in change.delete} | dict(change.set)
+    found: dict[str, list[Effect]] = {}
+    for settings in _settings_in_force(observed):
+        version = observed.kafka_version
+        altered = _Altered(topic, _Values(topic.configs, settings, version), _Values(after, settings, version))
+        for key in sorted({*change.set, *change.delete}):
+            effects = list(_key_effects(key, altered))
+            if _rank(effects) < _rank(found.get(key, [])):
+                found[key] = effects
+    return tuple(effect for key in sorted(found) for effect in found[key])
+
+
+def _defaults_needed(change: AlterConfigs) -> tuple[str, ...]:
+    """Return the keys that may destroy, and of which the brokers' own setting counts before or after."""
+    bare = {*change.delete, *(key for key in change.set if change.before.get(key) is None)}
+    return tuple(sorted(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key])))
+
+
+def _may_destroy(config: TopicConfig) -> bool:
+    classes = (config.smaller, config.larger, config.otherwise, *config.becomes.values())
+    return config.broker_key is not None and EffectClass.DESTROYS in classes
+
+
+def _settings_in_force(observed: Cluster) -> Sequence[Mapping[str, str]]:
+    """Return the brokers' settings, each of those that differ once; none known, Kafka's defaults."""
+    known = {tuple(sorted(broker.settings.items())): broker.settings for broker in observed.brokers.values()}
+    return [known[each] for each in sorted(known) if each] or [{}]
+
+
+def _rank(effects: Sequence[Effect]) -> int:
+    return min((effect.kind.rank for effect in effects), default=EffectClass.HARMLESS.rank)
+
+
+def _key_effects(key: str, altered: _Altered) -> Iterator[Effect]:
+    match key:
+        case "cleanup.policy":
+            yield from _policy(altered)
+        case "retention.ms" | "retention.bytes":
+            if altered.keeps("delete") and altered.new.number(key) < altered.old.number(key):
+                yield _retention(key, altered)
+        case "remote.storage.enable" if altered.old.is_on(REMOTE) and not altered.new.is_on(REMOTE):
+            yield _remote_dropped(altered)
+        case "min.insync.replicas":
+            yield from _in_sync(altered)
+        case _:
+            yield from _by_table(key, altered)
+
+
+def _by_table(key: str, altered: _Altered) -> Iterator[Effect]:
+    """Yield what the table says of a key that acts alone."""
+    config = TOPIC_CONFIGS.get(key)
+    if config is None or (config.only_where is not None and not altered.keeps(config.only_where[1])):
+        return
+    kind = _class_of(key, config, altered)
+    if kind is not EffectClass.HARMLESS:
+        yield Effect(kind, _WORDS.get(key, kind.value), key)
+
+
+def _class_of(key: str, config: TopicConfig, altered: _Altered) -> EffectClass:
+    if config.newest.kind in NUMBERS:
+        old, new = altered.old.number(key), altered.new.number(key)
+        return config.smaller if new < old else config.larger if new > old else EffectClass.HARMLESS
+    old_text, new_text = altered.old.text(key).strip().lower(), altered.new.text(key).strip().lower()
+    if old_text == new_text:
+        return EffectClass.HARMLESS
+    return {name.lower(): kind for name, kind in config.becomes.items()}.get(new_text, config.otherwise)
+
+
+def _policy(altered: _Altered) -> Iterator[Effect]:
+    come = altered.new.items(CLEANUP) - altered.old.items(CLEANUP)
+    if "compact" in come:
+        what = "keeps the last record of each key only; records without a key are dropped, and refused from then on"
+        yield _destroys(what, CLEANUP, altered, altered.most(is_timed=True))
+    if "delete" in come:
+        limits = [text for key in (RETENTION_MS, RETENTION_BYTES) if (text := _limit(key, altered.new))]
+        if limits:
+            most = altered.most(is_timed=altered.new.number(RETENTION_MS) != float("inf"))
+            is_total = any(_is_total(key, altered.new) for key in (RETENTION_MS, RETENTION_BYTES))
+            yield _destroys(f"deletes {' and '.join(limits)}", CLEANUP, altered, most, is_total=is_total)
+
+
+def _retention(key: str, altered: _Altered) -> Effect:
+    is_total = _is_total(key, altered.new) and not _is_total(key, altered.old)
+    most = altered.most(is_timed=key == RETENTION_MS)
+    return _destroys(f"deletes {_limit(key, altered.new)}", key, altered, most, is_total=is_total)
+
+
+def _limit(key: str, values: _Values) -> str:
+    """Return which records a retention deletes, empty where it deletes none."""
+    limit = values.number(key)
+    if limit == float("inf"):
+        return ""
+    if _is_total(key, values):
+        return "every record, within minutes of its writing" if key == RETENTION_MS else "every record"
+    return (
+        f"what is older than {_span(limit)}" if key == RETENTION_MS else f"the oldest above {int(limit)} B a partition"
+    )
+
+
+def _is_total(key: str, values: _Values) -> bool:
+    return values.number(key) < (CHECKED_EVERY_MS if key == RETENTION_MS else 1)
+
+
+def _remote_dropped(altered: _Altered) -> Effect:
+    what = "deletes every record that is in remote storage, which log dirs do not count"
+    if not altered.new.is_on(DROPS_REMOTE):
+        what += f"; Kafka refuses it without {DROPS_REMOTE}"
+    return _destroys(what, REMOTE, altered, None, is_total=True)
+
+
+def _destroys(what: str, key: str, altered: _Altered, most: int | None, *, is_total: bool = False) -> Effect:
+    """Return that records go; of a tiered topic nobody knows how many bytes."""
+    return Effect(EffectClass.DESTROYS, what, key, None if altered.old.is_on(REMOTE) else most, is_total=is_total)
+
+
+def _in_sync(altered: _Altered) -> Iterator[Effect]:
+    """Yield who cannot write while too few are in sync, and which eligible leaders the change forgets (KIP-966)."""
+    old, new = (values.number(MIN_IN_SYNC) for values in (altered.old, altered.new))
+    partitions = altered.topic.partitions
+    if new > old:
+        # Since 3.7 no broker asks for more than there are replicas, those that a move adds included (KAFKA-15583).
+        short = [each for each in partitions if len(each.isr) < min(new, len(each.replicas))]
+        factor = min((len(each.target_replicas) for each in partitions), default=0)
+        if short:
+            what = f"acks=all is refused at once on {len(short)} of {len(partitions)} partitions: too few are in sync"
+            yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
+        elif new > factor:
+            what = f"above the {factor} replicas, so none may be missing while acks=all is written"
+            yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
+    eligible = [f"{altered.topic.name}-{each.partition}" for each in partitions if each.elr]
+    if eligible:
+        what = (
+            f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first: start those brokers"
+        )
+        yield Effect(EffectClass.AVAILABILITY, f"{what} before it", MIN_IN_SYNC)
+
+
+def _sizes_of(topic: Topic) -> tuple[int, ...] | None:
+    """Return the bytes of each replica in its log dir, None where one of them is unknown."""
+    sizes = [partition.size_on(replica) for partition in topic.partitions for replica in partition.replicas]
+    known = tuple(each for each in sizes if each is not None)
+    return known if len(known) == len(sizes) else None
+
+
+def _broker_retention(settings: Mapping[str, str]) -> str:
+    """Return the brokers' own retention in ms: the finest unit that is set counts, a week where none is."""
+    for key, factor in (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
+        text = settings.get(key, "")
+        if text.removeprefix("-").isdecimal():
+            return text if int(text) < 0 else str(int(text) * factor)
+    return TOPIC_CONFIGS[RETENTION_MS].default
+
+
+def _span(milliseconds: float) -> str:
+    for length, unit in _SPANS:
+        if milliseconds % length == 0:
+            return f"{int(milliseconds // length)} {unit}"
+    return f"{int(milliseconds)} ms"

@@ -1,4 +1,7 @@
-"""Changes desired and observed state as a question supposes: pure, so that the same plan is made as of real ones."""
+"""Changes desired and observed state as a question supposes, and tells how well partitions are in either.
+
+It is pure, so that the same plan is made as of real states.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,11 +10,15 @@ from difflib import get_close_matches
 from reconciler.diff.managed import managed_topics
 from reconciler.model.cluster import Broker, Cluster, LogDir
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredTopic
+from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import (
     AddBroker,
+    Affected,
     DrainBroker,
     FailRack,
+    Health,
     SetPartitions,
     SetReplicationFactor,
     Supposition,
@@ -22,6 +29,8 @@ from reconciler.simulate.events import fence_all, register
 OPTION = "--what-if"
 KINDS = "drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, partitions=TOPIC:N"
 _MOST = 2**31 - 1
+"""Kafka's own numbers of brokers, partitions and replicas are signed 32 bits."""
+_SHOWN = 10
 
 
 class NotASupposition(ReconcilerError):
@@ -76,6 +85,26 @@ def with_broker(observed: Cluster, broker_id: int, rack: str | None) -> tuple[Cl
     new = "" if rack is None or _of_rack(observed, rack) else f"; rack {rack} is new"
     words = f"broker {broker_id} joins{where}, empty, with {disks}{new}"
     return register(observed, Broker(broker_id, rack, log_dirs=dirs)), words
+
+
+def health(cluster: Cluster) -> Health:
+    """Return which partitions are under-replicated, under min ISR and offline."""
+    default = brokers_min_isr(cluster)
+    under_replicated, under_min_isr, offline = [], [], []
+    for name, topic in cluster.topics.items():
+        for partition in topic.partitions:
+            key = TopicPartition(name, partition.partition)
+            if partition.leader is None or not set(partition.isr).issuperset(partition.target_replicas):
+                under_replicated.append(key)
+            if partition.leader is None:
+                offline.append(key)
+            elif len(partition.isr) < needed_in_sync(topic, partition, default):
+                under_min_isr.append(key)
+    return Health(_affected(under_replicated), _affected(under_min_isr), _affected(offline))
+
+
+def _affected(keys: Sequence[TopicPartition]) -> Affected:
+    return Affected(len(keys), tuple(str(key) for key in sorted(keys)[:_SHOWN]))
 
 
 def _supposition(text: str) -> Supposition:

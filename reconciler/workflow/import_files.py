@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reconciler.diff.found.classes import with_classes
+from reconciler.diff.imported.classes import with_classes
 from reconciler.files.foreign.read import read_foreign
 from reconciler.files.foreign.topics import ForeignTopic
 from reconciler.model.desired import CLUSTER_FILE, Balance

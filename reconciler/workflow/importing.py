@@ -6,8 +6,8 @@ from pathlib import Path
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
-from reconciler.diff.found.adopt import adopted, elections_wanted
-from reconciler.diff.found.balance import (
+from reconciler.diff.imported.classes import with_classes
+from reconciler.diff.imported.evenness import (
     Counts,
     are_leaders_surely_uneven,
     are_topics_even,
@@ -17,7 +17,7 @@ from reconciler.diff.found.balance import (
     replica_counts,
     tightest_band,
 )
-from reconciler.diff.found.classes import with_classes
+from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
 from reconciler.diff.managed import is_ignored
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable

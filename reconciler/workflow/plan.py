@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, said_to
-from reconciler.diff.compare import compare
+from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
-from reconciler.diff.new_topics import defaults_taken
 from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.admin.port import ProgressHook
-from reconciler.diff.health import health
-from reconciler.diff.what_if import NotASupposition, Supposed, suppose, suppositions
+from reconciler.diff.what_if import NotASupposition, Supposed, health, suppose, suppositions
 from reconciler.files.policies import read_policies
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import to_json

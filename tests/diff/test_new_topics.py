@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.compare import compare
-from reconciler.diff.new_topics import defaults_taken
+from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Topic

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.health import health
-from reconciler.diff.what_if import NotASupposition, suppose, suppositions
+from reconciler.diff.what_if import NotASupposition, health, suppose, suppositions
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.problem import InvalidInput, Location

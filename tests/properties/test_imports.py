@@ -242,14 +242,14 @@ def _strangely_named(seed: int) -> tuple[Imported, Desired, Cluster]:
     return *imported(observed), observed
 
 
-ADOPT, BALANCE = "diff.found.adopt", "diff.found.balance"
+ADOPT, BALANCE = "diff.imported.strongest_rules", "diff.imported.evenness"
 FAULTS = [
     Fault("no strict", f"{ADOPT}._ladder", "else (Spread.STRICT, Spread.PREFER)", "else (Spread.PREFER,)"),
     Fault("a broken rule is written", f"{ADOPT}._descend", "if broken[name] and", "if not broken[name] and"),
-    Fault("the sick are declared", f"{ADOPT}._leave_changing_out", "if name in found.topics:", "if False:"),
-    Fault("leaving replicas count", f"{ADOPT}._draft", "len(partition.target_replicas)", "len(partition.replicas)"),
+    Fault("the sick are declared", f"{ADOPT}._leave_changing_out", "if name in draft.topics:", "if False:"),
+    Fault("leaving replicas count", f"{ADOPT}._add", "len(partition.target_replicas)", "len(partition.replicas)"),
     Fault("collisions are declared", f"{ADOPT}._leave_misnamed_out", "if other != name:", "if False:"),
-    Fault("min ISR above the factor", "diff.found.writable._why", "int(value) > factor", "int(value) > 99"),
+    Fault("min ISR above the factor", f"{ADOPT}._why_unwritable", "int(value) > factor", "int(value) > 99"),
     Fault("two apart is even", f"{BALANCE}._differ_by_one", "<= 1", "<= 2"),
     Fault("a band is wider than its name", f"{BALANCE}._is_within", "(1 + band)", "(1 + 3 * band)"),
     Fault("a loose band will do", f"{BALANCE}.tightest_band", "for band in BANDS", "for band in BANDS[3:]"),
@@ -266,7 +266,7 @@ FAULTS = [
         "()",
     ),
     Fault("a swap that betters nothing", f"{BALANCE}._is_better", "<", "<="),
-    Fault("any class fits", "diff.found.classes._groups", "held.issuperset(each)", "(held or each)"),
+    Fault("any class fits", "diff.imported.classes._groups", "held.issuperset(each)", "(held or each)"),
     Fault("own configs are lost", "files.desired_writer._topic_document", "found.config.get(key) != value", "False"),
     Fault("minutes are hours", "files.desired_writer._with_unit", "number // size", "number // size + 1"),
 ]

@@ -18,14 +18,21 @@ Counts = Sequence[tuple[int, int]]
 
 def replica_counts(desired: Desired, observed: Cluster) -> Counts:
     """Return how many replicas stand on each broker that lives and stays."""
-    held = Counter(replica for _, partition in observed.partitions() for replica in partition.target_replicas)
-    return list(_by_broker(desired, observed, held).values())
+    return list(_replicas_of(desired, observed).values())
 
 
 def leader_counts(desired: Desired, observed: Cluster) -> Counts:
     """Return how many partitions prefer each broker that lives and stays as their leader."""
-    led = Counter(partition.preferred_leader for _, partition in observed.partitions())
-    return list(_by_broker(desired, observed, led).values())
+    return list(_leaders_of(desired, observed).values())
+
+
+def _replicas_of(desired: Desired, observed: Cluster) -> Mapping[int, tuple[int, int]]:
+    replicas = Counter(replica for _, partition in observed.partitions() for replica in partition.target_replicas)
+    return _by_broker(desired, observed, replicas)
+
+
+def _leaders_of(desired: Desired, observed: Cluster) -> Mapping[int, tuple[int, int]]:
+    return _by_broker(desired, observed, Counter(partition.preferred_leader for _, partition in observed.partitions()))
 
 
 def _by_broker(
@@ -42,9 +49,7 @@ def is_surely_even(counts: Counts) -> bool:
 
 def is_surely_uneven(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> bool:
     """Whether one declared replica, moved within its rack, would make the replicas of all brokers more even."""
-    counts = _by_broker(
-        desired, observed, Counter(r for _, each in observed.partitions() for r in each.target_replicas)
-    )
+    counts = _replicas_of(desired, observed)
     for name in desired.topics:
         rule = rules[name]
         for partition in observed.topics[name].partitions:
@@ -59,7 +64,7 @@ def is_surely_uneven(desired: Desired, observed: Cluster, rules: Mapping[str, To
 
 def are_leaders_surely_uneven(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> bool:
     """Whether one declared partition, led by another of its replicas, would make all brokers lead more evenly."""
-    counts = _by_broker(desired, observed, Counter(each.preferred_leader for _, each in observed.partitions()))
+    counts = _leaders_of(desired, observed)
     return any(
         _is_better(counts, partition.target_replicas[0], taker)
         for name in desired.topics

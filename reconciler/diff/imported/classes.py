@@ -1,4 +1,4 @@
-"""Topics -> the classes that describe most of them in few words, with names that say what sets each apart."""
+"""Groups topics into the classes that describe most of them in few words, named after what sets each apart."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.found.adopt import adopted, elections_wanted
-from reconciler.diff.found.balance import (
+from reconciler.diff.imported.classes import with_classes
+from reconciler.diff.imported.evenness import (
     are_leaders_surely_uneven,
     are_topics_even,
     is_surely_even,
@@ -16,7 +16,7 @@ from reconciler.diff.found.balance import (
     replica_counts,
     tightest_band,
 )
-from reconciler.diff.found.classes import with_classes
+from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
