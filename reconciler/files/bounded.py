@@ -1,4 +1,4 @@
-"""Bytes of files, never more than was said, and never by waiting for what may not come."""
+"""Reads bytes of files: never more than was said, and never by waiting for what may not come."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""Bytes from a file or stdin, and files that are replaced whole or not at all."""
+"""Reads bytes of a file or stdin, and replaces files whole or not at all."""
 
 import errno
 import gzip

@@ -1,4 +1,4 @@
-"""Documents against their JSON Schemas; each problem is a sentence with its place."""
+"""Checks documents against their JSON Schemas; each problem is a sentence with its place."""
 
 import json
 import re

@@ -153,7 +153,7 @@ def test_a_cancel_killed_at_each_boundary_is_finished_by_the_next() -> None:
         assert throttles(admin.cluster) == throttles(before), passed[at - 1]
 
 
-def test_a_debt_is_paid_once_its_broker_is_back_and_nothing_is_in_flight() -> None:
+def test_a_leftover_throttle_is_taken_off_once_its_broker_is_back_and_nothing_is_in_flight() -> None:
     before = cluster()
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)

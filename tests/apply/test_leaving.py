@@ -1,4 +1,4 @@
-"""Ends of a run that are not the plan's: refusals that pay debts first, signals, and a second signal."""
+"""Ends of a run that are not the plan's: refusals that take leftover throttles off first, signals, and a second signal."""
 
 from collections.abc import Callable
 

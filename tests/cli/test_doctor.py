@@ -242,7 +242,7 @@ def test_a_damaged_journal_keeps_no_doctor_from_looking(crashed: Program) -> Non
     assert any("this line of the run journal is damaged" in one for one in json.loads(looked.out)["unexamined"])
 
 
-# Debts, paid by status
+# Leftover throttles, taken off by status
 
 
 def owe(crashed: Program) -> dict[object, dict[str, str]]:
@@ -260,7 +260,7 @@ def returned(cluster: Cluster, broker: int) -> Cluster:
     return later(admin.cluster)
 
 
-def test_status_pays_a_debt_once_its_broker_is_back_and_says_so_on_stderr(crashed: Program) -> None:
+def test_status_takes_a_leftover_throttle_off_once_its_broker_is_back_and_says_so_on_stderr(crashed: Program) -> None:
     left = owe(crashed)
     assert left == {**OPERATORS, 4: left[4]}
     assert "broker 4 may keep a throttle rate of the run of plan" in crashed("doctor").out
@@ -286,7 +286,7 @@ def test_another_plans_apply_pays_it_too(crashed: Program) -> None:
 
 
 @pytest.mark.parametrize(("steps", "is_paid"), [(("run", "throttle"), False), (("run",), True)])
-def test_a_debt_waits_for_a_run_that_died_under_throttles_and_for_no_other(
+def test_a_leftover_throttle_waits_for_a_run_that_died_under_throttles_and_for_no_other(
     crashed: Program, steps: tuple[str, ...], *, is_paid: bool
 ) -> None:
     left = owe(crashed)

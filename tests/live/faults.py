@@ -9,7 +9,7 @@ from helpers.brokers.run import PLAN, Applying, LiveRun
 from helpers.figures import Tell
 
 DONE, FAILED = 0, 1
-OWED = "keeps what this run set: follower.replication.throttled.rate"
+LEFT_OVER = "keeps what this run set: follower.replication.throttled.rate"
 
 
 class Tally:
@@ -40,7 +40,7 @@ def finish(run: LiveRun, applying: Applying) -> None:
     """Let a run end; where it stopped over the fault, or owes a throttle, an apply goes on: the brokers are well."""
     code = applying.ended(DONE, FAILED)
     run.elect()
-    if code == FAILED or OWED in applying.told:
+    if code == FAILED or LEFT_OVER in applying.told:
         run.start().ended(DONE)
         run.elect()
 
@@ -50,12 +50,12 @@ def stop_and_go_on(
 ) -> None:
     """Check a run that stops over a lost destination; `heal` brings it back, and an apply goes on.
 
-    The destination's moves are taken back, the rest ended, exit 1, and its rate named as owed.
+    The destination's moves are taken back, the rest ended, exit 1, and its rate named as a leftover throttle.
     """
     applying.ended(FAILED)
     assert _has_withdrawn(run)
     assert "KR703" in applying.told
-    assert f"broker {destination} {OWED}" in applying.told
+    assert f"broker {destination} {LEFT_OVER}" in applying.told
     run.elect()
     run.checker.stopped(run.folder, PLAN, delivery, back=run.moved_to(destination))
     heal()

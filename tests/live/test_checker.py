@@ -105,7 +105,7 @@ def checked(after: Seen) -> list[str]:
 
 def test_a_debt_is_allowed_to_its_broker_alone() -> None:
     after = with_throttles(**{f"4:{RATE}": "100", f"3:{RATE}": "100"})
-    assert state_faults(BEFORE, after, WANTED, debts={4}) == [f"3:{RATE} is '100', it was None"]
+    assert state_faults(BEFORE, after, WANTED, leftover={4}) == [f"3:{RATE} is '100', it was None"]
 
 
 def test_what_brokers_show_counts_once_all_show_the_same() -> None:

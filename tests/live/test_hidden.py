@@ -11,7 +11,7 @@ from helpers.brokers.network import CLIENT, PrivateNetwork, what_is_missing
 from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun, replaced
 from helpers.figures import Tell
 from helpers.waiting import HANG
-from live.faults import OWED, Tally
+from live.faults import LEFT_OVER, Tally
 from live.worlds import Watched, described
 
 from reconciler.model.lock import OFFSETS_TOPIC
@@ -92,11 +92,11 @@ def test_a_broker_hidden_meanwhile_keeps_its_throttle_which_is_named_and_paid_la
             watched.applying.process.wait()
         told = watched.applying.told
         assert watched.applying.process.returncode == 0, told
-        assert f"broker {hidden} {OWED}" in told
+        assert f"broker {hidden} {LEFT_OVER}" in told
         assert "it does not answer" in told
         assert "not alive" not in told
-        owing = {where.partition(":")[0] for where in run.checker.look().throttles}
-        assert owing == {str(hidden)}
+        kept_by = {where.partition(":")[0] for where in run.checker.look().throttles}
+        assert kept_by == {str(hidden)}
         network.show(hidden)
         run.reconciler("doctor", "--fix", "throttles", "--yes")
     run.elect()

@@ -188,8 +188,8 @@ def test_changes_show_all_that_a_partition_breaks_the_most_urgent_first() -> Non
 
 
 def test_a_result_names_leftover_throttles_and_moves_that_are_left() -> None:
-    debt = Problem("KR720", "broker 3 keeps its throttle", None, Severity.WARNING)
-    ended = RunResult(RunState.STOPPED, 1, 3, 7, 90.0, ("say so",), (debt,), (TopicPartition("t", 4),))
+    leftover = Problem("KR720", "broker 3 keeps its throttle", None, Severity.WARNING)
+    ended = RunResult(RunState.STOPPED, 1, 3, 7, 90.0, ("say so",), (leftover,), (TopicPartition("t", 4),))
     assert as_text.result(ended) == (
         "Stopped in 2 min: 1 of 3 stages.\nsay so\n1 partition left as they are: t-4\n"
         "leftover throttles: broker 3 keeps its throttle (KR720)\n"

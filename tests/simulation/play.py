@@ -149,8 +149,8 @@ class _Stage:
         else:
             end = "done"
             assert result.state is RunState.DONE
-            self.world.diary.append(f"-- done, debts {[str(debt) for debt in result.leftover_throttles]}")
-            self._judge_debts(result)
+            self.world.diary.append(f"-- done, leftover throttles {[str(each) for each in result.leftover_throttles]}")
+            self._judge_leftover_throttles(result)
         self.told.ends.append(end or "killed")
         self._close_journal()
         return end
@@ -188,7 +188,7 @@ class _Stage:
             stuck = [key for key in sorted(self.watch.moves) if str(key) in reasons]
             untold = [key for key in stuck if self._is_into_a_broken_dir(key)]
             assert not untold, f"log dirs failed into which {untold} are moved, and nobody is told"
-        self._judge_debts(result)
+        self._judge_leftover_throttles(result)
 
     def _is_into_a_broken_dir(self, key: TopicPartition) -> bool:
         """Whether a destination of a partition's moves has had no working log dir for as long as the run waited."""
@@ -207,14 +207,14 @@ class _Stage:
                 continue
             assert partition.replicas in lists, f"{key} is left on {partition.replicas}, which is none of {lists}"
 
-    def _judge_debts(self, result: RunResult) -> None:
-        told = "\n".join([*result.messages, *(str(debt) for debt in result.leftover_throttles)])
+    def _judge_leftover_throttles(self, result: RunResult) -> None:
+        told = "\n".join([*result.messages, *(str(each) for each in result.leftover_throttles)])
         if "throttles of this run are still on" in told or "left moves in flight under its throttles" in told:
             return
         for line in left_behind(self.watch, self.world.cluster):
             kind, name = line.split(" ")[:2]
             if kind in {"broker", "topic"}:
-                assert f"{kind} {name} keeps" in told, f"not named as a debt: {line}"
+                assert f"{kind} {name} keeps" in told, f"not named as a leftover throttle: {line}"
 
     # Until the end, in peace
 

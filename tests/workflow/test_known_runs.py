@@ -1,4 +1,4 @@
-"""Debts are taken off run by run, so that what was there before the first of them comes back."""
+"""Leftover throttles are taken off run by run, so that what was there before the first of them comes back."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -118,7 +118,9 @@ def keys(found: Cluster) -> dict[tuple[int | str, str], str]:
     }
 
 
-def test_a_debt_of_another_cluster_is_told_and_not_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leftover_throttle_of_another_cluster_is_told_and_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     admin = admin_of(cluster())
     inputs = Inputs()

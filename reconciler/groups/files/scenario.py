@@ -1,4 +1,4 @@
-"""Scenarios of consumer groups as JSON: one, a list, or `{"scenarios": [...]}` in; what each comes to out."""
+"""Reads scenarios of consumer groups (JSON: one, a list, `{"scenarios": [...]}`), and writes what each comes to."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

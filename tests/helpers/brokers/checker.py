@@ -6,7 +6,7 @@
     checker.finished(folder, "plan.json", delivery)          # all is as planned; a second plan and apply do nothing
     checker.stopped(folder, "plan.json", delivery, back={3}) # or: all but partition 3, which is where it was
 
-`debts` names the brokers whose rates are allowed to stand, because the broker was down when they were to go.
+`leftover` names the brokers whose rates are allowed to stand, because the broker was down when they were to go.
 """
 
 import json
@@ -43,13 +43,13 @@ class Seen:
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
-def state_faults(before: Seen, after: Seen, wanted: Assignments, debts: Collection[int] = ()) -> list[str]:
+def state_faults(before: Seen, after: Seen, wanted: Assignments, leftover: Collection[int] = ()) -> list[str]:
     """Return what is not as it must be once a run has ended: with these lists, and all else as before."""
     faults = [f"{name} is still being reassigned" for name in sorted(after.in_flight)]
     for name, replicas in sorted(wanted.items()):
         faults += _partition_faults(name, replicas, after)
     faults += [f"{name} is not wanted, and is there" for name in sorted({*after.partitions} - {*wanted})]
-    faults += _throttle_faults(before.throttles, after.throttles, debts)
+    faults += _throttle_faults(before.throttles, after.throttles, leftover)
     faults += [f"group {name} is {after.groups[name]}" for name in busy_groups(before, after)]
     return faults
 
@@ -77,18 +77,18 @@ def _partition_faults(name: str, replicas: tuple[int, ...], after: Seen) -> list
     return faults
 
 
-def _throttle_faults(before: Mapping[str, str], after: Mapping[str, str], debts: Collection[int]) -> list[str]:
-    owing = {str(broker) for broker in debts}
+def _throttle_faults(before: Mapping[str, str], after: Mapping[str, str], leftover: Collection[int]) -> list[str]:
+    late = {str(broker) for broker in leftover}
     changed = {where for where in {*before, *after} if before.get(where) != after.get(where)}
     return [
         f"{where} is {after.get(where)!r}, it was {before.get(where)!r}"
         for where in sorted(changed)
-        if where.partition(":")[0] not in owing
+        if where.partition(":")[0] not in late
     ]
 
 
 PAID = ("unthrottle", "done")
-"""A throttle that comes off: after the end of a run, a debt of its own."""
+"""A throttle that comes off: after the end of a run, a leftover throttle."""
 
 
 def journal_faults(lines: Iterable[str]) -> list[str]:
@@ -161,14 +161,14 @@ class Checker:
         assert again.writes == {}, f"a second apply wrote\n{again.outcome.err}"
 
     def stopped(
-        self, folder: Path, plan: str, delivery: Delivery, *, back: Collection[str], debts: Collection[int] = ()
+        self, folder: Path, plan: str, delivery: Delivery, *, back: Collection[str], leftover: Collection[int] = ()
     ) -> None:
         """Assert that a run that stopped left the partitions `back` as they were, the others as planned."""
-        self._assert_state(folder, plan, delivery, back, debts)
+        self._assert_state(folder, plan, delivery, back, leftover)
 
-    def faults(self, wanted: Assignments, delivery: Delivery, debts: Collection[int] = ()) -> list[str]:
+    def faults(self, wanted: Assignments, delivery: Delivery, leftover: Collection[int] = ()) -> list[str]:
         """Return what is wrong with the cluster and the records, once it has had the time to show its end."""
-        found = what_stays(lambda: state_faults(self.before, self.look(), wanted, debts))
+        found = what_stays(lambda: state_faults(self.before, self.look(), wanted, leftover))
         sent = delivery.sent  # before the records are read: it may go on
         read = Observer(self.kafka.bootstrap).records(delivery.topic)
         self.copies = duplicates(sent.acks, read)
@@ -180,10 +180,10 @@ class Checker:
         return {name: state.replicas for name, state in self.before.partitions.items()}
 
     def _assert_state(
-        self, folder: Path, plan: str, delivery: Delivery, back: Collection[str] = (), debts: Collection[int] = ()
+        self, folder: Path, plan: str, delivery: Delivery, back: Collection[str] = (), leftover: Collection[int] = ()
     ) -> None:
         content = json.loads((folder / plan).read_text())
-        faults = self.faults(lists_wanted(content, self.lists, back), delivery, debts)
+        faults = self.faults(lists_wanted(content, self.lists, back), delivery, leftover)
         faults += journal_faults(_journal(folder, str(content["id"])))
         assert faults == [], "\n".join(faults)
 
