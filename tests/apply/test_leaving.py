@@ -1,4 +1,4 @@
-"""Ends of a run that are not the plan's: refusals that take leftover throttles off first, signals, and a second signal."""
+"""Ends of a run that are not the plan's: refusals after leftover throttles came off, and one or two signals."""
 
 from collections.abc import Callable
 

@@ -59,8 +59,8 @@ def stop_and_go_on(
     run.elect()
     run.checker.stopped(run.folder, PLAN, delivery, back=run.moved_to(destination))
     heal()
-    owing = {where.partition(":")[0] for where in run.checker.look().throttles}
-    assert owing == {str(destination)}
+    kept_by = {where.partition(":")[0] for where in run.checker.look().throttles}
+    assert kept_by == {str(destination)}
     run.start().ended(DONE)
 
 

@@ -78,12 +78,12 @@ def _partition_faults(name: str, replicas: tuple[int, ...], after: Seen) -> list
 
 
 def _throttle_faults(before: Mapping[str, str], after: Mapping[str, str], leftover: Collection[int]) -> list[str]:
-    late = {str(broker) for broker in leftover}
+    kept_by = {str(broker) for broker in leftover}
     changed = {where for where in {*before, *after} if before.get(where) != after.get(where)}
     return [
         f"{where} is {after.get(where)!r}, it was {before.get(where)!r}"
         for where in sorted(changed)
-        if where.partition(":")[0] not in late
+        if where.partition(":")[0] not in kept_by
     ]
 
 
