@@ -12,9 +12,24 @@ from reconciler.balance.model.balance_report import (
     RateStatistic,
     Skew,
 )
-from reconciler.balance.render.as_tables import KAFKA_IMBALANCE, broker_name, defects, fullest_first, statistic
+from reconciler.balance.render.as_tables import (
+    FREE,
+    FULL_IN,
+    GROWTH,
+    IMBALANCE,
+    KAFKA_IMBALANCE,
+    LEADERS,
+    REPLICAS,
+    SIZE,
+    Measured,
+    broker_name,
+    defects,
+    fullest_first,
+    loads,
+    statistic,
+)
 from reconciler.model.evenness import Evenness
-from reconciler.model.words import counted, duration, number, percent, rate
+from reconciler.model.words import counted, duration, number
 from reconciler.render.escape import visible
 from reconciler.render.html_charts import Chart, Member, chart
 from reconciler.render.html_pages import Section, Tile, digest, rendered, text_of
@@ -22,7 +37,6 @@ from reconciler.render.html_tables import (
     UNKNOWN,
     Cell,
     Datum,
-    Figure,
     Table,
     bytes_text,
     count_text,
@@ -64,37 +78,8 @@ def days_text(value: float) -> str:
     return f"{value:,.0f} days" if value >= 10 else f"{value:.1f} days"  # noqa: PLR2004 - as many digits as mean something
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A figure of a load, its title, how it is written, and from where on it alarms."""
-
-    title: str
-    of: Callable[[Load], Figure]
-    shown: Callable[[float], str]
-    is_alarming: Callable[[float], bool] = lambda _value: False
-
-    def of_row(self, load: Load | None) -> Figure:
-        """Return the figure, None where it is not known or there is no load."""
-        return self.of(load) if load is not None else None
-
-    def datum(self, load: Load | None) -> Datum:
-        """Return the figure with its text."""
-        value = self.of_row(load)
-        if value is None:
-            return Datum(None, NOT_THERE if load is None else UNKNOWN)
-        return Datum(value, self.shown(value), is_alarming=self.is_alarming(value))
-
-
-REPLICAS = Measured("Replicas", lambda load: load.replicas, count_text)
-LEADERS = Measured("Leaders", lambda load: load.leaders, count_text)
-SIZE = Measured("Size", lambda load: load.size_bytes, bytes_text)
-GROWTH = Measured("Growth a day", lambda load: load.growth_bytes_per_day, bytes_text)
-CAPACITY = Measured("Capacity", lambda load: load.total_bytes, bytes_text)
-FREE = Measured("Free", lambda load: load.free_bytes, bytes_text)
-DAYS = Measured("Until full", lambda load: load.days_until_full, days_text, lambda value: value < SOON_DAYS)
-IMBALANCE = Measured(
-    "Leader imbalance", lambda load: load.leader_imbalance, percent, lambda value: value > KAFKA_IMBALANCE
-)
+DAYS = replace(FULL_IN, shown=days_text, is_alarming=lambda value: value < SOON_DAYS)
+CAPACITY = Measured("Capacity", "capacity", lambda load: load.total_bytes, bytes_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +136,7 @@ class ClusterPage:
 
     def cell(self, row: LoadRow, measured: Measured) -> Cell:
         """Return a figure of a row: one datum, or two where there is a plan and they read differently."""
-        return data_cell(measured.datum(row.before), measured.datum(row.after), has_plan=self._has_plan)
+        return data_cell(_datum(measured, row.before), _datum(measured, row.after), has_plan=self._has_plan)
 
     @property
     def _has_plan(self) -> bool:
@@ -160,9 +145,7 @@ class ClusterPage:
     @property
     def measures(self) -> tuple[Measured, ...]:
         """What is told of every load."""
-        received = Measured("In", lambda load: load.bytes_in.of(self.of), rate)
-        sent = Measured("Out", lambda load: load.bytes_out.of(self.of), rate)
-        return REPLICAS, LEADERS, SIZE, received, sent, GROWTH
+        return (*loads(self.of), GROWTH)
 
     def _brokers(self) -> Section:
         every, brokers = self.measures, self.cluster.brokers
@@ -358,6 +341,14 @@ def _with_bars(table: Table, measured: Measured, shares: Sequence[float | None])
         for row, share in zip(table.rows, shares, strict=True)
     )
     return replace(table, rows=tuple(rows))
+
+
+def _datum(measured: Measured, load: Load | None) -> Datum:
+    """Return the figure with its text."""
+    value = measured.of_row(load)
+    if value is None:
+        return Datum(None, NOT_THERE if load is None else UNKNOWN)
+    return Datum(value, measured.shown(value), is_alarming=measured.is_alarming(value))
 
 
 def _used(load: Load | None) -> float | None:

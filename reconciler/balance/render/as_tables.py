@@ -37,12 +37,20 @@ _MEASURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One column: its title, what it is of a load, and how that is written."""
+class Measured:
+    """A figure of a load: its titles, how it is written, and from where on it alarms."""
 
     title: str
+    """What a page calls it."""
+    head: str
+    """What it is called above a column of a table, which has less room."""
     of: Callable[[Load], float | None]
     shown: Callable[[float], str]
+    is_alarming: Callable[[float], bool] = lambda _value: False
+
+    def of_row(self, load: Load | None) -> float | None:
+        """Return the figure, None where it is not known or there is no load."""
+        return self.of(load) if load is not None else None
 
 
 def _days_text(days: float) -> str:
@@ -51,12 +59,15 @@ def _days_text(days: float) -> str:
     return f"{days:.0f} days" if days >= _WHOLE_DAYS else duration(days * _SECONDS_PER_DAY)
 
 
-_REPLICAS = Figure("replicas", lambda load: load.replicas, count_text)
-_SIZE = Figure("size", lambda load: load.size_bytes, bytes_text)
-_FREE = Figure("free", lambda load: load.free_bytes, bytes_text)
-_GROWTH = Figure("growth/day", lambda load: load.growth_bytes_per_day, bytes_text)
-_DAYS = Figure("full in", lambda load: load.days_until_full, _days_text)
-_IMBALANCE = Figure("imbalance", lambda load: load.leader_imbalance, percent)
+REPLICAS = Measured("Replicas", "replicas", lambda load: load.replicas, count_text)
+LEADERS = Measured("Leaders", "leaders", lambda load: load.leaders, count_text)
+SIZE = Measured("Size", "size", lambda load: load.size_bytes, bytes_text)
+FREE = Measured("Free", "free", lambda load: load.free_bytes, bytes_text)
+GROWTH = Measured("Growth a day", "growth/day", lambda load: load.growth_bytes_per_day, bytes_text)
+FULL_IN = Measured("Until full", "full in", lambda load: load.days_until_full, _days_text)
+IMBALANCE = Measured(
+    "Leader imbalance", "imbalance", lambda load: load.leader_imbalance, percent, lambda value: value > KAFKA_IMBALANCE
+)
 
 
 def balance(report: BalanceReport) -> Report:
@@ -82,6 +93,17 @@ def balance(report: BalanceReport) -> Report:
 def statistic(report: BalanceReport) -> RateStatistic:
     """Return the figure of a rate that tables show: the percentile where it is known, else the peak, which adds up."""
     return RateStatistic.P95 if report.from_samples else RateStatistic.PEAK
+
+
+def loads(of: RateStatistic) -> tuple[Measured, ...]:
+    """Return what is told of every load, rates as that statistic of them."""
+    return (
+        REPLICAS,
+        LEADERS,
+        SIZE,
+        Measured("In", f"in {of.value}", lambda load: load.bytes_in.of(of), rate),
+        Measured("Out", f"out {of.value}", lambda load: load.bytes_out.of(of), rate),
+    )
 
 
 def defects(report: BalanceReport) -> list[str]:
@@ -123,8 +145,8 @@ def _evenness(cluster: ClusterBalance) -> Table:
 
 def _brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
     """Return the brokers that carry most for their capacity first; after a plan, as that leaves them."""
-    figures = [*_loads(of), _IMBALANCE, _DAYS]
-    head = ("broker", "rack", *(figure.title for figure in figures))
+    figures = [*loads(of), IMBALANCE, FULL_IN]
+    head = ("broker", "rack", *(figure.head for figure in figures))
     rows = [
         (broker_name(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in _worst_first(cluster, of)
     ]
@@ -133,25 +155,25 @@ def _brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
 
 def _racks(cluster: ClusterBalance, of: RateStatistic) -> Table:
     """Return the racks by name."""
-    figures = _loads(of)
+    figures = loads(of)
     rows = [(row.rack or "(none)", *_cells(row, figures, cluster)) for row in cluster.racks]
-    return _cut(("rack", *(figure.title for figure in figures)), rows)
+    return _cut(("rack", *(figure.head for figure in figures)), rows)
 
 
 def _log_dirs(cluster: ClusterBalance) -> Table:
     """Return the log dirs, those that are full soonest first, then the fullest."""
-    figures = (_REPLICAS, _SIZE, _FREE, _GROWTH, _DAYS)
+    figures = (REPLICAS, SIZE, FREE, GROWTH, FULL_IN)
 
     ordered = fullest_first(cluster.log_dirs)
     rows = [(str(row.broker), row.log_dir or UNKNOWN, *_cells(row, figures, cluster)) for row in ordered]
-    return _cut(("broker", "log dir", *(figure.title for figure in figures)), rows, left=2)
+    return _cut(("broker", "log dir", *(figure.head for figure in figures)), rows, left=2)
 
 
 def _topics(cluster: ClusterBalance, of: RateStatistic) -> Table:
     """Return the topics with most traffic first."""
-    figures = _loads(of)
+    figures = loads(of)
     rows = [(row.topic or "", *_cells(row, figures, cluster)) for row in cluster.topics]
-    return _cut(("topic", *(figure.title for figure in figures)), rows, of=cluster.topic_count)
+    return _cut(("topic", *(figure.head for figure in figures)), rows, of=cluster.topic_count)
 
 
 def _moved(cluster: ClusterBalance) -> Table:
@@ -176,10 +198,10 @@ def _moved(cluster: ClusterBalance) -> Table:
 def _fleet(report: BalanceReport) -> Table:
     """Return one row a cluster, the most uneven first."""
     of = statistic(report)
-    figures = [*_loads(of), _DAYS]
+    figures = [*loads(of), FULL_IN]
     ways = ((Measure.SIZE, None), (Measure.IN, of), (Measure.OUT, of))
     titles = (f"{_MEASURES[measure]} max/mean" for measure, _ in ways)
-    head = ("cluster", "brokers", *(figure.title for figure in figures), *titles)
+    head = ("cluster", "brokers", *(figure.head for figure in figures), *titles)
     rows = [
         (
             cluster.name,
@@ -242,34 +264,16 @@ def _first_full(cluster: ClusterBalance) -> tuple[LoadRow, float] | None:
     return min(found, key=lambda each: (each[1], each[0].broker or 0, each[0].log_dir or ""), default=None)
 
 
-def _loads(of: RateStatistic) -> list[Figure]:
-    return [
-        _REPLICAS,
-        Figure("leaders", lambda load: load.leaders, count_text),
-        _SIZE,
-        Figure(f"in {of.value}", lambda load: load.bytes_in.of(of), rate),
-        Figure(f"out {of.value}", lambda load: load.bytes_out.of(of), rate),
-    ]
-
-
-def _cells(row: LoadRow, figures: Iterable[Figure], cluster: ClusterBalance) -> Iterator[str]:
+def _cells(row: LoadRow, figures: Iterable[Measured], cluster: ClusterBalance) -> Iterator[str]:
     for figure in figures:
-        before = UNKNOWN if row.before is None else _shown(figure, row.before)
-        if cluster.plan_id is None:
-            yield before
-            continue
-        after = UNKNOWN if row.after is None else _shown(figure, row.after)
-        yield before if before == after else f"{before} -> {after}"
-
-
-def _shown(figure: Figure, load: Load) -> str:
-    value = figure.of(load)
-    return UNKNOWN if value is None else figure.shown(value)
+        values = [figure.of_row(load) for load in (row.before, row.after)]
+        before, after = (UNKNOWN if value is None else figure.shown(value) for value in values)
+        yield before if cluster.plan_id is None or before == after else f"{before} -> {after}"
 
 
 def _worst_first(cluster: ClusterBalance, of: RateStatistic) -> list[LoadRow]:
     """Return the brokers by the most that one of its loads is over its share; one that is to be empty has none."""
-    figures = _loads(of)
+    figures = loads(of)
     shares: dict[int | None, float] = {}
     for figure in figures:
         values = {row.broker: figure.of(_last(row)) or 0 for row in cluster.brokers}
