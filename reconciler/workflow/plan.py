@@ -97,16 +97,46 @@ class Planner:
     growth: Growth = no_growth
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
-        """Return the plan of these states."""
-        return plan_of(
-            desired,
-            observed,
-            commit=self.commit,
-            only=self.only,
-            warnings=self.warnings,
-            loads=self.loads,
-            growth=self.growth,
+        """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
+        from reconciler.files.plan_file import with_id
+        from reconciler.model.coordinator import coordinator_warnings
+        from reconciler.planner.place import plan_placement
+        from reconciler.staging.assembly import assemble
+        from reconciler.staging.stages import stage_moves
+        from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
+
+        loads, policy = self.loads, desired.cluster.moves
+        names = _matching(desired, observed, self.only) if self.only else None
+        rules = topic_rules(desired, observed)
+        changes = _of_topics(compare(desired, observed, rules), names)
+        placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
+        staged = stage_moves(
+            placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
         )
+        plan = assemble(
+            staged,
+            observed=observed,
+            desired=desired,
+            source=Source(desired.digest, observed.observed_at, self.commit, self.only),
+            proof=placed.proof,
+            balance_before=placed.balance_before,
+            balance_after=placed.balance_after,
+            warnings=(
+                *changes.drift,
+                *placed.warnings,
+                *defaults_taken(placed.topic_changes, desired.topics),
+                *self.growth(observed, placed.topic_changes),
+                *coordinator_warnings(staged.stages, observed),
+                *self.warnings,
+                *(throttle_warnings(staged.stages, policy, loads) if loads is not None else ()),
+            ),
+            violations=(
+                *(each.problem for each in changes.spared),
+                *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
+            ),
+        )
+        refuse_unsafe(plan, observed, rules)
+        return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
@@ -187,55 +217,9 @@ def looked_at(
     return Planned(plan, len(matched), partitions, policies, undeclared)
 
 
-def plan_of(
-    desired: Desired,
-    observed: Cluster,
-    *,
-    commit: str | None = None,
-    only: Sequence[str] = (),
-    warnings: Sequence[Problem] = (),
-    loads: Loads | None = None,
-    growth: Growth = no_growth,
-) -> Plan:
-    """Return the plan that brings the observed state to the desired one; a function of its arguments alone."""
-    from reconciler.files.plan_file import with_id
-    from reconciler.model.coordinator import coordinator_warnings
-    from reconciler.planner.place import plan_placement
-    from reconciler.staging.assembly import assemble
-    from reconciler.staging.stages import stage_moves
-    from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
-
-    names = _matching(desired, observed, only) if only else None
-    rules = topic_rules(desired, observed)
-    changes = _of_topics(compare(desired, observed, rules), names)
-    placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
-    staged = stage_moves(
-        placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
-    )
-    plan = assemble(
-        staged,
-        observed=observed,
-        desired=desired,
-        source=Source(desired.digest, observed.observed_at, commit, tuple(only)),
-        proof=placed.proof,
-        balance_before=placed.balance_before,
-        balance_after=placed.balance_after,
-        warnings=(
-            *changes.drift,
-            *placed.warnings,
-            *defaults_taken(placed.topic_changes, desired.topics),
-            *growth(observed, placed.topic_changes),
-            *coordinator_warnings(staged.stages, observed),
-            *warnings,
-            *(throttle_warnings(staged.stages, desired.cluster.moves, loads) if loads is not None else ()),
-        ),
-        violations=(
-            *(each.problem for each in changes.spared),
-            *(throttle_violations(staged.stages, observed, desired.cluster.moves, loads) if loads is not None else ()),
-        ),
-    )
-    refuse_unsafe(plan, observed, rules)
-    return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
+def plan_of(desired: Desired, observed: Cluster) -> Plan:
+    """Return the plan of these states, where nothing else is known."""
+    return Planner().plan(desired, observed)
 
 
 def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> frozenset[str]:
