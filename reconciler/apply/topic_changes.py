@@ -42,7 +42,7 @@ PARTITIONS_A_REQUEST = 1000
 """A tenth of what the controller takes: above 10,000 records it does the first part, and fails the rest."""
 
 CONFIGS_A_REQUEST = 500
-"""Topics in one request: each may have several keys, and each key is a memory."""
+"""Topics in one request: each may have several keys, and each key is a record."""
 
 T = TypeVar("T")
 
