@@ -30,7 +30,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
 Prices = Mapping[int, Integer]
-"""Broker to a dual price; a price may be larger than 64 bits, where it counts in small parts of its unit."""
+"""Broker to a dual price: a charge for each replica there. The joint prices of a proof may be larger than 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PriceLevel:
         "balance, leaders changed.",
     ]
     value: Annotated[Integer, "What this plan reaches."]
-    lower_bound: Annotated[Integer, "What the prices prove that no plan goes below."]
+    lower_bound: Annotated[Integer, "What the prices prove: no plan that is best in those before it goes below."]
     prices: Annotated[
         Prices, REQUIRED, "Broker to what one more replica there costs, in this objective's unit and for it alone."
     ] = field(default_factory=dict)
@@ -86,20 +86,23 @@ class TieredBytes(StrEnum):
     UNTIERED = "untiered"
 
 
-_GAP_DIGITS, _LEAST_GAP = 4, 0.0001
-"""Digits of a gap in percent, and the least that they can show: 1 MB of 1 TB."""
+_GAP_PARTS = 10_000
+"""A gap is told in such parts of a percent: of 1 TB, in 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why no plan copies less."""
+    """Why no plan that is as even copies less."""
 
     objective: Annotated[str, REQUIRED, "What is least."] = "bytes"
     value: Annotated[int, REQUIRED, "What this plan copies."] = 0
     lower_bound: Annotated[int, REQUIRED, "What any plan must copy."] = 0
-    joint_prices: Annotated[Prices, REQUIRED, Key("prices"), "Broker to the dual price of one replica there."] = field(
-        default_factory=dict
-    )
+    joint_prices: Annotated[
+        Prices,
+        REQUIRED,
+        Key("prices"),
+        "Broker to the dual price of one replica there, for the balance of replicas and the copies together.",
+    ] = field(default_factory=dict)
     levels: Annotated[
         tuple[PriceLevel, ...],
         "The objectives one by one, the most important first: each is least among the optima of those before it, those "
@@ -119,10 +122,8 @@ class Proof:
 
 
 def gap_percent(value: int, lower_bound: int) -> float:
-    """Return how much of a value is above its bound, rounded; 0.0 for none at all, and never for a small gap."""
-    if value in (0, lower_bound):
-        return 0.0
-    return max(round(100 * (value - lower_bound) / value, _GAP_DIGITS), _LEAST_GAP)
+    """Return how much of a value is above its bound, rounded up: 0.0 for no gap at all, never for a small one."""
+    return -(-100 * _GAP_PARTS * (value - lower_bound) // value) / _GAP_PARTS if value else 0.0
 
 
 def _refuse_impossible_bound(proof: Proof) -> None:
@@ -358,7 +359,7 @@ class Bound:
 
     objective: Annotated[str, "What is least: see the levels of the plan's proof."]
     value: Annotated[Integer, "The plan's value."]
-    lower_bound: Annotated[Integer, "No plan has less."]
+    lower_bound: Annotated[Integer, "No plan that is best in the objectives before it has less."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,11 +373,17 @@ class Verdict:
     is_within_bands: Annotated[
         bool, REQUIRED, "Measured loads are balanced: the bound holds for the plans that keep each load in its band."
     ] = False
-    notes: Annotated[tuple[str, ...], REQUIRED, "Where what was checked is not quite what the plan was made from."] = ()
+    notes: Annotated[
+        tuple[str, ...],
+        REQUIRED,
+        "What narrows the other plans; and where what was checked is not quite what the plan was made from.",
+    ] = ()
 
     @property
-    def is_proved(self) -> Annotated[bool, "The plan's own bounds are true; without a gap, no plan copies less."]:
-        """Whether the plan's own bounds are true."""
+    def is_proved(
+        self,
+    ) -> Annotated[bool, "The levels hold; without a gap, no plan is better in them, in their order."]:
+        """Whether what is in `levels` holds."""
         return self.wrong is None
 
     @property

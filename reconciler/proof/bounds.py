@@ -2,8 +2,8 @@
 
 The bounds of leaders hold among the plans that have this plan's replica sets.
 
-For any prices, a plan pays for each partition at least its cheapest legal set (`cheapest`), and gets back the price of
-every replica that a broker is given. A broker's count has a cost, less what it gives back: that is least at some count
+Each replica that is chosen is charged its broker's price, and the broker's count is credited with price x count. So a
+partition costs at least its cheapest legal set (`cheapest`), and a broker at least what its cheapest count does
 (`counts`). The bound is the sum of all these least costs. Where it equals the plan's value nothing is better. Whatever
 is as good then takes only sets and counts that are cheapest at these prices: the next objective is bounded among those.
 """

@@ -1,9 +1,9 @@
 """Finds for each partition the cheapest legal replica set and the cheapest leader at given prices, all in one pass.
 
-Objectives come one after the other: a set is cheaper if it is in the first objective, or equal there and cheaper in
-the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the whole, one
-inside the other; of such sets the greedy one is the cheapest: what bounds demand first, from the inside out, then the
-rest.
+Objectives come one after the other: a set is cheaper if it costs less in the first objective, or as much there and
+less in the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the
+whole, one inside the other; of such sets the greedy one is the cheapest: what bounds demand first, from the inside out,
+then the rest.
 """
 
 from collections.abc import Iterator, Sequence

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired, Even
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
 from reconciler.model.stage import ReassignStage
@@ -26,7 +26,7 @@ from reconciler.proof.bounds import (
     replica_measures,
 )
 from reconciler.proof.demands import Demands, demands_of
-from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_loaded, loaded_bound
+from reconciler.proof.loaded import NETWORK_IN, Carried, are_counts_fair, carried_of, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 
 _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
@@ -34,13 +34,14 @@ _OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
 
 
 def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
-    """Return whether the plan is the best there is for that desired and observed state, by its own prices alone.
+    """Return whether the plan is best in each objective in turn for these states, leaders for its own replica sets.
 
-    Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound, which may leave a
-    gap. `loads` are those that the plan was made with, if any.
+    Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound of what is copied,
+    which may leave a gap, and says nothing of the other objectives. `loads` are those that the plan was made with.
 
-    Everything is computed anew from the three: the rules, the state that the moves reach, values and lower bounds.
-    Nothing of the plan is believed but its prices, which may be any numbers: wrong ones only give a lower bound.
+    Everything is computed anew: rules from the states, the end from the moves, values from that end, bounds from the
+    plan's prices. These may be any numbers below 2^60: wrong ones only give a weaker bound. What is taken from the plan
+    is the topics that it is confined to.
     """
     is_within_bands = is_loaded(desired.cluster.balance)
     try:
@@ -52,7 +53,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
             levels = (_check_loaded(plan, demands, desired, end, carried_of(demands, loads)),)
         else:
             levels = tuple(_check_levels(plan, demands, desired, end))
-            _refuse_other_summary(plan.proof, levels, demands)
+            _refuse_other_summary(plan.proof, levels, demands, end)
         _refuse_other_shares(plan, demands, end)
         _refuse_other_bytes(plan, observed)
     except NotProved as wrong:
@@ -62,7 +63,20 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands)
+    notes = tuple(_notes(plan, demands, desired, end))
+    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes)
+
+
+def _notes(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[str]:
+    """Yield what narrows the plans that the bounds are about."""
+    if plan.source.only:
+        yield f"Other plans are those that touch the same topics alone: {', '.join(plan.source.only)}."
+    balance = desired.cluster.balance
+    if is_loaded(balance) and isinstance(balance.replicas, Even) and not are_counts_fair(demands, end):
+        yield (
+            "Replica counts are not all next to the fair share: other plans are those with the same counts. "
+            "That the rules allow no counts more even is not checked."
+        )
 
 
 def _first_cost(demands: Demands) -> str:
@@ -149,7 +163,7 @@ def _require_tight(
         yield replace(level, value=value, lower_bound=bound)
 
 
-def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: Demands) -> None:
+def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: Demands, end: Reached) -> None:
     """Raise NotProved where the proof's own objective, value, bound or prices are not those of its levels."""
     first = _first_cost(demands)
     copies = _level_of(levels, first)
@@ -159,6 +173,8 @@ def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: D
             f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
         )
     if copies is None:
+        if end.copies:
+            raise NotProved(f"the plan copies {end.copies} replicas, although nothing is asked for")
         return
     if proof.objective != first:
         raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")

@@ -41,8 +41,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Partitions to choose replicas for. `now` are present replicas, `kept` those that no plan may move.
+    """Partitions to choose replicas for.
 
+    `now` are the present replicas, or those that a reassignment in flight leads to; `kept` those that no plan may move.
     `kinds` are positions in `Demands.kinds`, `topics` in `Demands.topics`; `sizes` are bytes of one copy, None unknown.
     """
 

@@ -35,8 +35,8 @@ class Carried:
 def carried_of(demands: Demands, loads: Loads | None) -> Mapping[TopicPartition, Carried]:
     """Return what a replica of each partition carries: as measured, else its size in the snapshot.
 
-    What is unknown, and what is yet to be created, counts as the mean of its topic's known partitions, rounded up; as
-    that of all where the topic has none.
+    What is unknown counts as the mean of its topic's known partitions, rounded up; as that of all where the topic has
+    none. With loads, a partition that is empty or yet to be created is unknown; without, it carries nothing.
     """
     sizes = dict(zip(demands.rows.keys, demands.rows.sizes, strict=True))
     sizes |= {key: each.size for key, each in demands.decided.items()}
@@ -77,6 +77,14 @@ def is_loaded(balance: Balance) -> bool:
     return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
 
 
+def are_counts_fair(demands: Demands, end: Reached) -> bool:
+    """Whether each broker ends with one of the whole numbers of replicas next to its fair share."""
+    nothing = dict.fromkeys([*demands.rows.keys, *demands.decided], Carried(0, 0))
+    weights = np.array([[1], [0], [0]], dtype=np.int64).repeat(len(demands.rows.keys), axis=1)
+    _, final = _loads(demands, end, nothing, weights)
+    return _is_fair(demands.brokers.capacity, final[0])
+
+
 def loaded_bound(
     demands: Demands,
     end: Reached,
@@ -86,14 +94,15 @@ def loaded_bound(
     copy: Ints,
     carried: Mapping[TopicPartition, Carried],
 ) -> int:
-    """Return the least that any plan within the bands copies, `copy` [rows] for a replica, by the level's prices.
+    """Return a lower bound on what any plan within the bands copies, `copy` [rows] for a replica, by these prices.
 
-    Where this plan is outside a band itself, the band is taken as wide as the plan is; where counts cannot all be next
-    to their fair share, plans with counts as even as this one's are meant. What explicit assignments copy is not in it.
+    Where this plan is outside a band itself, the band is taken as wide as the plan is. Where counts are to be even and
+    this plan's are not all next to the fair share, plans with its counts are meant. What explicit assignments copy is
+    not in it.
     """
     weights = _weights(demands, carried, level)
     prices = _prices(demands, level)
-    if int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
+    if level.shift >= SAFE.bit_length() or int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
         raise NotProved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
     _refuse_too_large(level, weights, prices)
     objective = Objective(copy << level.shift, prices[0], None, prices[1:], weights[1:])
@@ -187,9 +196,7 @@ def _band(
 def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the counts next to the fair share or, where one is not, those reached; like brokers may trade places."""
     brokers = demands.brokers
-    total, capacity = sum(reached), sum(brokers.capacity)
-    shares = [Fraction(total * weight, capacity) for weight in brokers.capacity]
-    if all(share // 1 <= there <= -(-share // 1) for share, there in zip(shares, reached, strict=True)):
+    if _is_fair(brokers.capacity, reached):
         return low, high
     likes = list(zip(brokers.rack.tolist(), brokers.capacity, strict=True))
     least, most = list(reached), list(reached)
@@ -198,3 +205,9 @@ def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[i
         if max(peers) - min(peers) <= 1:
             least[column], most[column] = min(peers), max(peers)
     return least, most
+
+
+def _is_fair(capacity: Sequence[int], counts: Sequence[int]) -> bool:
+    """Whether each count is one of the whole numbers next to its broker's share."""
+    shares = [Fraction(sum(counts) * weight, sum(capacity)) for weight in capacity]
+    return all(share // 1 <= there <= -(-share // 1) for share, there in zip(shares, counts, strict=True))

@@ -65,6 +65,9 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
             "is not created, although the files ask for it" if key in wanted else "is created, and nobody asked for it"
         )
         raise NotProved(f"{key} {what}")
+    for key, replicas in placed.items():
+        if not replicas or len(set(replicas)) != len(replicas):
+            raise NotProved(f"{key} is created on brokers {list(replicas)}: each must be named once")
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     for topic in sorted(deleted ^ set(demands.doomed)):
         what = "is deleted, and nobody asked for it" if topic in deleted else "is not deleted, although it is to go"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from reconciler.model.plan import BYTES, Verdict
-from reconciler.model.words import number, percent, size
+from reconciler.model.words import number, size
+from reconciler.render.facts import could_be_saved
 
 _EVEN = ("replicas balance", "topics balance")
 
@@ -32,7 +33,7 @@ def _least(verdict: Verdict) -> str:
         least, copied = (_amount(verdict, value) for value in (bound, verdict.value or 0))
         return (
             f"{none} copies fewer than {least}, by the plan's prices; "
-            f"this one copies {copied}, of which at most {percent(verdict.gap_percent / 100)} could be saved"
+            f"this one copies {copied}, and {could_be_saved(verdict.gap_percent)}"
         )
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"

@@ -69,8 +69,13 @@ def _least(plan: Plan) -> str:
     if proof.objective != "bytes" or proof.value != summary.bytes:
         return ""
     if proof.gap_percent:
-        return f"at most {percent(proof.gap_percent / 100)} of that could be saved"
+        return could_be_saved(proof.gap_percent)
     return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
+
+
+def could_be_saved(gap_percent: float) -> str:
+    """Return what a gap means: with all its digits, as a rounded one could be less than what can be saved."""
+    return f"at most {percent(gap_percent / 100, 6)} of that could be saved"
 
 
 def throttle(plan: Plan) -> str:

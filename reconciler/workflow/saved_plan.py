@@ -100,7 +100,7 @@ def verdict_on(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | N
         _refuse_moved_on(plan, observed)
     desired, observed = _supposed(plan, desired, observed)
     verdict = prove(plan, desired, observed, loads)
-    return verdict if is_same else replace(verdict, notes=(_seen_at(plan, observed),))
+    return verdict if is_same else replace(verdict, notes=(*verdict.notes, _seen_at(plan, observed)))
 
 
 def _refuse_moved_on(plan: Plan, observed: Cluster) -> None:

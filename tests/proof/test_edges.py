@@ -20,6 +20,9 @@ from reconciler.model.desired import (
     TopicPolicy,
     Within,
 )
+from reconciler.model.move import Move, Reason
+from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.check import prove
 
 THREE = {broker_id: Broker(broker_id, "a") for broker_id in (1, 2, 3)}
@@ -99,6 +102,28 @@ def test_plans_at_the_edges_are_proved(
     desired = Desired(replace(document, balance=balance), topics)
     verdict = prove(provable_plan(desired, observed), desired, observed)
     assert verdict.wrong is None
+
+
+def test_a_round_trip_is_not_proved_to_copy_nothing() -> None:
+    there, back = ((1, 2), (1, 3)), ((1, 3), (1, 2))
+    moves = [Move(TopicPartition("t", 0), before, after, 5, Reason.BALANCE) for before, after in (there, back)]
+    desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t", protect=frozenset({Protection.MOVE}))})
+    observed = Cluster("x", THREE, ONE_TOPIC)
+    plan = provable_plan(desired, observed)
+    assert prove(plan, desired, observed).is_proved
+    stages = tuple(ReassignStage(number, (move,)) for number, move in enumerate(moves, start=1))
+    wrong = prove(replace(plan, stages=stages), desired, observed).wrong
+    assert wrong == "the plan copies 2 replicas, although nothing is asked for"
+
+
+def test_a_plan_of_some_topics_says_so() -> None:
+    desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t", replication_factor=3)})
+    observed = Cluster("x", THREE, ONE_TOPIC)
+    plan = provable_plan(desired, observed)
+    assert prove(plan, desired, observed).notes == ()
+    confined = replace(plan, source=replace(plan.source, only=("t", "u*")))
+    (note,) = prove(confined, desired, observed).notes
+    assert note == "Other plans are those that touch the same topics alone: t, u*."
 
 
 def test_a_pattern_is_followed_as_the_planner_follows_it() -> None:

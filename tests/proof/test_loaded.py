@@ -16,7 +16,7 @@ from helpers.plans.proving import plan_of_placed, provable_plan
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Within
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Within
 from reconciler.model.plan import Plan, PriceLevel, Proof
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -157,6 +157,7 @@ def test_a_bound_is_accepted_up_to_what_the_prices_prove() -> None:
         (_with(replace(LEVEL, load_prices={"disk": {1: 1 << 62}})), "beyond any cost"),
         (_with(replace(LEVEL, load_prices={"disk": {1: 1 << 59}})), "a price times what a partition carries"),
         (_with(replace(LEVEL, shift=60)), "prices in 2^-60 of the unit are beyond any cost"),
+        (_with(replace(LEVEL, shift=1 << 62)), "of the unit are beyond any cost"),
         (replace(MOVED, proof=Proof("bytes", 40, 9)), "the proof has no prices for bytes"),
         (_with(replace(LEVEL, load_prices={"networkIn": {1: 1}})), "which only the loads tell"),
     ],
@@ -165,6 +166,33 @@ def test_a_bound_that_was_tampered_with_is_refused(plan: Plan, wrong: str) -> No
     found = prove(plan, DESIRED, OBSERVED).wrong
     assert found is not None
     assert wrong in found
+
+
+def test_a_bound_for_the_same_counts_alone_says_so() -> None:
+    """Six partitions of ten bytes, two a broker: moving two of them onto broker 1 is no plan that must be made."""
+    lists = {f"t{number}": number % 3 + 1 for number in range(6)}
+    topics = {
+        name: Topic(name, (Partition(0, broker_id, (broker_id,), (broker_id,), sizes=(10,)),))
+        for name, broker_id in lists.items()
+    }
+    observed = Cluster("c", {b: Broker(b) for b in (1, 2, 3)}, topics)
+    wide = Balance(replicas=Even(), disk=Within(Fraction(2)))
+    declared = {name: DesiredTopic(name) for name in lists}
+    pinned = {
+        name: replace(topic, placement=replace(topic.placement, brokers_only=frozenset({1})))
+        for name, topic in declared.items()
+        if name in {"t1", "t2"}
+    }
+    moved = provable_plan(Desired(DesiredCluster("c"), {**declared, **pinned}), observed)
+    level = PriceLevel("bytes", 20, 20, {1: -10})
+    plan = replace(moved, proof=Proof("bytes", 20, 20, {}, (level,)))
+    verdict = prove(plan, Desired(DesiredCluster("c", balance=wide), declared), observed)
+    assert verdict.wrong is None
+    (note,) = verdict.notes
+    assert note == (
+        "Replica counts are not all next to the fair share: other plans are those with the same counts. "
+        "That the rules allow no counts more even is not checked."
+    )
 
 
 def test_no_prices_prove_more_than_the_best_plan_within_the_bands_copies() -> None:

@@ -370,6 +370,16 @@ TAMPERED: list[tuple[str, Plan, str]] = [
         "",
     ),
     (
+        "a new partition has a broker twice",
+        _with_assignment(SHOP_PLAN, "fresh", {0: (2, 0, 0)}),
+        "fresh-0 is created on brokers [2, 0, 0]: each must be named once",
+    ),
+    (
+        "a new partition has no replica",
+        _with_assignment(SHOP_PLAN, "fresh", {0: ()}),
+        "fresh-0 is created on brokers []: each must be named once",
+    ),
+    (
         "one partition too many is created",
         _with_assignment(SHOP_PLAN, "fresh", {3: (2, 0, 1)}),
         "fresh-3 is created, and nobody asked for it",

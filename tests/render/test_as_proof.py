@@ -13,7 +13,7 @@ def _said(bound: int, *, is_within_bands: bool) -> str:
 
 def test_a_gap_of_one_byte_is_said() -> None:
     said = _said(TB - 1, is_within_bands=True)
-    assert "of which at most 0.0001% could be saved" in said
+    assert "and at most 0.0001% of that could be saved" in said
     assert "cheapest places" not in said
 
 
