@@ -1,4 +1,4 @@
-"""Pieces of a comment: tables, folds, and how much of them fits into the characters that are left."""
+"""Writes the pieces of a comment: tables, folds, and as much of them as fits into the characters that are left."""
 
 from collections.abc import Iterable, Sequence
 

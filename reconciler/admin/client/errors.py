@@ -1,4 +1,4 @@
-"""Kafka's error codes in Kafka's words, and rights in ours."""
+"""Names Kafka's error codes in Kafka's words, and says in ours which right is missing."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Groups as they are: members, assignments, committed offsets; each group asked of its own coordinator."""
+"""Reads consumer groups: members, assignments, committed offsets; each group is asked of its own coordinator."""
 
 import struct
 from collections import defaultdict

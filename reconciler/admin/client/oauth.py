@@ -1,4 +1,4 @@
-"""Tokens for SASL/OAUTHBEARER: of a file, of an OpenID provider (client credentials), or, for tests, not signed.
+"""Gets tokens for SASL/OAUTHBEARER: of a file, an OpenID provider (client credentials), or, for tests, not signed.
 
 AWS's own login is here, too, as far as it is ours: whether there is anything to log in with.
 """

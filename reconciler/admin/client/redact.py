@@ -1,4 +1,4 @@
-"""Values of client properties stay out of what is written: the Kafka client logs its configuration, and raises with it.
+"""Keeps values of client properties out of what is written: the Kafka client logs its options, and raises with them.
 
 Our own sentences hold no value to begin with; this is for texts that others made. Secrets are replaced in everything
 that goes to stderr. Other values (servers, users, paths) may be words of ours, a topic's name or a host that is spoken

@@ -1,1 +1,1 @@
-"""Policies asked in Spark SQL, in a closed room of their own."""
+"""Asks policies in Spark SQL, in a closed room of their own."""
