@@ -1,8 +1,15 @@
 """Describes who owns which partition in a consumer group: what an assignor is given, and what it returns."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, ClassVar, Protocol
+
+from reconciler.model.codec import FILLED, NULLABLE, AtLeast, Check, Closed, Key, Malformed, Of, Pattern
+
+MAX_PARTITIONS = 1_000_000
+"""Of all topics that one scenario has."""
+_TOPIC_ID = re.compile("^[A-Za-z0-9_-]{22}$")
 
 Assignment = Mapping[str, Mapping[str, tuple[int, ...]]]
 """Member id -> topic -> its partitions, ascending. Every member is there; a topic without partitions is not."""
@@ -24,6 +31,11 @@ class Subscriber:
     generation: int = -1
 
 
+def _refuse_no_topic_id(topic_id: str | None) -> None:
+    if topic_id is not None and not _TOPIC_ID.fullmatch(topic_id):
+        raise Malformed("", "must be a topic id as Kafka writes it, 22 characters of base64, not {}", topic_id)
+
+
 @dataclass(frozen=True, slots=True)
 class SubscribedTopic:
     """A topic as an assignor sees it.
@@ -32,10 +44,22 @@ class SubscribedTopic:
     `racks` holds, for each partition, the racks of its replicas; it is empty where they are unknown.
     """
 
-    name: str
-    partitions: int
-    topic_id: str | None = None
-    racks: tuple[frozenset[str], ...] = ()
+    FORM: ClassVar = Closed()
+
+    name: Annotated[str, FILLED, "Its name."]
+    partitions: Annotated[int, AtLeast(0, MAX_PARTITIONS), "How many partitions it has."]
+    topic_id: Annotated[
+        str | None,
+        Key("id"),
+        Pattern(_TOPIC_ID.pattern),
+        Check(_refuse_no_topic_id),
+        "Its id as Kafka writes it, base64 of 16 bytes; decides the order of topics inside server-uniform alone.",
+    ] = None
+    racks: Annotated[
+        tuple[Annotated[frozenset[str], Of("racks"), "The racks of one partition's replicas."], ...],
+        NULLABLE,
+        "For each partition, in order, the racks of its replicas; left out where they are unknown.",
+    ] = ()
 
 
 class Assignor(Protocol):

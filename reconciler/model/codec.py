@@ -9,9 +9,10 @@ A property is written where its return type is `Annotated`, and so is a class va
 classes is told apart by the `Literal` class variable that each of them has. The notes below change all this.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sized
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
+from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from inspect import cleandoc
@@ -30,21 +31,25 @@ class Malformed(Exception):
     """A document does not fit its type. `pointer` (RFC 6901) is the place.
 
     `found` comes from the document and stands in the message at `{}`: as JSON, which whoever prints it makes.
+    `other`: a second place, with which the message ends.
     """
 
-    def __init__(self, pointer: str, message: str, found: object = MISSING) -> None:
+    def __init__(self, pointer: str, message: str, found: object = MISSING, other: str | None = None) -> None:
         super().__init__(message)
         self.pointer = pointer
         self.message = message
         self.found = found
+        self.other = other
 
     def told(self, shown: Callable[[object], str]) -> str:
         """Return the message with what was found, as `shown` makes a text of it."""
-        return self.message if self.found is MISSING else self.message.replace("{}", shown(self.found), 1)
+        message = self.message if self.found is MISSING else self.message.replace("{}", shown(self.found), 1)
+        return message if self.other is None else f"{message} {self.other}"
 
     def inside(self, key: object) -> "Malformed":
-        """Return the error with its place as seen from one level further out."""
+        """Return the error with its places as seen from one level further out."""
         self.pointer = pointer("", key) + self.pointer
+        self.other = None if self.other is None else pointer("", key) + self.other
         return self
 
 
@@ -66,9 +71,13 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """The least number, 0 where nothing is said; None: any whole number, however small or large."""
+    """The least number, 0 where nothing is said; None: any whole number, however small or large.
+
+    A smaller `most` than that of every number stands in the schema only: a reader says more, in words.
+    """
 
     least: int | None
+    most: int = MAX_INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,36 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
+class Of:
+    """What a list is of, as an error calls it, and how many of them it holds; `most` None: any number."""
+
+    things: str
+    least: int = 0
+    most: int | None = None
+
+    def check(self, items: Sized) -> None:
+        """Raise Malformed for too few or too many."""
+        if len(items) < self.least or (self.most is not None and len(items) > self.most):
+            bounds = f"{self.least} to {self.most}" if self.least else f"at most {self.most}"
+            raise Malformed("", f"must hold {bounds} {self.things}, not {len(items)}")
+
+    @property
+    def bounds(self) -> Schema:
+        """The bounds as a schema has them."""
+        return ({"minItems": self.least} if self.least else {}) | ({} if self.most is None else {"maxItems": self.most})
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What people write: a member that the object does not know is refused. A class says so in a class variable FORM.
+
+    `passed_over`: members that may stand there, which nothing reads, with their types.
+    """
+
+    passed_over: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """Raises Malformed, with its place as seen from here, for a value that cannot be."""
 
@@ -108,7 +147,7 @@ class Check:
 
 
 class _Note(Enum):
-    ALWAYS, REQUIRED, NULLABLE, HIDDEN, DISTINCT, FILLED, SORTED, OBJECT = range(8)
+    ALWAYS, REQUIRED, NULLABLE, NEVER_NULL, HIDDEN, DISTINCT, FILLED, SINGLE, SORTED, OBJECT = range(10)
 
 
 INLINE = Key("")
@@ -118,12 +157,16 @@ REQUIRED = _Note.REQUIRED
 """The member is written even where it has its default, and the schema requires it."""
 NULLABLE = _Note.NULLABLE
 """A null reads as the default."""
+NEVER_NULL = _Note.NEVER_NULL
+"""The member is left out where the field is None: a null is refused."""
 HIDDEN = _Note.HIDDEN
 """The field is no part of the format."""
 DISTINCT = _Note.DISTINCT
 """No item stands in the list twice."""
 FILLED = _Note.FILLED
-"""The list has an item: of numbers, it names a broker."""
+"""The list has an item: of numbers, it names a broker. Of a text: it is not empty."""
+SINGLE = _Note.SINGLE
+"""A text alone is a list of one."""
 SORTED = _Note.SORTED
 """The list is read in order, whatever its order is in the document."""
 OBJECT = _Note.OBJECT
@@ -172,10 +215,7 @@ def schema_of(kind: type, *, is_strict: bool = True) -> Schema:
 def _noted(hint: Any) -> _Codec:
     """Return the codec of an annotation: a type with its notes, or a type alone."""
     kind, notes = _split(hint)
-    codec = _of_hint(kind, notes)
-    for note in notes:
-        if isinstance(note, Check):
-            codec = replace(codec, read=_checked(codec.read, note.check))
+    codec = _with_checks(_of_hint(kind, notes), notes)
     about = [note for note in notes if isinstance(note, str)]
     schema = codec.schema
     return replace(codec, schema=lambda strict: {**schema(strict), "description": about[-1]}) if about else codec
@@ -183,6 +223,13 @@ def _noted(hint: Any) -> _Codec:
 
 def _split(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+
+
+def _with_checks(codec: _Codec, notes: tuple[Any, ...]) -> _Codec:
+    for note in notes:
+        if isinstance(note, Check):
+            codec = replace(codec, read=_checked(codec.read, note.check))
+    return codec
 
 
 def _checked(read: Callable[[Any], Any], check: Callable[[Any], None]) -> Callable[[Any], Any]:
@@ -208,6 +255,8 @@ def _of_hint(hint: Any, notes: tuple[Any, ...]) -> _Codec:
         codec = _object(hint)
     elif hint is int:
         codec = _integer(_note(notes, AtLeast) or AtLeast(0))
+    elif hint is str and FILLED in notes:
+        codec = _Codec(None, _checked(_text, _refuse_no_text), lambda _: {"type": "string", "minLength": 1})
     elif hint is str and (pattern := _note(notes, Pattern)) is not None:
         codec = replace(_class_codec(str), schema=lambda _: {"type": "string", "pattern": pattern.pattern})
     else:
@@ -240,6 +289,11 @@ def _text(found: Any) -> str:
     return found
 
 
+def _refuse_no_text(value: str) -> None:
+    if not value:
+        raise Malformed("", "must not be empty")
+
+
 def _number(found: Any) -> float:
     if type(found) not in {int, float}:
         raise Malformed("", "must be a number, not {}", found)
@@ -262,7 +316,7 @@ def _time(found: Any) -> datetime:
 def _integer(bound: AtLeast) -> _Codec:
     least = bound.least
     message = f"must be a whole number{'' if least is None else f' of at least {least}'}, not {{}}"
-    bounds = {} if least is None else {"minimum": least, "maximum": MAX_INTEGER}
+    bounds = {} if least is None else {"minimum": least, "maximum": bound.most}
 
     def read(found: Any) -> int:
         if type(found) is not int or (least is not None and not least <= found <= MAX_INTEGER):
@@ -320,7 +374,7 @@ def _listed(found: Any) -> list[Any]:
 
 
 def _list(item: Any, notes: tuple[Any, ...], kind: type) -> _Codec:
-    by = _note(notes, By)
+    by, of = _note(notes, By), _note(notes, Of)
     if by is not None:
         return _sorted_list(_noted(item), by.field)
     if item is int:
@@ -328,13 +382,21 @@ def _list(item: Any, notes: tuple[Any, ...], kind: type) -> _Codec:
     elif item in _KNOWN_OR_NOT:
         codec = replace(_items(_noted(item), kind), write=list, read=_KNOWN_OR_NOT[item])
     else:
-        codec = _texts(kind) if item is str else _items(_noted(item), kind)
+        codec = _texts(kind, of.things if of is not None else "texts") if item is str else _items(_noted(item), kind)
     if SORTED in notes:
         read_any = codec.read
         codec = replace(codec, read=lambda found: tuple(sorted(read_any(found))))
     if FILLED in notes:
         codec = replace(codec, read=_checked(codec.read, _refuse_no_broker if item is int else _refuse_empty))
-    more = ({"uniqueItems": True} if DISTINCT in notes else {}) | ({"minItems": 1} if FILLED in notes else {})
+    if of is not None:
+        codec = replace(codec, read=_checked(codec.read, of.check))
+    if SINGLE in notes:
+        read_list = codec.read
+        codec = replace(codec, read=lambda found: read_list([found] if isinstance(found, str) else found))
+    more: Schema = {"uniqueItems": True} if DISTINCT in notes else {}
+    more |= {"minItems": 1} if FILLED in notes else {}
+    more |= {"type": ["string", "array"]} if SINGLE in notes else {}
+    more |= of.bounds if of is not None else {}
     schema = codec.schema
     return replace(codec, schema=lambda strict: {**schema(strict), **more})
 
@@ -367,10 +429,12 @@ def _integers(*, is_distinct: bool) -> _Codec:
     return _Codec(list, read, lambda strict: {"type": "array", "items": _SCALARS[int].schema(strict)})
 
 
-def _texts(kind: type) -> _Codec:
+def _texts(kind: type, things: str) -> _Codec:
+    message = f"must be a list of {things}, not {{}}"
+
     def read(found: Any) -> Any:
-        if not all(isinstance(item, str) for item in _listed(found)):
-            raise Malformed("", "must be a list of texts, not {}", found)
+        if type(found) is not list or not all(isinstance(item, str) for item in found):
+            raise Malformed("", message, found)
         return kind(found)
 
     schema = {"type": "array", "items": {"type": "string"}}
@@ -425,13 +489,18 @@ def _sorted_list(codec: _Codec, by: str) -> _Codec:
 
     def read(found: Any) -> tuple[Any, ...]:
         values = items.read(found)
-        first: dict[object, int] = {}
-        for index, name in enumerate(map(order, values)):
-            if first.setdefault(name, index) != index:
-                raise Malformed(f"/{index}/{key}", f"repeats {{}}, which item {first[name]} has already", name)
+        refuse_repeats(map(order, values), key)
         return tuple(sorted(values, key=order))
 
     return _Codec(lambda values: write(sorted(values, key=order)), read, items.schema)
+
+
+def refuse_repeats(names: Iterable[object], key: str) -> None:
+    """Raise Malformed where two objects of a list have the same name under that key; None is no name."""
+    first: dict[object, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index and name is not None:
+            raise Malformed(f"/{index}/{key}", "repeats {} of", name, f"/{first[name]}")
 
 
 def _mapping(key: Any, item: Any, notes: tuple[Any, ...]) -> _Codec:
@@ -546,8 +615,8 @@ def _union(kinds: tuple[Any, ...], notes: tuple[Any, ...]) -> _Codec:
     """Return the codec of one of several classes, or of one type, or None beside it."""
     some = [kind for kind in kinds if kind is not NoneType]
     kind, own = _split(some[0])
-    codec = _tagged(some) if len(some) > 1 else _of_hint(kind, (*own, *notes))
-    if len(some) == len(kinds):
+    codec = _tagged(some) if len(some) > 1 else _with_checks(_of_hint(kind, (*own, *notes)), own)
+    if len(some) == len(kinds) or NEVER_NULL in notes:
         return codec
     write, read, schema = codec.write, codec.read, codec.schema
     return _Codec(
@@ -621,12 +690,34 @@ class _Member(NamedTuple):
 
 @cache
 def _object(kind: Any) -> _Codec:
-    codec = _of_members(_members(kind))
+    members, form = _members(kind), getattr(kind, "FORM", None)
+    codec = _of_members(members) if form is None else _closed(members, form)
     read, schema = codec.read, codec.schema
     about = " ".join(cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
     return _Codec(
         codec.write, lambda found: kind(**read(found)), lambda strict: {"description": about, **schema(strict)}
     )
+
+
+def _closed(members: list[_Member], form: Closed) -> _Codec:
+    """Return the codec of an object that refuses a member which it does not know."""
+    known = sorted(each.path[0] for each in members)
+    others = {name: _noted(hint) for name, hint in form.passed_over.items()}
+    codec = _of_members(members)
+
+    def read(found: Any) -> Any:
+        for key in sorted({*found} - {*known, *others}) if isinstance(found, dict) else ():
+            near = get_close_matches(key, [*known, *others], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            raise Malformed(pointer("", key), f"is no field of this object; {hint}")
+        return codec.read(found)
+
+    def schema(is_strict: bool) -> Schema:  # noqa: FBT001
+        own = codec.schema(is_strict)
+        more = {name: each.schema(is_strict) for name, each in others.items()}
+        return {**own, "properties": {**own["properties"], **more}, "additionalProperties": False}
+
+    return _Codec(codec.write, read, schema)
 
 
 def _members(kind: Any) -> list[_Member]:

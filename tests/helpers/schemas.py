@@ -8,13 +8,13 @@ from reconciler.balance.model.balance_report import BalanceReport
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.workflow.collect import Collected
 from reconciler.groups.model.advice import Advice
-from reconciler.groups.model.simulation import Simulated
+from reconciler.groups.model.simulation import Scenario, ScenarioList, Simulated
 from reconciler.groups.model.state import GroupDescriptions, GroupLags, GroupList
 from reconciler.groups.workflow.delete import DeleteOutcome
 from reconciler.groups.workflow.reset_offsets import ResetOutcome
 from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
-from reconciler.model.codec import schema_of
+from reconciler.model.codec import Schema, schema_of
 from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
@@ -28,12 +28,16 @@ FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
 
 class Format(NamedTuple):
-    """A document kind: its type, its name and title in the schema; strict where only we write it."""
+    """A document kind: its type, its name and title in the schema; strict where only we write it.
+
+    `several`: the type of a list of them under one key; a list alone may stand there then, too.
+    """
 
     kind: type
     name: str
     title: str
     is_strict: bool = True
+    several: type | None = None
 
 
 FORMATS = {
@@ -59,6 +63,13 @@ FORMATS = {
     "groups-reset-offsets": Format(
         ResetOutcome, "GroupsResetOffsets", "What `reconciler groups reset-offsets -o json` prints"
     ),
+    "scenario": Format(
+        Scenario,
+        "Scenario",
+        "Scenarios of consumer groups, for groups simulate --scenario",
+        is_strict=False,
+        several=ScenarioList,
+    ),
     "groups-simulate": Format(Simulated, "GroupsSimulate", "What `reconciler groups simulate -o json` prints"),
     "groups-advise": Format(Advice, "GroupsAdvise", "What `reconciler groups advise -o json` prints"),
     "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
@@ -70,7 +81,9 @@ FORMATS = {
 def schema_text(form: Format) -> str:
     """Return a schema's file."""
     schema = schema_of(form.kind, is_strict=form.is_strict)
-    del schema["description"]
+    if form.several is not None:
+        schema = _one_or_several(schema, schema_of(form.several, is_strict=form.is_strict))
+    schema.pop("description", None)
     head = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": f"https://reconciler.invalid/schemas/v1/{form.name}",
@@ -78,6 +91,13 @@ def schema_text(form: Format) -> str:
         "version": "1.0",
     }
     return json.dumps(head | schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _one_or_several(one: Schema, several: Schema) -> Schema:
+    (key,) = several["required"]
+    listed = {**several["properties"][key], "items": {"$ref": "#/definitions/one"}}
+    wrapped = {**several, "properties": {**several["properties"], key: listed}}
+    return {"definitions": {"one": one}, "anyOf": [listed["items"], listed, wrapped]}
 
 
 if __name__ == "__main__":

@@ -13,16 +13,20 @@ from reconciler.model.codec import (
     FILLED,
     HIDDEN,
     INLINE,
+    NEVER_NULL,
     NULLABLE,
     OBJECT,
     REQUIRED,
+    SINGLE,
     AtLeast,
     By,
     Check,
+    Closed,
     Ids,
     Integer,
     Key,
     Malformed,
+    Of,
     Pattern,
     When,
     from_json,
@@ -204,7 +208,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"listed": [{"kind": "circle", "radius": 1}, {"kind": "circle", "radius": 1}]},
         "/listed/1/radius",
-        "repeats {}, which item 0 has already",
+        "repeats {} of",
     ),
     ({"rows": [["x"]]}, "/rows/0", "must be a list of name, number, not {}"),
     ({"rows": [["x", "y"]]}, "/rows/0", "must be a list of name, number, not {}"),
@@ -298,3 +302,47 @@ def test_a_mapping_from_an_enumeration_has_a_member_for_each_with_what_it_is_abo
     with pytest.raises(Malformed) as wrong:
         from_json(Count, {"up": [], "down": [], "of": {"up": 1}})
     assert (wrong.value.pointer, wrong.value.message) == ("/of", 'needs the field "down"')
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What people write."""
+
+    FORM: ClassVar = Closed({"comment": Annotated[str, "For readers."]})
+
+    name: Annotated[str, FILLED]
+    sizes: Annotated[tuple[Circle, ...], Of("circles", 1, 2)] = (Circle(1),)
+    colours: Annotated[tuple[str, ...], Of("colours", most=2), SINGLE] = ()
+    listed: Annotated[tuple[Circle, ...] | None, By("radius"), NEVER_NULL] = None
+
+
+def test_a_document_of_people_may_hold_one_text_for_a_list_and_what_is_passed_over() -> None:
+    document = {"name": "n", "colours": "red", "comment": "c"}
+    assert from_json(ByHand, document) == ByHand("n", colours=("red",))
+    assert to_json(ByHand("n", colours=("red",))) == {"name": "n", "colours": ["red"]}
+    for is_strict in (True, False):
+        assert Draft7Validator(schema_of(ByHand, is_strict=is_strict)).is_valid(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "message"),
+    [
+        ({"name": ""}, "/name", "must not be empty"),
+        ({"colour": []}, "/colour", "is no field of this object; did you mean colours?"),
+        ({"x/y": 1}, "/x~1y", "is no field of this object; known are colours, listed, name, sizes"),
+        ({"sizes": []}, "/sizes", "must hold 1 to 2 circles, not 0"),
+        ({"colours": ["a", "b", "c"]}, "/colours", "must hold at most 2 colours, not 3"),
+        ({"colours": 5}, "/colours", "must be a list of colours, not 5"),
+        ({"colours": [5]}, "/colours", "must be a list of colours, not [5]"),
+        ({"colours": None}, "/colours", "must be a list of colours, not None"),
+        ({"listed": None}, "/listed", "must be a list, not None"),
+        ({"listed": [{"radius": 3}, {"radius": 1}, {"radius": 3}]}, "/listed/2/radius", "repeats 3 of /listed/0"),
+    ],
+)
+def test_a_document_of_people_is_told_of_every_slip(change: dict[str, Any], pointer: str, message: str) -> None:
+    document = {"name": "n", **change}
+    with pytest.raises(Malformed) as wrong:
+        from_json(ByHand, document)
+    assert (wrong.value.pointer, wrong.value.told(str)) == (pointer, message)
+    for is_strict in (True, False):
+        assert not Draft7Validator(schema_of(ByHand, is_strict=is_strict)).is_valid(document)

@@ -3,16 +3,41 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
-from reconciler.model.assignment import Assignment, SubscribedTopic
-from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Key
+from reconciler.model.assignment import MAX_PARTITIONS, Assignment, SubscribedTopic
+from reconciler.model.codec import (
+    DISTINCT,
+    FILLED,
+    HIDDEN,
+    INLINE,
+    NEVER_NULL,
+    REQUIRED,
+    SINGLE,
+    SORTED,
+    AtLeast,
+    By,
+    Check,
+    Closed,
+    Ids,
+    Key,
+    Malformed,
+    Of,
+    refuse_repeats,
+)
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
 
 _FEW = 8  # so many counts fit into a cell of a table one by one
+_SCHEMA_LINK: Any = Annotated[str, "Where an editor finds this schema."]
 
 Identity = tuple[bool, str]
 """Who a member is from step to step: (is static, its instance id or member id)."""
+
+
+def _refuse_twice(names: tuple[str, ...]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise Malformed("", "names {} twice", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +48,30 @@ class Member:
     a claim where the member says so itself: the coordinator of a KIP-848 group goes by its own target, not by claims.
     """
 
-    member_id: str
-    subscription: tuple[str, ...]
-    instance_id: str | None = None
-    rack: str | None = None
-    owned: Mapping[str, tuple[int, ...]] | None = None
-    generation: int | None = None
-    is_claim: bool = False
+    FORM: ClassVar = Closed()
+
+    member_id: Annotated[str, Key("id"), FILLED, "Its member id."]
+    subscription: Annotated[
+        tuple[Annotated[str, FILLED], ...],
+        Key("topics"),
+        DISTINCT,
+        Check(_refuse_twice),
+        "What it subscribes to; a topic need not exist.",
+    ]
+    instance_id: Annotated[
+        str | None,
+        Key("instance"),
+        "group.instance.id of a static member: from step to step it is the same one, whatever its member id.",
+    ] = None
+    rack: Annotated[str | None, "Its client.rack."] = None
+    owned: Annotated[
+        Mapping[str, Annotated[Ids, SORTED]] | None,
+        "What it brings, topic to partitions, instead of what the step before left to it.",
+    ] = None
+    generation: Annotated[
+        int | None, AtLeast(-1), "From which rebalance it brings that (-1: none), instead of the one before."
+    ] = None
+    is_claim: Annotated[bool, HIDDEN] = True
 
     @property
     def identity(self) -> Identity:
@@ -37,27 +79,80 @@ class Member:
         return (False, self.member_id) if self.instance_id is None else (True, self.instance_id)
 
 
+def _refuse_same_member(members: tuple[Member, ...]) -> None:
+    refuse_repeats((member.member_id for member in members), "id")
+    refuse_repeats((member.instance_id for member in members), "instance")
+
+
+def _refuse_other_racks(topic: SubscribedTopic) -> None:
+    if topic.racks and len(topic.racks) != topic.partitions:
+        message = f"must hold the racks of each of the {topic.partitions} partitions, not of {len(topic.racks)}"
+        raise Malformed("/racks", message)
+
+
+def _refuse_many_partitions(topics: Mapping[str, SubscribedTopic]) -> None:
+    total = sum(topic.partitions for topic in topics.values())
+    if total > MAX_PARTITIONS:
+        raise Malformed("", f"must have at most {MAX_PARTITIONS} partitions in all, not {total}")
+
+
+Topics = Annotated[
+    Mapping[str, Annotated[SubscribedTopic, Check(_refuse_other_racks)]], By("name"), Check(_refuse_many_partitions)
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One rebalance: its members in the order in which they joined; `topics` None means as before."""
 
-    members: tuple[Member, ...]
-    topics: Mapping[str, SubscribedTopic] | None = None
-    changes: tuple[str, ...] = ()
+    FORM: ClassVar = Closed()
+
+    members: Annotated[
+        tuple[Member, ...],
+        Of("members", most=100_000),
+        Check(_refuse_same_member),
+        "Who is there, in the order in which they joined; who was there in the step before brings what it owned.",
+    ]
+    topics: Annotated[Topics | None, NEVER_NULL, "The topics that exist from this step on."] = None
+    changes: Annotated[tuple[str, ...], Key("change"), SINGLE, "What happened, in words; shown, never read."] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Topics, and rebalance after rebalance; each step starts from what the one before left to the same members."""
 
-    topics: Mapping[str, SubscribedTopic]
-    steps: tuple[Step, ...]
-    scenario_id: str | None = None
+    FORM: ClassVar = Closed(
+        {
+            "$schema": _SCHEMA_LINK,
+            "class": Annotated[str, "What kind of case it is; not read."],
+            "expected": Annotated[Mapping[str, object], "What comes out, as -o json writes it; not read."],
+            "insertion_order_sensitive_from_step": Annotated[
+                Mapping[str, object], "Where the order of the members decides; not read."
+            ],
+        }
+    )
+
+    topics: Annotated[Topics, "The topics that exist."]
+    steps: Annotated[tuple[Step, ...], Of("steps", 1, 1_000), "Rebalance after rebalance."]
+    scenario_id: Annotated[str | None, Key("id"), "Its name in a list; by default its place there."] = None
 
     def topics_at(self, number: int) -> Mapping[str, SubscribedTopic]:
         """Return the topics that exist at that step, counted from 0."""
         given = (step.topics for step in reversed(self.steps[: number + 1]) if step.topics is not None)
         return next(given, self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioList:
+    """Several scenarios under one key."""
+
+    FORM: ClassVar = Closed(
+        {"meta": Annotated[Mapping[str, object], "What the file says of itself; not read."], "$schema": _SCHEMA_LINK}
+    )
+    SIZE: ClassVar = Of("scenarios", 1, 10_000)
+
+    scenarios: Annotated[tuple[object, ...], SIZE, "Several scenarios, each on its own."]
+    """As they stand there: each is read by itself, so that each tells what is wrong in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def present_members(group: Group) -> tuple[Member, ...]:
             member.rack,
             {topic: tuple(sorted(owned)) for topic, owned in sorted(member.assignment.items()) if owned},
             _PRESENT,
+            is_claim=False,
         )
         for member in sorted(group.members, key=lambda member: member.member_id)
     )

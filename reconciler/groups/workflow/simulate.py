@@ -41,7 +41,7 @@ class Simulated:
     @property
     def title(self) -> str:
         """The scenario by its id: `scenario g051: 4 steps`."""
-        name = "scenario" if self.scenario.scenario_id is None else f"scenario {self.scenario.scenario_id}"
+        name = "scenario" if not self.scenario.scenario_id else f"scenario {self.scenario.scenario_id}"
         return f"{name}: {counted(len(self.scenario.steps), 'step')}"
 
     @property
