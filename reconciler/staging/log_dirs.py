@@ -161,11 +161,11 @@ class BrokerDirs:
         return one.held + self._largest_with(load, most) if most else 0
 
     def _largest_with(self, load: int, most: int) -> int:
-        """Return the sum of the largest of the stage's replicas and this one, so many in all."""
-        largest = self._loads[-most:] if most else []
+        """Return the sum of the largest of the stage's replicas and this one, so many in all, at least one."""
+        largest = self._loads[-most:]
         if len(largest) < most:
             return sum(largest) + load
-        return sum(largest) + max(0, load - largest[0]) if largest else 0
+        return sum(largest) + max(0, load - largest[0])
 
 
 def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:

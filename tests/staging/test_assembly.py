@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
 from staging.cases import cluster, desired, key, move, rules_of
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -93,3 +94,22 @@ def test_a_plan_carries_what_it_was_given() -> None:
     assert plan.disk_peak == {1: 5, 3: 5, 4: 5, 6: 10}
     assert plan.disk_capacity == {}
     assert (plan.summary.estimated_seconds, plan.summary.least_seconds) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "is_fenced", "cordoned"),
+    [
+        ("4.3", {}, False, (1,)),
+        ("4.2", {}, False, ()),
+        (None, {}, False, ()),
+        (None, {"cordoned.log.dirs": ""}, False, (1,)),
+        ("4.3", {"num.partitions": "1"}, False, ()),
+        ("4.3", {}, True, ()),
+    ],
+)
+def test_a_draining_broker_is_cordoned_where_it_lives_and_knows_what_that_is(
+    version: str | None, settings: dict[str, str], cordoned: tuple[int, ...], *, is_fenced: bool
+) -> None:
+    draining = replace(OBSERVED.brokers[1], settings=settings, is_fenced=is_fenced)
+    observed = replace(OBSERVED, kafka_version=version, brokers={**OBSERVED.brokers, 1: draining})
+    assert plan_of(observed).cordoned == cordoned

@@ -235,3 +235,9 @@ def test_a_simulated_run_ends_where_it_was_predicted() -> None:
         assert partition is not None
         lies_in = dict(zip(partition.replicas, partition.log_dirs, strict=True))
         assert {number: lies_in[number] for number in predicted} == predicted
+
+
+def test_a_replica_without_data_is_predicted_in_the_dir_with_the_fewest_logs() -> None:
+    dirs = BrokerDirs([Dir("/a", 100, 100, 0, 2), Dir("/b", 100, 100, 9, 1)])
+    dirs.create(key("new-0"))
+    assert dirs.predicted == {key("new-0"): "/b"}

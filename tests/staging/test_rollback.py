@@ -20,7 +20,7 @@ from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.return_path import moves_of
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
@@ -464,3 +464,27 @@ def test_disks_that_say_they_are_emptier_than_empty_still_give_a_plan_that_can_b
     assert any((one.usable_bytes or 0) > 10**12 for broker in admin.cluster.brokers.values() for one in broker.log_dirs)
     write_plan(back(plan, admin).plan, tmp_path / "back.json")
     assert read_plan(tmp_path / "back.json") == back(plan, admin).plan
+
+
+def test_a_partition_on_its_list_is_led_as_before_or_it_is_said_why_not() -> None:
+    before = small_cluster("a-0: 1,2,3")
+    plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "2,1,3"),))], before)
+    desired = Desired(DesiredCluster("small"))
+    found = rollback_of(plan, small_cluster("a-0: 1,2,3 leader 2"), desired)
+    assert (elections_of(found.plan), found.left) == ([("a-0", 1)], ())
+    found = rollback_of(plan, small_cluster("a-0: 1,2,3 isr 2,3 leader 2"), desired)
+    assert elections_of(found.plan) == []
+    (left,) = told(found.left)
+    assert left.startswith("KR856 a-0 cannot go back to [1, 2, 3] now: broker 1 is not in sync. ")
+
+
+def test_a_partition_that_another_led_before_stays_led_by_another() -> None:
+    before = small_cluster("a-0: 1,2,3 leader 3")
+    plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "2,1,3"),))], before)
+    found = rollback_of(plan, small_cluster("a-0: 1,2,3 isr 2,3 leader 3"), Desired(DesiredCluster("small")))
+    assert (elections_of(found.plan), found.left) == ([], ())
+
+
+def elections_of(plan: Plan) -> list[tuple[str, int]]:
+    stages = (stage for stage in plan.stages if isinstance(stage, ElectStage))
+    return [(str(each.topic_partition), each.leader) for stage in stages for each in stage.elections]
