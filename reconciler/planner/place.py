@@ -111,12 +111,14 @@ def plan_placement(
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
     """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
     copied = [move.topic_partition for move in moves if move.added]
-    tiered = [key for key in copied if observed.topics[key.topic].configs.get(REMOTE_STORAGE) == "true"]
-    if not tiered:
+    untiered = [
+        observed.topics[topic].partitions[partition].untiered_bytes
+        for topic, partition in copied
+        if observed.topics[topic].configs.get(REMOTE_STORAGE) == "true"
+    ]
+    if not untiered:
         return None
-    found = [observed.partition(key) for key in tiered]
-    is_local = any(partition is None or partition.untiered_bytes is None for partition in found)
-    return TieredBytes.LOCAL if is_local else TieredBytes.UNTIERED
+    return TieredBytes.LOCAL if None in untiered else TieredBytes.UNTIERED
 
 
 def _deleted(changes: Changes) -> Collection[str]:

@@ -1,10 +1,14 @@
 """What a placement holds beside the order of replicas: bytes, new partitions, what a deletion leaves."""
 
+from dataclasses import replace
+
+import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.planning import planned
 
 from reconciler.model.change import CreatePartitions, DeleteTopic
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, TopicPolicy
+from reconciler.model.plan import TieredBytes
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -40,3 +44,30 @@ def test_what_a_deletion_takes_away_is_not_counted_afterwards() -> None:
     assert [type(change) for change in placed.topic_changes] == [DeleteTopic]
     assert (placed.balance_before[1].replicas, placed.balance_before[1].bytes) == (2, 12)
     assert (placed.balance_after[1].replicas, placed.balance_after[1].bytes) == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("remote_storage", "untiered", "counted"),
+    [
+        ("true", (40, 50), TieredBytes.UNTIERED),
+        ("true", (40, None), TieredBytes.LOCAL),
+        ("true", (None, None), TieredBytes.LOCAL),
+        ("false", (40, 50), None),
+    ],
+)
+def test_a_proof_says_which_bytes_of_tiered_topics_it_counts(
+    remote_storage: str, untiered: tuple[int | None, ...], counted: TieredBytes | None
+) -> None:
+    observed = small_cluster(
+        "t-0: 1,2 size 900",
+        "t-1: 1,2 size 900",
+        "u-0: 1,2 size 5",
+        configs={"t": {"remote.storage.enable": remote_storage}},
+    )
+    parts = zip(observed.topics["t"].partitions, untiered, strict=True)
+    tiered = replace(observed.topics["t"], partitions=tuple(replace(part, untiered_bytes=size) for part, size in parts))
+    observed = replace(observed, topics={**observed.topics, "t": tiered})
+    declared = {name: DesiredTopic(name, replication_factor=3) for name in ("t", "u")}
+    assert planned(Desired(DesiredCluster("c"), declared), observed).proof.tiered is counted
+    shrunk = {name: DesiredTopic(name, replication_factor=1) for name in ("t", "u")}
+    assert planned(Desired(DesiredCluster("c"), shrunk), observed).proof.tiered is None
