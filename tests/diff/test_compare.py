@@ -21,7 +21,7 @@ from reconciler.model.desired import (
     TopicPolicy,
 )
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.problem import InvalidInput, Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 
 OBSERVED = small_cluster("orders-0: 1,2,3", "orders-1: 2,3,1 leader 3", configs={"orders": {"retention.ms": "1"}})
@@ -60,13 +60,20 @@ def test_a_topic_that_is_not_there_is_created_and_one_that_is_too_small_grows() 
         (DesiredTopic("__new", partitions=1, replication_factor=1), "KR243"),
         (DesiredTopic("orders", partitions=1), "KR248"),
         (DesiredTopic("orders", partitions=3, protect=frozenset({Protection.GROW})), "KR249"),
-        (DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE})), "KR246"),
     ],
 )
 def test_a_contradiction_is_an_error_with_its_code(topic: DesiredTopic, code: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         changes(topic)
     assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def test_a_topic_that_is_to_be_absent_and_is_protected_is_refused_at_its_state() -> None:
+    line = Location("c/t.yaml", 4)
+    with pytest.raises(InvalidInput) as caught:
+        changes(DesiredTopic("orders", is_absent=True, protect=frozenset({Protection.DELETE}), at={"state": line}))
+    message = "topic orders is to be absent, but protect names delete: drop one of the two"
+    assert caught.value.problems == (Problem("KR246", message, line),)
 
 
 def test_an_internal_topic_does_not_grow_and_the_line_that_asks_for_it_is_named() -> None:

@@ -15,7 +15,7 @@ from reconciler.model.change import AlterConfigs, class_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
 from reconciler.model.effect import Effect, EffectClass
-from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"
 TIERED = "remote.storage.enable=true"
@@ -197,6 +197,22 @@ def test_what_may_go_is_an_upper_bound_and_unknown_where_no_size_tells_it(
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "age"),
+    [
+        (WEEK, "7 d"),
+        ("172800000", "2 d"),
+        ("90000000", "25 h"),
+        ("5400000", "90 min"),
+        ("301000", "301 s"),
+        ("300001", "300001 ms"),
+    ],
+)
+def test_an_age_is_told_in_the_largest_unit_that_tells_it_exactly(milliseconds: str, age: str) -> None:
+    (effect,) = effects(f"retention.ms={milliseconds}", cluster("retention.ms=-1"))
+    assert effect == Effect(EffectClass.DESTROYS, f"deletes what is older than {age}", "retention.ms", 300)
+
+
+@pytest.mark.parametrize(
     ("line", "version", "wanted", "expected"),
     [
         ("orders-0: 1,2,3 isr 1,2", "4.1", "2", None),
@@ -265,18 +281,24 @@ def test_a_protected_topic_keeps_its_records(
 
 
 @pytest.mark.parametrize(
-    ("before", "changed", "settings", "codes"),
+    ("before", "changed", "settings", "named"),
     [
-        ("", f"retention.ms={WEEK}", "", ["KR844"]),
-        (f"retention.ms={DAY}", "retention.ms=", "", ["KR844"]),
-        (f"retention.ms={DAY}", f"retention.ms={WEEK}", "", []),
-        ("", f"retention.ms={WEEK}", "log.retention.hours=168", []),
-        ("", "segment.ms=1", "", []),
+        ("", f"retention.ms={WEEK}", "", "log.retention.ms"),
+        (f"retention.ms={DAY}", "retention.ms=", "", "log.retention.ms"),
+        (f"retention.ms={DAY}", f"retention.ms={WEEK}", "", None),
+        ("", f"retention.ms={WEEK}", "log.retention.hours=168", None),
+        ("", "segment.ms=1", "", None),
     ],
 )
 def test_settings_of_brokers_that_nobody_told_are_named_where_they_count(
-    before: str, changed: str, settings: str, codes: list[str]
+    before: str, changed: str, settings: str, named: str | None
 ) -> None:
+    line = Location("topics/orders.yaml", 7)
     observed = cluster(before, settings)
-    change = replace(alter(changed), before={key: observed.topics["orders"].configs.get(key) for key in pairs(changed)})
-    assert [problem.code for problem in unknown_defaults((change,), observed)] == codes
+    known = {key: observed.topics["orders"].configs.get(key) for key in pairs(changed)}
+    told = list(unknown_defaults((replace(alter(changed), before=known, at=line),), observed))
+    message = (
+        f"topic orders: what {named} is on the brokers is not known, so Kafka's default counts:"
+        " a snapshot of this version tells it"
+    )
+    assert told == ([Problem("KR844", message, line, Severity.WARNING)] if named else [])

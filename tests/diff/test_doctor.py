@@ -17,7 +17,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.desired import Desired, DesiredCluster, TopicPolicy
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun, Whose
-from reconciler.model.problem import Severity
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
@@ -307,6 +307,19 @@ def test_a_cordon_that_a_run_left_is_told_with_it_and_an_operators_is_not() -> N
     assert {one.brokers for one in found.findings if one.code == "KR655"} == {(1,), (2,)}
 
 
+def test_a_rate_that_a_broker_out_of_reach_may_keep_is_told_with_its_run() -> None:
+    run = KnownRun("51d0c2aa", unrestored=(5, 6))
+    assert diagnose(seen(small_cluster("a-0: 1,2,3")), (run,)).findings == (
+        Finding(
+            "KR673",
+            Severity.WARNING,
+            "brokers 5, 6 may keep a throttle rate of the run of plan 51d0c2aa, and cannot be asked",
+            "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
+            brokers=(5, 6),
+        ),
+    )
+
+
 def test_throttles_of_a_run_that_goes_on_are_no_leftovers() -> None:
     run = KnownRun("51d0c2aa", is_open=True, throttles={(1, FOLLOWER_THROTTLED_RATE): None}, unrestored=(5,))
     found = throttled("apply on box", run)
@@ -363,6 +376,12 @@ def test_another_cluster_than_the_one_declared_is_an_error() -> None:
     vitals = seen(small_cluster("a-0: 1,2,3"))
     found = diagnose(vitals, desired=Desired(DesiredCluster("prod", cluster_id="another")))
     assert [(one.code, one.severity) for one in found.findings] == [("KR636", Severity.ERROR)]
+
+
+def test_what_the_client_properties_leave_open_is_a_warning_in_the_same_words() -> None:
+    open_left = Problem("KR900", "the name of the broker is not checked")
+    found = diagnose(seen(small_cluster("a-0: 1,2,3")), of_client=(open_left,))
+    assert found.findings == (Finding("KR900", Severity.WARNING, "the name of the broker is not checked"),)
 
 
 def test_errors_come_first_and_the_order_is_always_the_same() -> None:

@@ -68,8 +68,15 @@ def test_partitions_led_by_another_are_those_that_a_plan_elects() -> None:
 
 def test_who_is_not_safe_to_stop_is_told_with_the_partitions_of_all() -> None:
     found = found_in(small_cluster("a-0: 1,2,3", "b-0: 4,5", "b-1: 5,6", configs={"b": TWO}))["KR659"]
-    assert (found.severity, found.brokers, found.topics) == (Severity.WARNING, (4, 5, 6), ("b",))
-    assert found.partitions == (TopicPartition("b", 0), TopicPartition("b", 1))
+    assert found == Finding(
+        "KR659",
+        Severity.WARNING,
+        "brokers 4, 5, 6 not safe to stop: 2 partitions would go under min ISR, or offline: b-0, b-1",
+        "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas",
+        brokers=(4, 5, 6),
+        topics=("b",),
+        partitions=(TopicPartition("b", 0), TopicPartition("b", 1)),
+    )
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ def test_bytes_that_are_not_known_of_every_replica_are_unknown() -> None:
     assert effect.bytes is None
 
 
+def test_a_deletion_of_a_tiered_topic_takes_what_is_remote_too_and_nobody_knows_how_much() -> None:
+    tiered = small_cluster("orders-0: 1,2,3 size 5", configs={"orders": {"remote.storage.enable": "true"}})
+    what = "deletes every record, those in remote storage too, which log dirs do not count"
+    assert effects(DeleteTopic("orders"), tiered) == (Effect(EffectClass.DESTROYS, what, is_total=True),)
+
+
 def test_groups_that_nobody_looked_at_are_unknown_and_none_is_none() -> None:
     (unknown,) = effects(DeleteTopic("orders"), OBSERVED)
     (none,) = effects(DeleteTopic("orders"), replace(OBSERVED, has_groups=True))

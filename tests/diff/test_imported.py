@@ -29,7 +29,7 @@ from reconciler.model.desired import (
     Placement,
     Spread,
 )
-from reconciler.model.imported import Adopted
+from reconciler.model.imported import Adopted, Deviation
 from reconciler.model.topic_partition import TopicPartition
 
 BASE = Desired(DesiredCluster("c"))
@@ -39,6 +39,13 @@ A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
 def found(*lines: str, configs: Mapping[str, Mapping[str, str]] | None = None, fenced: Sequence[int] = ()) -> Adopted:
     """Return what is found in a cluster of six brokers in racks a, b, c, a, b, c."""
     return adopted(BASE, small_cluster(*lines, configs=configs, fenced=fenced), is_writable)
+
+
+def racked(rack_of: Mapping[int, str | None], *lines: str) -> Adopted:
+    """Return what is found where these brokers stand in these racks instead."""
+    cluster = small_cluster(*lines)
+    brokers = {each.id: replace(each, rack=rack_of.get(each.id, each.rack)) for each in cluster.brokers.values()}
+    return adopted(BASE, replace(cluster, brokers=brokers), is_writable)
 
 
 def placement(*lines: str) -> Placement:
@@ -68,6 +75,8 @@ def test_the_rack_rule_is_strict_where_every_partition_keeps_it(lines: list[str]
 def test_a_partition_that_is_not_spread_is_named() -> None:
     (told,) = found("t-0: 1,2,3", "t-1: 1,4,6").deviations
     assert told.message.startswith("racks: 1 of 2 partitions (1) is not spread over the racks; ")
+    (both,) = found("t-0: 1,4,6", "t-1: 1,2,3", "t-2: 1,4,6").deviations
+    assert both.message.startswith("racks: 2 of 3 partitions (0, 2) are not spread over the racks; ")
 
 
 def test_prefer_is_found_where_a_rack_has_too_few_brokers_for_strict() -> None:
@@ -90,11 +99,24 @@ def test_leaders_of_one_rack_are_a_rule_once_chance_is_ruled_out() -> None:
     assert placement(*led_from_a(13)).racks_leader == A
 
 
+@pytest.mark.parametrize(
+    "rack_of",
+    [{3: None}, {1: None}, {1: "a\x07", 4: "a\x07"}],
+    ids=["a follower in no rack", "a leader in no rack", "a rack that no file can name"],
+)
+def test_leaders_are_no_rule_where_some_rack_cannot_be_told(rack_of: Mapping[int, str | None]) -> None:
+    made = racked(rack_of, *led_from_a(13))
+    assert (made.topics["t"].placement, made.deviations) == (Placement(racks_spread=Spread.STRICT), ())
+
+
 def test_a_topic_of_two_racks_keeps_to_them_once_chance_is_ruled_out() -> None:
     used = ["other-0: 1,2,3", "other-1: 4,5,6"]
     assert placement(*used, *[f"t-{number}: 1,2" for number in range(17)]).racks_only is None
     only = placement(*used, *[f"t-{number}: {'1,5' if number % 2 else '4,2'}" for number in range(18)])
     assert (only.racks_only, only.racks_spread) == (A | B, Spread.STRICT)
+    # Of four brokers in six, 34 replicas are by chance once in 971,000 times, 35 once in 1,457,000.
+    for replicas, expected in ((34, None), (35, A | B)):
+        assert placement(*used, *[f"t-{number}: {number % 2 + 1}" for number in range(replicas)]).racks_only == expected
 
 
 def test_new_and_empty_brokers_say_nothing_about_a_topic() -> None:
@@ -133,6 +155,30 @@ def test_a_topic_with_a_replica_on_a_dead_broker_is_left_out(lines: list[str], c
 def test_a_name_that_collides_is_left_out() -> None:
     made = found("a.b-0: 1", "a_b-0: 1")
     assert (list(made.topics), list(made.left_out)) == (["a.b"], ["a_b"])
+
+
+def test_a_name_that_kafka_would_not_take_is_left_out_and_so_is_what_collides_after_it() -> None:
+    made = found(".-0: 1", "a.b-0: 1", "a_b-0: 1")
+    assert (list(made.topics), list(made.left_out)) == (["a.b"], [".", "a_b"])
+    assert [(each.topic, each.code) for each in made.deviations] == [(".", "KR279"), ("a_b", "KR275")]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("0", "is no whole number of at least 1"),
+        ("-1", "is no whole number of at least 1"),
+        ("02", "is no whole number of at least 1"),
+        ("two", "is no whole number of at least 1"),
+        ("4", "is 4, above replicationFactor 3, which Kafka takes instead"),
+        ("3", None),
+    ],
+)
+def test_min_isr_is_written_only_as_a_number_that_the_replicas_can_reach(value: str, why: str | None) -> None:
+    made = found("t-0: 1,2,3", configs={"t": {"min.insync.replicas": value}})
+    assert dict(made.topics["t"].config) == ({} if why else {"min.insync.replicas": value})
+    told = Deviation("KR276", f"min.insync.replicas {why}; it is not written, and stays", "t")
+    assert made.deviations == ((told,) if why else ())
 
 
 def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
@@ -184,6 +230,12 @@ def evenness(*lines: str) -> tuple[bool, bool, bool]:
 )
 def test_what_is_even_is_told_without_a_solver(lines: list[str], expected: tuple[bool, bool, bool]) -> None:
     assert evenness(*lines) == expected
+
+
+def test_topics_are_not_called_even_where_brokers_differ_in_capacity() -> None:
+    observed = small_cluster("t-0: 1,2", "t-1: 2,4", "t-2: 4,1", brokers=(1, 2, 4))
+    desired = Desired(DesiredCluster("c", brokers={2: DesiredBroker(2, capacity=3)}), {"t": DesiredTopic("t")})
+    assert not are_topics_even(desired, observed, topic_rules(desired, observed))
 
 
 def test_elections_are_wanted_where_the_preferred_leader_is_in_sync_and_does_not_lead() -> None:
@@ -260,6 +312,22 @@ def test_a_class_without_end_and_one_of_several_configs_are_named_by_them_sorted
     forever, two = {**usual, "retention.ms": "-1"}, {**usual, "x": "2", "y": "1"}
     made = {f"s{n}": usual for n in range(9)} | {f"f{n}": forever for n in range(4)} | {f"t{n}": two for n in range(3)}
     assert list(classes(topics(**made))) == ["standard", "keep-forever", "x-2-y-1"]
+
+
+def test_a_class_is_named_by_its_policy_first_then_by_how_long_it_keeps_then_by_the_rest() -> None:
+    usual = {"b": "1"}
+    policy, retention, other = {"cleanup.policy": "compact,delete"}, {"retention.ms": "1000"}, {"a": "1"}
+    made = {f"s{n}": usual for n in range(9)} | {f"p{n}": usual | policy | retention | other for n in range(3)}
+    assert list(classes(topics(**made))) == ["standard", "compact-and-delete-keep-1s-a-1"]
+
+
+@pytest.mark.parametrize(
+    ("spread", "name"), [(Spread.PREFER, "loosely-spread"), (Spread.IGNORE, "unspread"), (None, "unspread")]
+)
+def test_a_class_that_differs_in_its_spread_is_named_by_it(spread: Spread | None, name: str) -> None:
+    made = topics(**{each: {"b": "1"} for each in ("s0", "s1", "s2", "o0", "o1")})
+    made |= {each: replace(made[each], placement=Placement(racks_spread=spread)) for each in ("o0", "o1")}
+    assert [each.name for each in with_classes(Adopted(made)).classes] == ["standard", name]
 
 
 def test_topics_that_are_led_from_one_rack_are_of_a_class_of_that_name() -> None:

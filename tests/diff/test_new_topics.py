@@ -8,7 +8,7 @@ from reconciler.diff.rules import topic_rules
 from reconciler.model.change import CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, TopicPolicy
-from reconciler.model.problem import InvalidInput, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 
 DELETE = DesiredCluster("c", topics=TopicPolicy(is_all_managed=True, is_delete_allowed=True))
 
@@ -89,13 +89,25 @@ def test_topics_are_deleted_where_the_brokers_delete_them(setting: str | None) -
     assert [type(change) for change in found] == [DeleteTopic]
 
 
-@pytest.mark.parametrize("topic", [None, DesiredTopic("old", is_absent=True)], ids=["undeclared", "declared absent"])
-def test_deletions_are_refused_where_a_broker_deletes_none(topic: DesiredTopic | None) -> None:
+ABSENT = DesiredTopic("old", is_absent=True, at={"state": Location("c/t.yaml", 4)})
+
+
+@pytest.mark.parametrize(
+    ("topic", "at"),
+    [(None, Location("c/cluster.yaml", 8)), (ABSENT, ABSENT.at["state"])],
+    ids=["undeclared", "declared absent"],
+)
+def test_deletions_are_refused_where_a_broker_deletes_none(topic: DesiredTopic | None, at: Location) -> None:
     observed = cluster_with({"delete.topic.enable": "true"}, {"delete.topic.enable": "false"})
-    desired = Desired(DELETE, {"old": topic} if topic is not None else {})
-    with pytest.raises(InvalidInput, match=r"delete\.topic\.enable is false on brokers 2, so that") as refused:
+    policy = replace(DELETE.topics, at={"delete": Location("c/cluster.yaml", 8)})
+    desired = Desired(replace(DELETE, topics=policy), {"old": topic} if topic is not None else {})
+    with pytest.raises(InvalidInput) as refused:
         changes(desired, observed)
-    assert [problem.code for problem in refused.value.problems] == ["KR256"]
+    message = (
+        "delete.topic.enable is false on brokers 2, so that Kafka deletes no topic, and old would be deleted:"
+        " set it to true there, or keep the topics"
+    )
+    assert refused.value.problems == (Problem("KR256", message, at),)
     kept = replace(desired, cluster=DesiredCluster("c"))
     assert changes(kept, observed) == ()
 

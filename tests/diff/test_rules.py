@@ -1,5 +1,5 @@
 import pytest
-from helpers.clusters.small_cluster import small_cluster
+from helpers.clusters.small_cluster import small_cluster, with_cordons
 
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import Cluster
@@ -40,6 +40,14 @@ def test_a_broker_state_says_what_the_broker_may_receive_keep_and_lead(
 ) -> None:
     rules = rules_of(Placement(), states={5: state})
     assert (5 in rules.receivable, 5 in rules.keepable, 5 in rules.leadable) == (receives, keeps, leads)
+
+
+def test_a_broker_that_kafka_cordons_gets_nothing_new_unless_a_file_says_that_it_is_active() -> None:
+    brokers = {5: DesiredBroker(5, has_state=True), 6: DesiredBroker(6, capacity=2)}
+    desired = Desired(DesiredCluster("c", brokers=brokers))
+    rules = topic_rules(desired, with_cordons(OBSERVED, (4, 5, 6)))["orders"]
+    assert rules.receivable == {1, 2, 3, 5}
+    assert rules.keepable == {1, 2, 3, 4, 5, 6}
 
 
 def test_a_rack_whose_brokers_are_down_still_counts() -> None:
