@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.desired import Desired, Even
+from reconciler.model.desired import Balance, Desired, Even
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
 from reconciler.model.stage import ReassignStage
@@ -26,7 +26,7 @@ from reconciler.proof.bounds import (
     replica_measures,
 )
 from reconciler.proof.demands import Demands, demands_of
-from reconciler.proof.loaded import NETWORK_IN, Carried, are_counts_fair, carried_of, is_loaded, loaded_bound
+from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_fair, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 
 _OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
@@ -63,19 +63,20 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    notes = tuple(_notes(plan, demands, desired, end))
+    notes = tuple(_notes(plan, demands, desired.cluster.balance))
     return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes)
 
 
-def _notes(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[str]:
-    """Yield what narrows the plans that the bounds are about."""
+def _notes(plan: Plan, demands: Demands, balance: Balance) -> Iterator[str]:
+    """Yield what narrows the plans that the bounds are about; the plan's own shares are checked by then."""
     if plan.source.only:
-        yield f"Other plans are those that touch the same topics alone: {', '.join(plan.source.only)}."
-    balance = desired.cluster.balance
-    if is_loaded(balance) and isinstance(balance.replicas, Even) and not are_counts_fair(demands, end):
+        yield f"This is shown among the plans for the same topics alone: {', '.join(plan.source.only)}."
+    shares = plan.balance_after
+    counts = [shares[broker_id].replicas if broker_id in shares else 0 for broker_id in demands.brokers.ids]
+    if is_loaded(balance) and isinstance(balance.replicas, Even) and not is_fair(demands.brokers.capacity, counts):
         yield (
-            "Replica counts are not all next to the fair share: other plans are those with the same counts. "
-            "That the rules allow no counts more even is not checked."
+            "Not every broker has its fair share of replicas, so this is shown among the plans with the same counts. "
+            "Whether the rules allow more even counts is not checked."
         )
 
 

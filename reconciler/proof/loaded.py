@@ -77,14 +77,6 @@ def is_loaded(balance: Balance) -> bool:
     return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
 
 
-def are_counts_fair(demands: Demands, end: Reached) -> bool:
-    """Whether each broker ends with one of the whole numbers of replicas next to its fair share."""
-    nothing = dict.fromkeys([*demands.rows.keys, *demands.decided], Carried(0, 0))
-    weights = np.array([[1], [0], [0]], dtype=np.int64).repeat(len(demands.rows.keys), axis=1)
-    _, final = _loads(demands, end, nothing, weights)
-    return _is_fair(demands.brokers.capacity, final[0])
-
-
 def loaded_bound(
     demands: Demands,
     end: Reached,
@@ -196,7 +188,7 @@ def _band(
 def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the counts next to the fair share or, where one is not, those reached; like brokers may trade places."""
     brokers = demands.brokers
-    if _is_fair(brokers.capacity, reached):
+    if is_fair(brokers.capacity, reached):
         return low, high
     likes = list(zip(brokers.rack.tolist(), brokers.capacity, strict=True))
     least, most = list(reached), list(reached)
@@ -207,7 +199,10 @@ def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[i
     return least, most
 
 
-def _is_fair(capacity: Sequence[int], counts: Sequence[int]) -> bool:
+def is_fair(capacity: Sequence[int], counts: Sequence[int]) -> bool:
     """Whether each count is one of the whole numbers next to its broker's share."""
-    shares = [Fraction(sum(counts) * weight, sum(capacity)) for weight in capacity]
-    return all(share // 1 <= there <= -(-share // 1) for share, there in zip(shares, counts, strict=True))
+    whole, total = sum(counts), sum(capacity)
+    return all(
+        whole * weight // total <= there <= -(-whole * weight // total)
+        for weight, there in zip(capacity, counts, strict=True)
+    )

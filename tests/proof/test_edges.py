@@ -123,7 +123,7 @@ def test_a_plan_of_some_topics_says_so() -> None:
     assert prove(plan, desired, observed).notes == ()
     confined = replace(plan, source=replace(plan.source, only=("t", "u*")))
     (note,) = prove(confined, desired, observed).notes
-    assert note == "Other plans are those that touch the same topics alone: t, u*."
+    assert note == "This is shown among the plans for the same topics alone: t, u*."
 
 
 def test_a_pattern_is_followed_as_the_planner_follows_it() -> None:

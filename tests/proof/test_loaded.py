@@ -190,8 +190,8 @@ def test_a_bound_for_the_same_counts_alone_says_so() -> None:
     assert verdict.wrong is None
     (note,) = verdict.notes
     assert note == (
-        "Replica counts are not all next to the fair share: other plans are those with the same counts. "
-        "That the rules allow no counts more even is not checked."
+        "Not every broker has its fair share of replicas, so this is shown among the plans with the same counts. "
+        "Whether the rules allow more even counts is not checked."
     )
 
 
