@@ -72,6 +72,7 @@ def _stale(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[Probl
             yield from _stale_changes(paths, stage, observed)
         case ReassignStage():
             yield from _stale_moves(paths, stage, observed)
+            yield from _stale_elections(paths, stage, observed)
         case ElectStage():
             yield from _stale_elections(paths, stage, observed)
         case _:
@@ -98,7 +99,7 @@ def _stale_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) -> 
             yield Problem("KR502", f"{key}: expected {expected}, found {observed.absence(key.topic)}")
 
 
-def _stale_elections(paths: PlanPaths, stage: ElectStage, observed: Observed) -> Iterator[Problem]:
+def _stale_elections(paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed) -> Iterator[Problem]:
     made = _made_by_plan(paths.plan)
     for election in stage.elections:
         key = election.topic_partition

@@ -1,8 +1,8 @@
 """Decides the next step of a run: a pure function of the plan, what is observed, what is remembered, and the time.
 
-In a stage of moves the first of these that applies is the step: mend what is wrong, put throttles on, submit moves,
-look again; at the end take the throttle lists off, then finish. Reassigning and electing are two stages, because a
-reassignment that ends leaves the leader where it was (KAFKA-10149).
+In a stage of moves the first of these that applies is the step: mend what is wrong, put throttles on, submit the moves
+that have a slot, look again; at the end take the throttle lists off, hold the elections, then finish. Elections are
+requests of their own, because a reassignment that ends leaves the leader where it was (KAFKA-10149).
 """
 
 from collections.abc import Callable, Sequence
@@ -30,6 +30,7 @@ from reconciler.apply.steps import (
     poll,
 )
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
+from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
@@ -68,7 +69,7 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: S
         return wrong
     unfinished = [move for move in memory.watched(stage) if memory.state(move.topic_partition) is not MoveState.DONE]
     if not unfinished:
-        return _end_of_moves(stage, memory)
+        return _end_of_moves(stage, memory) or _next_election(paths, stage, observed, memory, now)
     stuck = _stalled(paths, stage, unfinished, memory, now)
     if stuck is not None:
         return stuck
@@ -77,7 +78,8 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: S
     if bare and not memory.is_quiet("throttle", now):
         present = tuple(move for move in unfinished if observed.partition(move.topic_partition) is not None)
         return PutThrottles(replace(stage, moves=present))
-    return _submission([move for move in unfinished if move not in bare], observed, memory) or poll(memory.polls)
+    ready = [move for move in unfinished if move not in bare]
+    return _submission(ready, _slots(paths, unfinished, observed, memory), observed, memory) or poll(memory.polls)
 
 
 def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, memory: StageMemory) -> bool:
@@ -89,20 +91,35 @@ def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, memory
     return not memory.throttled_brokers.issuperset(brokers)
 
 
-def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step:
+def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step | None:
+    """Return what follows the moves of a stage; None where only its elections do."""
     if memory.has_lists_on:
         # A listed replica that falls out of the ISR would be throttled. Rates do nothing without lists: they stay on
         # for the next stage, and come off with the run.
         return TakeThrottleListsOff()
     if not memory.left_alone:
-        return FinishStage()
+        return None
     told = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))
     text = f"stage {stage.number} ended with {len(memory.left_alone)} of its moves not done:\n{told}"
     return FailRun(Problem(min(memory.left_alone.items())[1].code, text))
 
 
-def _submission(unfinished: Sequence[Move], observed: Observed, memory: StageMemory) -> Step | None:
-    """Return the next request, if any.
+def _slots(paths: PlanPaths, unfinished: Sequence[Move], observed: Observed, memory: StageMemory) -> Slots:
+    """Return the slots of all brokers, taken by what is on its way, or may be."""
+    slots = Slots(paths.plan.per_broker)
+    for move in unfinished:
+        if memory.state(move.topic_partition) is not MoveState.TO_DO:
+            slots.take(_copy_of(move, observed))
+    return slots
+
+
+def _copy_of(move: Move, observed: Observed) -> Copy:
+    partition = observed.partition(move.topic_partition)
+    return Copy(move.added, partition.leader if partition is not None else None)
+
+
+def _submission(unfinished: Sequence[Move], slots: Slots, observed: Observed, memory: StageMemory) -> Step | None:
+    """Return the next request, if any: moves in the plan's order, each as its brokers have a slot for it.
 
     Moves that change the replication factor go by themselves: for all others Kafka is asked to forbid it (KIP-860).
     """
@@ -112,6 +129,8 @@ def _submission(unfinished: Sequence[Move], observed: Observed, memory: StageMem
         # A move to a dead broker would be in flight until the broker is back, or the move is cancelled: it waits.
         if memory.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
     ]
+    admitted = set(slots.admitted((move.topic_partition, _copy_of(move, observed)) for move in due))
+    due = [move for move in due if move.topic_partition in admitted]
     for is_factor_change in (False, True):
         fitting = [move for move in due if (len(move.from_replicas) != len(move.to_replicas)) is is_factor_change]
         if fitting:
@@ -280,8 +299,10 @@ def _stalled(
     return FailRun(Problem("KR702", f"{text}; {hint}"))
 
 
-def _next_election(paths: PlanPaths, stage: ElectStage, observed: Observed, memory: StageMemory, now: datetime) -> Step:
-    """Return what to do next in a stage of elections."""
+def _next_election(
+    paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed, memory: StageMemory, now: datetime
+) -> Step:
+    """Return what to do next about a stage's elections, which its moves have made possible."""
     due = elections_due(paths, stage, observed)
     if not due:
         return FinishStage()

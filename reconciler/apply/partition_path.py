@@ -16,7 +16,7 @@ from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
@@ -135,10 +135,10 @@ class PlanPaths:
         """Return the index of the list that this move starts from."""
         return self.by_partition[move.topic_partition].stages.index(stage.number)
 
-    def passed_before(self, stage_number: int, topic_partition: TopicPartition) -> int:
-        """Return the index that a partition's path has reached before a stage begins."""
+    def passed_with(self, stage_number: int, topic_partition: TopicPartition) -> int:
+        """Return the index that a partition's path has reached when the moves of a stage have ended."""
         path = self.by_partition.get(topic_partition)
-        return sum(number < stage_number for number in path.stages) if path else 0
+        return sum(number <= stage_number for number in path.stages) if path else 0
 
     def planned_partitions(self, topic: str) -> int:
         """Return how many partitions the plan makes or grows a topic to, 0 where it does not."""
@@ -166,8 +166,8 @@ class PlanPaths:
         """Return who leads each partition before a stage begins: the last one elected, else who led at the start."""
         leaders = dict(self.first_leaders)
         for stage in self.plan.stages:
-            if isinstance(stage, ElectStage) and stage.number < stage_number:
-                leaders.update({election.topic_partition: election.leader for election in stage.elections})
+            if stage.number < stage_number:
+                leaders.update({election.topic_partition: election.leader for election in elections_of(stage)})
         return leaders
 
     def leader_before(self, move: Move) -> int | None:

@@ -98,7 +98,8 @@ def is_stage_done(paths: PlanPaths, stage: Stage, observed: Observed) -> bool:
             changes = (paths.plan.topic_changes[position] for position in stage.changes)
             return all(standing(change, observed, paths).state is ChangeState.DONE for change in changes)
         case ReassignStage():
-            return all(is_move_done(paths, stage, move, observed) for move in stage.moves)
+            is_moved = all(is_move_done(paths, stage, move, observed) for move in stage.moves)
+            return is_moved and not elections_due(paths, stage, observed)
         case ElectStage():
             return not elections_due(paths, stage, observed)
         case _:
@@ -121,12 +122,14 @@ def is_move_done(paths: PlanPaths, stage: ReassignStage, move: Move, observed: O
     return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
 
 
-def elections_due(paths: PlanPaths, stage: ElectStage, observed: Observed) -> tuple[Election, ...]:
+def elections_due(paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed) -> tuple[Election, ...]:
     """Return the elections of a stage whose leader does not lead; a partition that has moved on since needs none."""
     return tuple(election for election in stage.elections if _is_election_due(paths, stage, election, observed))
 
 
-def _is_election_due(paths: PlanPaths, stage: ElectStage, election: Election, observed: Observed) -> bool:
+def _is_election_due(
+    paths: PlanPaths, stage: ReassignStage | ElectStage, election: Election, observed: Observed
+) -> bool:
     key = election.topic_partition
     partition = observed.partition(key)
     if partition is None or partition.leader == election.leader:
@@ -134,7 +137,7 @@ def _is_election_due(paths: PlanPaths, stage: ElectStage, election: Election, ob
         return partition is None
     if key not in paths.by_partition:
         return True
-    return paths.position(key, observed).index <= paths.passed_before(stage.number, key)
+    return paths.position(key, observed).index <= paths.passed_with(stage.number, key)
 
 
 def steps_to_do(paths: PlanPaths, observed: Observed) -> tuple[str, ...]:
@@ -156,9 +159,9 @@ def _steps_of(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[st
             yield from (_step_of_change(change) for change in due)
         case ReassignStage():
             yield from _steps_of_moves(paths, stage, observed)
+            yield from _steps_of_elections(paths, stage, observed)
         case ElectStage():
-            for election in elections_due(paths, stage, observed):
-                yield f"elect broker {election.leader} as leader of {election.topic_partition}"
+            yield from _steps_of_elections(paths, stage, observed)
         case _:
             assert_never(stage)
 
@@ -177,6 +180,11 @@ def _steps_of_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) 
         yield f"move {move.topic_partition} {list(move.from_replicas)} -> {list(move.to_replicas)}{copies}"
     if left and rates:
         yield "put throttles back to what they were"
+
+
+def _steps_of_elections(paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed) -> Iterator[str]:
+    for election in elections_due(paths, stage, observed):
+        yield f"elect broker {election.leader} as leader of {election.topic_partition}"
 
 
 def _step_of_change(change: TopicChange) -> str:

@@ -25,7 +25,7 @@ from reconciler.model.codec import (
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy
-from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
@@ -278,6 +278,13 @@ class Plan:
     election_batch: Annotated[
         int, Key("run/electionBatch", "How it runs."), AtLeast(1), REQUIRED, "Partitions in one election request."
     ] = 100
+    per_broker: Annotated[
+        int | None,
+        Key("run/perBroker"),
+        AtLeast(1),
+        "Copies in flight at one broker at most: those that it receives and, counted apart, those that it serves. Not "
+        "there, as in files of earlier versions: all moves of a stage at once.",
+    ] = None
     timeout_seconds: Annotated[
         int, Key("run/timeoutSeconds"), AtLeast(1), REQUIRED, "A stage without progress for so long stops the run."
     ] = 7200
@@ -337,7 +344,7 @@ class Plan:
             replica_moves=sum(len(move.added) for move in moves),
             bytes=sum(move.bytes for move in moves),
             leader_changes=sum(first[key][:1] != last[key][:1] for key in first),
-            elections=sum(len(stage.elections) for stage in self.stages if isinstance(stage, ElectStage)),
+            elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),
             partitions=len(first),
             stages=len(self.stages),

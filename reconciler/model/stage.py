@@ -21,15 +21,22 @@ class TopicsStage:
 
 @dataclass(frozen=True, slots=True)
 class ReassignStage:
-    """Partitions move, all at once; it ends when each is at its last replicas with all of them in sync."""
+    """Partitions move: a set that is safe whatever part of it is done or in flight.
+
+    A run begins moves in their order as slots become free (see `model.admission`). The stage ends when each partition
+    is at its last replicas with all of them in sync, and its elections are held.
+    """
 
     kind: ClassVar[Annotated[Literal["reassign"], _KIND]] = "reassign"
     number: _Number
-    moves: Annotated[tuple[Move, ...], "What moves."]
+    moves: Annotated[tuple[Move, ...], "What moves, in the order in which it may begin."]
     throttle_bytes_per_second: Annotated[
         int | None, AtLeast(1), REQUIRED, "The throttle per broker and direction; null: none."
     ] = None
     estimated_seconds: Annotated[int, REQUIRED, "How long it will take at the throttle."] = 0
+    elections: Annotated[
+        tuple[Election, ...], "Preferred leaders to elect once the moves have ended, in batches; not there: none."
+    ] = ()
 
     @property
     def bytes(self) -> int:
@@ -39,11 +46,16 @@ class ReassignStage:
 
 @dataclass(frozen=True, slots=True)
 class ElectStage:
-    """Preferred leaders are elected, in one request."""
+    """Preferred leaders are elected, in batches."""
 
     kind: ClassVar[Annotated[Literal["elect"], _KIND]] = "elect"
     number: _Number
-    elections: Annotated[tuple[Election, ...], "What is elected."]
+    elections: Annotated[tuple[Election, ...], "What is elected, in order."]
 
 
 Stage = ReassignStage | ElectStage | TopicsStage
+
+
+def elections_of(stage: Stage) -> tuple[Election, ...]:
+    """Return the elections that a stage holds."""
+    return () if isinstance(stage, TopicsStage) else stage.elections

@@ -29,7 +29,7 @@ from reconciler.model.grounds import UNDECLARED, BrokerGround, PlacementGround, 
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 
 ALTERNATIVES, BARRED = 3, 5
@@ -350,29 +350,33 @@ def steps_of(plan: Plan, key: TopicPartition) -> tuple[StepOfPartition, ...]:
     leader = next((one.leader for one in plan.rollback.assignments if one.topic_partition == key), None)
     steps = []
     for stage in plan.stages:
-        step = _step(plan, stage, key, leader)
-        if step is not None:
+        for step in _in_stage(plan, stage, key, leader):
             steps.append(step)
-            if step.elected is not None:
-                leader = step.elected
-            elif leader not in step.to_replicas:
-                leader = step.to_replicas[0]
+            leader = _leader_after(step, leader)
     return tuple(steps)
 
 
-def _step(plan: Plan, stage: Stage, key: TopicPartition, leader: int | None) -> StepOfPartition | None:
+def _leader_after(step: StepOfPartition, leader: int | None) -> int | None:
+    if step.elected is not None:
+        return step.elected
+    return leader if leader in step.to_replicas else step.to_replicas[0]
+
+
+def _in_stage(plan: Plan, stage: Stage, key: TopicPartition, leader: int | None) -> Iterator[StepOfPartition]:
     match stage:
         case TopicsStage():
             replicas = _created_as(plan, key)
             changes = (plan.topic_changes[position] for position in stage.changes)
             names = {each.topic for each in changes if isinstance(each, CreateTopic | CreatePartitions)}
-            is_here = replicas is not None and key.topic in names
-            return StepOfPartition(stage.number, replicas or (), is_created=True) if is_here else None
+            if replicas is not None and key.topic in names:
+                yield StepOfPartition(stage.number, replicas or (), is_created=True)
         case ReassignStage():
-            move = next((one for one in stage.moves if one.topic_partition == key), None)
-            if move is None:
-                return None
-            return StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes, leader)
+            for move in (one for one in stage.moves if one.topic_partition == key):
+                step = StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes, leader)
+                yield step
+                leader = _leader_after(step, leader)
         case ElectStage():
-            elected = next((one.leader for one in stage.elections if one.topic_partition == key), None)
-            return None if elected is None else StepOfPartition(stage.number, source=leader, elected=elected)
+            pass
+    for election in elections_of(stage):
+        if election.topic_partition == key:
+            yield StepOfPartition(stage.number, source=leader, elected=election.leader)

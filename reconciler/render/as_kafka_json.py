@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.move import Election
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.stage import ReassignStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 
 ANY_LOG_DIR = "any"
@@ -21,16 +21,13 @@ def plan_files(plan: Plan, *, has_log_dirs: bool = False) -> Mapping[str, str]:
     files: dict[str, str] = {}
     for stage in plan.stages:
         prefix = f"stage-{stage.number:0{width}}"
-        match stage:
-            case ReassignStage():
-                targets = {move.topic_partition: move.to_replicas for move in stage.moves}
-                origins = {move.topic_partition: move.from_replicas for move in stage.moves}
-                files[f"{prefix}-reassign.json"] = reassignment(targets, _log_dirs(plan, stage) if has_log_dirs else {})
-                files[f"{prefix}-rollback.json"] = reassignment(origins)
-            case ElectStage():
-                files[f"{prefix}-elect.json"] = elections(stage.elections)
-            case _:
-                pass
+        if isinstance(stage, ReassignStage):
+            targets = {move.topic_partition: move.to_replicas for move in stage.moves}
+            origins = {move.topic_partition: move.from_replicas for move in stage.moves}
+            files[f"{prefix}-reassign.json"] = reassignment(targets, _log_dirs(plan, stage) if has_log_dirs else {})
+            files[f"{prefix}-rollback.json"] = reassignment(origins)
+        if elections_of(stage):
+            files[f"{prefix}-elect.json"] = elections(elections_of(stage))
     return files
 
 

@@ -9,7 +9,7 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult, RunState
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told
 from reconciler.render.effects import total as effects_total
@@ -234,14 +234,15 @@ def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...
             for position in stage.changes:
                 yield _cells(topic_row(reviewed.topic_changes[position]), root)
         case ElectStage():
-            for election in stage.elections:
-                yield "~", str(election.topic_partition), f"elect {election.leader}", "", ""
+            pass
         case ReassignStage():
             for move in stage.moves:
                 lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
                 data = size(move.bytes) if move.is_size_known else "size unknown"
                 effect = f"{reason(reviewed, move)}, {data if move.added else 'no data'}"
                 yield "~", str(move.topic_partition), lists, place(move.at, root), effect
+    for election in elections_of(stage):
+        yield "~", str(election.topic_partition), f"elect {election.leader}", "", ""
 
 
 def _balance(reviewed: Plan) -> list[str]:

@@ -154,6 +154,7 @@ def stage_title(stage: Stage) -> str:
             moved = f"{counted(len(stage.moves), 'partition')}, {counted(copies, 'replica')} to copy"
             parts = [moved if copies else f"{counted(len(stage.moves), 'partition')}, nothing to copy"]
             parts += [size(stage.bytes)] if stage.bytes else []
+            parts += [counted(len(stage.elections), "preferred-leader election")] if stage.elections else []
             parts += [estimate(stage.estimated_seconds)] if stage.estimated_seconds else []
             return ", ".join(parts)
 
@@ -192,7 +193,7 @@ def _actions(stage: Stage) -> int:
         case ElectStage():
             return len(stage.elections)
         case ReassignStage():
-            return len(stage.moves)
+            return len(stage.moves) + len(stage.elections)
 
 
 def _range(counts: list[int]) -> str:

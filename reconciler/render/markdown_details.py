@@ -162,10 +162,14 @@ def _stage(plan: Plan, stage: Stage) -> str:
             lines = (f"- {code_span(each.subject)} {sentence(clipped(each.what))}" for each in changed_topics)
             return "\n".join([_title(stage), "", *lines])
         case ElectStage():
-            elected = (f"{code_span(str(each.topic_partition))} on {each.leader}" for each in stage.elections)
-            return f"{_title(stage)}\n\n{', '.join(elected)}"
+            return f"{_title(stage)}\n\n{_elected(stage)}"
         case ReassignStage():
-            return f"{_title(stage)}\n\n{table(_MOVE_HEADS, _move_lines(plan, stage.moves))}"
+            told = f"{_title(stage)}\n\n{table(_MOVE_HEADS, _move_lines(plan, stage.moves))}"
+            return f"{told}\n\nElected: {_elected(stage)}" if stage.elections else told
+
+
+def _elected(stage: ReassignStage | ElectStage) -> str:
+    return ", ".join(f"{code_span(str(each.topic_partition))} on {each.leader}" for each in stage.elections)
 
 
 def _title(stage: Stage) -> str:

@@ -67,7 +67,9 @@ def check_stage(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicCha
         case TopicsStage():
             return _topics_problems(cluster, stage, topic_changes)
         case ReassignStage():
+            moved = with_metadata(cluster, _reached_partitions(cluster, {}, replace(stage, elections=()), controller))
             found = [_move_problem(cluster, move, controller) for move in stage.moves]
+            found += [_election_problem(moved, election, controller) for election in stage.elections]
         case ElectStage():
             found = [_election_problem(cluster, election, controller) for election in stage.elections]
     return tuple(problem for problem in found if problem is not None)
@@ -79,11 +81,12 @@ def _reached_partitions(
     stage: ReassignStage | ElectStage,
     controller: Controller,
 ) -> dict[TopicPartition, Partition]:
-    items: Sequence[Move | Election] = stage.moves if isinstance(stage, ReassignStage) else stage.elections
+    moves = stage.moves if isinstance(stage, ReassignStage) else ()
+    items: Sequence[Move | Election] = (*moves, *stage.elections)
     reached: dict[TopicPartition, Partition] = {}
     for item in items:
         key = item.topic_partition
-        partition = touched[key] if key in touched else cluster.partition(key)
+        partition = reached.get(key) or (touched[key] if key in touched else cluster.partition(key))
         if partition is not None:
             reached[key] = (
                 _moved(partition, item, controller) if isinstance(item, Move) else _led(partition, controller)

@@ -9,7 +9,7 @@ from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage
+from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.disk import capacity
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
@@ -51,6 +51,7 @@ def assemble(
         predicted_log_dirs=staging.predicted_log_dirs,
         disk_capacity=_capacities(observed),
         election_batch=desired.cluster.moves.election_batch,
+        per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(staging.stages, observed, desired.cluster.moves),
         topic_ids=_topic_ids(staging, observed),
@@ -113,8 +114,7 @@ def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
     for stage in stages:
         if isinstance(stage, ReassignStage):
             yield from (move.topic_partition for move in stage.moves)
-        elif isinstance(stage, ElectStage):
-            yield from (election.topic_partition for election in stage.elections)
+        yield from (election.topic_partition for election in elections_of(stage))
 
 
 def _restores(touched: Sequence[TopicPartition], observed: Cluster) -> Iterator[Restore]:

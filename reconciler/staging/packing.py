@@ -1,289 +1,314 @@
-"""Packs chains of steps into stages: greedily, the busiest broker first, no stage longer than that broker needs.
+"""Packs chains of steps into stages: as few as `moves.perStage` and urgency allow, each no longer than it must be.
 
-A run takes as long as the sum of its stages, and a stage as long as its busiest broker in its busier direction. So each
-stage gets a budget of bytes, made from the broker with most work left, and is filled with steps that keep every broker
-within it. Steps wait in lanes: one lane for each set of brokers that a step touches, because steps of one lane fit or
-do not fit together. Which budget is best depends on the sizes, so small runs are packed at several paces.
+A stage is a set: any part of it may be done or in flight, and nobody inside it waits for the slowest. So nothing but
+its size, its disks and the order of a chain limits it. A run takes as long as the sum of its stages, and a stage as
+long as its busiest broker needs in its busier direction. That sum is least where every stage has its even part of the
+busiest broker's bytes, and no broker falls behind.
+
+Two passes do that. `_Spread` deals the steps over the stages, the largest first, each to the stage that it makes longer
+by the least (LPT, Graham 1969, with a machine for each stage, broker and direction). What a stage will be as long as
+anyway costs nothing: that is the level to which the busiest broker's bytes would fill all stages, poured like water
+over those that one large step has made longer. `_settled` then goes through the stages in order and counts the disks: a
+step that would overfill one is put off to a later stage, after other steps have freed room.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from heapq import heapify, heappop, heappush
-from itertools import islice
-from typing import NamedTuple
+
+import numpy as np
 
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.disk import DiskUse
-from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
-from reconciler.staging.work import Caps, Load, Weights, Work, caps
 
-# So many steps of a lane are tried before the lane is closed for a stage: it keeps packing linear in practice.
-TRIES = 16
-# Up to so many steps every pace is tried and the shortest run kept; beyond, one alone, which is seldom worse.
-MOST_TRIED_AT_EVERY_PACE = 3000
+# So many stages at once are looked at for one step: it keeps packing linear. Longer runs are dealt into such parts.
+MOST_LOOKED_AT = 64
+# The level is a little below what the busiest broker needs, in percent: at it, that broker's last steps find no gap.
+# Measured on 20,000 partitions whose replication factor grows: 1.003 times the bound, 1.011 at 100 percent.
+LEVEL_PERCENT = 97
 
-Lane = list[int]
-"""A heap of the ranks of ready steps with the same added and the same removed brokers."""
-
-
-class Measure(Enum):
-    """What the length of a stage is made from.
-
-    CHUNKS: as long as the busiest broker needs for its largest steps, as many as each stage must take of it.
-    INTAKE: the same, but what brokers give out is left aside.
-    EVEN: the busiest broker's bytes over the number of stages, where it need not take all it may in each.
-    """
-
-    CHUNKS = "chunks"
-    INTAKE = "intake"
-    EVEN = "even"
-
-
-class Pace(NamedTuple):
-    """How long a stage may be: so many percent of that measure, or as its largest step that is ready needs."""
-
-    measure: Measure
-    percent: int
-
-
-ORDINARY = Pace(Measure.EVEN, 100)
-# Shorter stages leave less idle and longer ones are fewer; which is better depends on the sizes, so all are tried.
-PACES = (
-    ORDINARY,
-    *(Pace(measure, percent) for measure in (Measure.CHUNKS, Measure.INTAKE) for percent in (100, 85, 50)),
-    Pace(Measure.EVEN, 85),
-    Pace(Measure.EVEN, 130),
-)
-# What a stage costs beside copying when packings are compared: throttles on and off, waiting for the last replicas.
-SECONDS_A_STAGE = 5
-
-
-@dataclass(frozen=True, slots=True)
-class PackedStage:
-    """Steps that run at once, by partition. `longest`: the bytes of its busiest broker, in its busier direction."""
-
-    steps: tuple[Step, ...]
-    longest: int
+Rank = int
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The stages, and the disks after the run."""
+    """The steps of each stage, in the order in which a run admits them, and the disks after the run."""
 
-    stages: tuple[PackedStage, ...]
+    stages: tuple[tuple[Step, ...], ...]
     disk: DiskUse
-
-    def rating(self, bytes_a_stage: int) -> tuple[int, int, int]:
-        """Return what makes one packing better than another, the less the better: disks overfilled, time, stages."""
-        taken = sum(stage.longest for stage in self.stages) + bytes_a_stage * len(self.stages)
-        return self.disk.excess, taken, len(self.stages)
 
 
 def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Packed:
-    """Return the stages: each respects the policy's limits and, where it can be, the disks.
+    """Return the stages: each respects `perStage` and, where it can be, the disks, with nothing freed inside it.
 
-    The chains' steps keep their order, in different stages. The more urgent steps go first; others fill what is left.
-    Leaders that must leave their brokers do so in stages of their own, unless there is something to repair.
+    The chains' steps keep their order, in different stages. The more urgent steps go first. Leaders that must leave
+    their brokers do so in stages of their own, unless there is something to repair.
     """
-    is_small = sum(len(chain) for chain in chains) <= MOST_TRIED_AT_EVERY_PACE
-    paces = PACES if is_small else (ORDINARY,)
-    bytes_a_stage = SECONDS_A_STAGE * (policy.throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND)
-    tried = [_Packer(chains, policy, disk.copy(), pace).packed() for pace in paces]
-    if all(packed.disk.excess and packed.disk.is_forced for packed in tried):
-        tried += _in_safe_order(chains, policy, disk)
-    return min(tried, key=lambda packed: packed.rating(bytes_a_stage))
+    run = _Run.of(chains)
+    packed = _settled(run, _spread(run, policy), policy, disk.copy())
+    if packed.disk.excess and packed.disk.is_forced:
+        order = safe_order(run.steps, run.following, run.firsts, disk)
+        if order is not None:
+            after = disk.copy()
+            stages = list(loads_in_order(run.steps, run.following, order, policy, after))
+            safe = Packed(tuple(_in_order(run.steps[rank] for rank in stage) for stage in stages), after)
+            packed = min(packed, safe, key=lambda one: (one.disk.excess, len(one.stages)))
+    return packed
 
 
-def _in_safe_order(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Iterator[Packed]:
-    """Yield the packing in an order that overfills no disk, if one is found."""
-    steps, following, firsts = _ranked(chains)
-    order = safe_order(steps, following, firsts, disk)
-    if order is not None:
-        after = disk.copy()
-        loads = list(loads_in_order(steps, following, order, policy, after))
-        stages = tuple(PackedStage(_sorted(steps[rank] for rank in load.placed), load.longest) for load in loads)
-        yield Packed(stages, after)
+def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps as a run admits them: the most urgent first, of these the largest, so that none ends alone."""
+    return tuple(sorted(steps, key=lambda step: (step.urgency, -step.load, step.move.topic_partition)))
 
 
-def _sorted(steps: Iterable[Step]) -> tuple[Step, ...]:
-    return tuple(sorted(steps, key=lambda step: step.move.topic_partition))
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """All steps by rank; each one's successor in its chain and its place there, and the first step of each chain.
+
+    `waves` groups the ranks by urgency, the most urgent first. `apart` holds the ranks of leaderships that leave in
+    stages of their own.
+    """
+
+    steps: tuple[Step, ...]
+    following: tuple[Rank | None, ...]
+    depth: tuple[int, ...]
+    firsts: tuple[Rank, ...]
+    waves: tuple[tuple[Rank, ...], ...]
+    apart: frozenset[Rank]
+
+    @classmethod
+    def of(cls, chains: Sequence[Sequence[Step]]) -> "_Run":
+        flat = [(step, chain, number) for chain, steps in enumerate(chains) for number, step in enumerate(steps)]
+        flat.sort(key=lambda item: (item[0].urgency, -item[0].load, item[0].move.topic_partition, item[2]))
+        rank_of = {(chain, number): rank for rank, (_, chain, number) in enumerate(flat)}
+        # A leadership that leaves costs no copy, so it goes first; only what repairs goes before it.
+        has_repairs = any(step.urgency < Urgency.REPAIRED for step, _, _ in flat)
+        apart = frozenset(rank for rank, (step, _, _) in enumerate(flat) if step.is_handover and not has_repairs)
+        return cls(
+            steps=tuple(step for step, _, _ in flat),
+            following=tuple(rank_of.get((chain, number + 1)) for _, chain, number in flat),
+            depth=tuple(number for _, _, number in flat),
+            firsts=tuple(rank_of[chain, 0] for chain in range(len(chains))),
+            waves=_waves(chains, rank_of, apart),
+            apart=apart,
+        )
+
+    def is_alike(self, rank: Rank, others: Sequence[Rank]) -> bool:
+        """Whether the step may share a stage with these, as far as leaderships that leave go."""
+        return not others or (rank in self.apart) is (others[0] in self.apart)
 
 
-class _Packer:
-    """One attempt; a stage is filled, ended, and what it freed and made ready goes into the next."""
+def _waves(
+    chains: Sequence[Sequence[Step]], rank_of: Mapping[tuple[int, int], Rank], apart: Collection[Rank]
+) -> tuple[tuple[Rank, ...], ...]:
+    found: defaultdict[tuple[bool, int], list[Rank]] = defaultdict(list)
+    for chain, steps in enumerate(chains):
+        key = (False, 0)
+        for number, step in enumerate(steps):
+            rank = rank_of[chain, number]
+            # A step is never before the one that it follows, however urgent it is.
+            key = max(key, (rank not in apart, step.urgency))
+            found[key].append(rank)
+    return tuple(tuple(sorted(found[key])) for key in sorted(found))
 
-    def __init__(self, chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse, pace: Pace) -> None:
-        self._steps, self._next, firsts = _ranked(chains)
-        self._policy = policy
-        self._disk = disk
-        self._pace = pace
-        self._work = Work(self._steps)
-        self._load = Load()
-        self._lanes: dict[tuple[tuple[int, ...], tuple[int, ...]], Lane] = {}
-        self._is_ready = [False] * len(self._steps)
-        self._waiting = _by_broker(self._steps)
-        for rank in firsts:
-            self._make_ready(rank)
 
-    def packed(self) -> Packed:
-        return Packed(tuple(self._stages()), self._disk)
+def _spread(run: _Run, policy: MovePolicy) -> list[list[Rank]]:
+    """Return the ranks of each stage: disks are not looked at yet."""
+    stages: list[list[Rank]] = []
+    stage_of: dict[Rank, int] = {}
+    begin = 0
+    for wave in run.waves:
+        # What is less urgent fills the last stage of what is more urgent; leaderships that leave stay by themselves.
+        begin = len(stages) - 1 if stages and run.is_alike(wave[0], stages[-1]) else len(stages)
+        for part in _parts(run, wave, policy):
+            used = [[run.steps[rank] for rank in stage] for stage in stages[begin:]]
+            behind = _behind(run, part)
+            spread = _Spread(
+                [run.steps[rank] for rank in part], used, policy.per_stage, _stages_of_chains(behind.values())
+            )
+            for rank in part:
+                earliest = max(0, stage_of.get(rank, begin) - begin)
+                chosen = begin + spread.place(run.steps[rank], earliest, behind[rank])
+                stages.extend([] for _ in range(chosen + 1 - len(stages)))
+                stages[chosen].append(rank)
+                following = run.following[rank]
+                if following is not None:
+                    # One reassignment a partition at a time (KIP-455): the next would replace it.
+                    stage_of[following] = chosen + 1
+            stages = [stage for stage in stages if stage]
+            begin = max(begin, len(stages) - 1)
+    return stages
 
-    def _stages(self) -> Iterator[PackedStage]:
-        # Leaderships leave their brokers first: it costs no copy. A repair is more urgent than that. Steps are sorted,
-        # the most urgent first, so the first one tells whether there is any.
-        if not any(step.urgency < Urgency.REPAIRED for step in self._steps[:1]):
-            yield from self._handovers()
-        while self._work.steps:
-            self._fill()
+
+def _behind(run: _Run, part: Sequence[Rank]) -> Mapping[Rank, int]:
+    """Return how many steps of the part follow each in its chain, and so need a stage after its own."""
+    behind: dict[Rank, int] = dict.fromkeys(part, 0)
+    for rank in sorted(part, key=lambda rank: run.depth[rank], reverse=True):
+        following = run.following[rank]
+        if following in behind:
+            behind[rank] = 1 + behind[following]
+    return behind
+
+
+def _stages_of_chains(behind: Collection[int]) -> int:
+    """Return how many stages there must be for chains of these lengths.
+
+    One more than the longest needs: where each stage had to take the next step, nothing could be chosen.
+    """
+    longest = max(behind)
+    return longest + 2 if longest else 1
+
+
+def _parts(run: _Run, wave: Sequence[Rank], policy: MovePolicy) -> Iterator[Sequence[Rank]]:
+    """Yield the wave's ranks in the order in which they are placed, in parts of at most so many stages.
+
+    Each part gets the same share of what every broker receives, large and small.
+    """
+    steps, depth = run.steps, run.depth
+    count = -(-len(wave) // (policy.per_stage * MOST_LOOKED_AT))
+    by_size = sorted(wave, key=lambda rank: (depth[rank], -steps[rank].load, rank))
+    if count <= 1:
+        yield by_size
+        return
+    by_receiver = sorted(by_size, key=lambda rank: (depth[rank], steps[rank].added))
+    part_of = {rank: number % count for number, rank in enumerate(by_receiver)}
+    for part in range(count):
+        yield [rank for rank in by_size if part_of[rank] == part]
+
+
+class _Spread:
+    """Deals steps over stages: as few as there can be, and more where a chain needs them.
+
+    `_load` [brokers x directions, stages] counts bytes, `_longest` [stages] its most in each, `_level` what any stage
+    may be as long as at no cost.
+    """
+
+    def __init__(self, steps: Sequence[Step], used: Sequence[Sequence[Step]], per_stage: int, least: int) -> None:
+        every = [*steps, *(step for placed in used for step in placed)]
+        brokers = {broker for step in every for broker in (*step.added, step.source) if broker is not None}
+        self._row = {broker: 2 * number for number, broker in enumerate(sorted(brokers))}
+        self._per_stage = per_stage
+        self._load = np.zeros((2 * len(brokers), 0), dtype=np.int64)
+        self._longest = np.zeros(0, dtype=np.int64)
+        self._room = np.zeros(0, dtype=np.int64)
+        self._level, self._whole = 0, 0
+        self._open(max(least, len(used), -(-len(every) // per_stage)))
+        for stage, placed in enumerate(used):
+            for step in placed:
+                self._take(step, stage)
+        total = self._load.sum(axis=1)
+        for step in steps:
+            for row, size in self._rows(step):
+                total[row] += size
+        self._whole = int(total.max(initial=0)) * LEVEL_PERCENT // 100
+        self._level = self._poured()
+
+    def _open(self, stages: int) -> None:
+        """Make that many stages."""
+        more = max(0, stages - len(self._room))
+        self._load = np.pad(self._load, ((0, 0), (0, more)))
+        self._longest = np.pad(self._longest, (0, more))
+        self._room = np.pad(self._room, (0, more), constant_values=self._per_stage)
+
+    def _poured(self) -> int:
+        """Return the level at which all stages together are as long as the busiest broker needs."""
+        left, stages = self._whole, len(self._longest)
+        for longest in sorted(self._longest.tolist(), reverse=True):
+            if longest * stages <= left:
+                break
+            left, stages = left - longest, stages - 1
+        return left // stages if stages else 0
+
+    def place(self, step: Step, earliest: int, behind: int) -> int:
+        """Return the stage that takes the step, counted there: not before `earliest`, with so many `behind` it."""
+        end = max(earliest + 1, len(self._room) - behind)
+        if earliest >= len(self._room) or not self._room[earliest:end].any():
+            end = max(earliest, len(self._room)) + 1
+            self._open(end)
+        most = np.zeros(end - earliest, dtype=np.int64)
+        for row, size in self._rows(step):
+            np.maximum(most, self._load[row, earliest:end] + size, out=most)
+        longer = np.maximum(most - np.maximum(self._longest[earliest:end], self._level), 0)
+        # Least longer, then where its brokers have least, then the first: one sort key would overflow.
+        longer[self._room[earliest:end] == 0] = np.iinfo(np.int64).max
+        least = np.flatnonzero(longer == longer.min())
+        stage = earliest + int(least[most[least].argmin()])
+        self._take(step, stage)
+        if self._longest[stage] > self._level:
+            self._level = self._poured()
+        return stage
+
+    def _take(self, step: Step, stage: int) -> None:
+        self._room[stage] -= 1
+        for row, size in self._rows(step):
+            self._load[row, stage] += size
+            self._longest[stage] = max(self._longest[stage], self._load[row, stage])
+
+    def _rows(self, step: Step) -> Iterator[tuple[int, int]]:
+        if step.added:
+            for broker in step.added:
+                yield self._row[broker], step.load
+            if step.source is not None:
+                # The leader sends every new replica a copy of its own.
+                yield self._row[step.source] + 1, step.move.bytes
+
+
+def _settled(run: _Run, stages: Sequence[Sequence[Rank]], policy: MovePolicy, disk: DiskUse) -> Packed:
+    """Return the stages with each step put off that would overfill a disk where it was dealt to.
+
+    A copy counts from its stage's begin, a replica that goes until its end: so whatever part of a stage is done or in
+    flight, no disk holds more than was counted.
+    """
+    settling = _Settling(run, policy, disk)
+    settled: list[tuple[Step, ...]] = []
+    dealt, put_off = list(stages), list[Rank]()
+    while dealt or put_off:
+        due = sorted([*put_off, *(dealt.pop(0) if dealt else ())])
+        placed = settling.fitting(due, [])
+        if not placed and not dealt:
             # Nothing fits a disk any more: one step passes all the same, and what fits beside it, so that work goes on.
-            if not self._load.placed:
-                self._force()
-                self._fill()
-            yield self._end_stage()
-
-    def _handovers(self) -> Iterator[PackedStage]:
-        """Yield stages that only take leaderships off brokers that must lose them."""
-        # Steps that add and remove nothing share one lane: changes of order alone, which Kafka ends at once.
-        lane = self._lanes.pop(((), ()), [])
-        ready = sorted(rank for rank in lane if self._steps[rank].is_handover)
-        others = sorted(rank for rank in lane if not self._steps[rank].is_handover)
-        if others:
-            self._lanes[(), ()] = others
-        for start in range(0, len(ready), self._policy.per_stage):
-            for rank in ready[start : start + self._policy.per_stage]:
-                self._load.place(rank, self._steps[rank])
-            yield self._end_stage()
-
-    def _end_stage(self) -> PackedStage:
-        placed = self._load.placed
-        steps = [self._steps[rank] for rank in placed]
-        for rank, step in zip(placed, steps, strict=True):
-            self._is_ready[rank] = False
-            self._work.finish(step)
-        self._disk.end(steps)
-        # Successors are ready only now: a partition has one reassignment at a time (KIP-455), the next replaces it.
-        for rank in placed:
-            following = self._next[rank]
-            if following is not None:
-                self._make_ready(following)
-        longest, self._load = self._load.longest, Load()
-        return PackedStage(_sorted(steps), longest)
-
-    def _make_ready(self, rank: int) -> None:
-        step = self._steps[rank]
-        self._is_ready[rank] = True
-        heappush(self._lanes.setdefault((step.added, step.removed), []), rank)
-
-    def _fill(self) -> None:
-        """Place what fits, class by class; a lane whose next step is less urgent comes again with that class.
-
-        First each broker gets its even share of what waits for it, so that none falls behind; then what room is left.
-        """
-        weights = Weights(self._work)
-        stages = self._work.stages(self._policy)
-        shares = caps(self._work, self._policy.per_broker, stages)
-        limits = caps(self._work, self._policy.per_broker, 1)
-        # Lanes are heaps of ranks, so a lane's first step is its most urgent.
-        waiting = list(self._lanes.values())
-        while waiting and len(self._load.placed) < self._policy.per_stage:
-            urgency = self._steps[min(lane[0] for lane in waiting)].urgency
-            end = bisect_right(self._steps, urgency, key=lambda step: step.urgency)
-            lanes = self._in_order([lane for lane in waiting if lane[0] < end], weights)
-            if self._load.budget is None:
-                self._load.budget = self._budget(lanes, end, stages)
-            # Twice over the lanes: with shares alone a stage would stay short where brokers are uneven.
-            for most in (shares, limits):
-                self._rounds([lane for lane in lanes if lane and lane[0] < end], end, most)
-            waiting = [lane for lane in waiting if lane and lane[0] >= end]
-        self._lanes = {key: lane for key, lane in self._lanes.items() if lane}
-
-    def _in_order(self, lanes: Sequence[Lane], weights: Weights) -> list[Lane]:
-        """Return the lanes, those of the busiest brokers first, then by rank."""
-        weight_of, steps = weights.of, self._steps
-        keyed = sorted((-weight_of(steps[lane[0]]), lane[0], lane) for lane in lanes)
-        return [lane for _, _, lane in keyed]
-
-    def _budget(self, lanes: Sequence[Lane], end: int, stages: int) -> int:
-        """Return the bytes in a row that the stage may take."""
-        # A step larger than the budget could never be placed.
-        largest = max(self._steps[lane[0]].move.bytes for lane in lanes)
-        size, broker_id, is_out = self._work.busiest(is_intake_only=self._pace.measure is Measure.INTAKE)
-        # As many of that broker's steps as each stage must take: the first that are ready make the stage's length.
-        counts = self._work.serving if is_out else self._work.arriving
-        share = -(-counts[broker_id] // stages)
-        percent = self._pace.percent
-        if self._pace.measure is Measure.EVEN and share < self._policy.per_broker:
-            return max(largest, -(-size * percent // (stages * 100)))
-        waiting = self._waiting.get((broker_id, is_out), ())
-        ready = (self._steps[rank] for rank in waiting if self._is_ready[rank] and rank < end)
-        needed = sum(step.move.bytes if is_out else step.load for step in islice(ready, share))
-        return max(largest, needed * percent // 100)
-
-    def _rounds(self, lanes: list[Lane], end: int, most: Caps) -> None:
-        """Take one step of each lane in turn, so that no pair of brokers uses up what all could share."""
-        while lanes:
-            still_open: list[Lane] = []
-            for lane in lanes:
-                if len(self._load.placed) >= self._policy.per_stage:
-                    return
-                if self._take(lane, end, most) and lane and lane[0] < end:
-                    still_open.append(lane)
-            lanes = still_open
-
-    def _take(self, lane: Lane, end: int, most: Caps) -> bool:
-        """Place the lane's first step that fits, if one of the first few does."""
-        if not self._load.has_room_for(self._steps[lane[0]], most):
-            return False
-        # The steps of a lane differ in their bytes and their leader alone: a smaller one, or another's, may fit.
-        passed_over: list[int] = []
-        is_placed = False
-        while not is_placed and len(passed_over) < TRIES and lane and lane[0] < end:
-            rank = heappop(lane)
-            step = self._steps[rank]
-            is_placed = self._load.is_short_with(step) and not self._disk.shortfall(step)
-            if is_placed:
-                self._place(rank)
-            else:
-                passed_over.append(rank)
-        for rank in passed_over:
-            heappush(lane, rank)
-        return is_placed
-
-    def _place(self, rank: int) -> None:
-        self._load.place(rank, self._steps[rank])
-        self._disk.begin(self._steps[rank])
-
-    def _force(self) -> None:
-        """Place the step that overfills a broker the least: nothing that is left fits, so something has to."""
-        waiting = [(rank, lane) for lane in self._lanes.values() for rank in lane]
-        rank, lane = min(waiting, key=lambda item: (self._disk.shortfall(self._steps[item[0]]), item[0]))
-        lane.remove(rank)
-        heapify(lane)
-        self._lanes = {key: kept for key, kept in self._lanes.items() if kept}
-        self._disk.yield_to(self._steps[rank], (self._steps[other] for other, _ in waiting))
-        self._place(rank)
+            placed = settling.fitting(due, [settling.forced(due)])
+        put_off = sorted(set(due).difference(placed))
+        if placed:
+            settling.end(placed)
+            settled.append(_in_order(run.steps[rank] for rank in placed))
+    return Packed(tuple(settled), disk)
 
 
-def _ranked(chains: Sequence[Sequence[Step]]) -> tuple[list[Step], list[int | None], list[int]]:
-    """Return all steps by urgency, the longest chain first, partition; each one's successor; each chain's first."""
-    flat = [(step, chain, number) for chain, steps in enumerate(chains) for number, step in enumerate(steps)]
-    flat.sort(key=lambda item: (item[0].urgency, -item[0].rest, item[0].move.topic_partition, item[2]))
-    rank_of = {(chain, number): rank for rank, (_, chain, number) in enumerate(flat)}
-    following = [rank_of.get((chain, number + 1)) for _, chain, number in flat]
-    return [step for step, _, _ in flat], following, [rank_of[chain, 0] for chain in range(len(chains))]
+class _Settling:
+    """Places steps stage by stage; `_before` maps a step to the one before it in its chain."""
 
+    def __init__(self, run: _Run, policy: MovePolicy, disk: DiskUse) -> None:
+        self._run, self._policy, self._disk = run, policy, disk
+        self._before = {following: rank for rank, following in enumerate(run.following) if following is not None}
+        self._ended: set[Rank] = set()
 
-def _by_broker(steps: Sequence[Step]) -> dict[tuple[int, bool], list[int]]:
-    """Return the steps whose bytes go in (False) or out (True) of each broker, by rank."""
-    found: defaultdict[tuple[int, bool], list[int]] = defaultdict(list)
-    for rank, step in enumerate(steps):
-        for broker_id in step.added:
-            found[broker_id, False].append(rank)
-        if step.added and step.source is not None:
-            found[step.source, True].append(rank)
-    return dict(found)
+    def fitting(self, due: Sequence[Rank], placed: list[Rank]) -> list[Rank]:
+        """Return the placed ranks and those that fit beside them."""
+        for rank in due:
+            step = self._run.steps[rank]
+            is_room = (
+                len(placed) < self._policy.per_stage and self._run.is_alike(rank, placed) and rank not in placed[:1]
+            )
+            if self._is_ready(rank) and is_room and not self._disk.shortfall(step):
+                self._disk.begin(step)
+                placed.append(rank)
+        return placed
+
+    def forced(self, waiting: Sequence[Rank]) -> Rank:
+        """Return the step that overfills a broker the least, begun."""
+        steps, disk = self._run.steps, self._disk
+        rank = min(filter(self._is_ready, waiting), key=lambda one: (disk.shortfall(steps[one]), one))
+        disk.yield_to(steps[rank], (steps[other] for other in waiting))
+        disk.begin(steps[rank])
+        return rank
+
+    def end(self, placed: Sequence[Rank]) -> None:
+        """Free what the steps of a stage removed."""
+        self._disk.end([self._run.steps[rank] for rank in placed])
+        self._ended.update(placed)
+
+    def _is_ready(self, rank: Rank) -> bool:
+        return rank not in self._before or self._before[rank] in self._ended

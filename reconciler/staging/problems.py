@@ -183,7 +183,7 @@ def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
                     f"broker {broker_id} would hold at most {size(one.filled)} of {size(one.total)} in"
                     f" {one.path} as predicted, but {size(one.doubtful)}, more than {_allowed_by(limits)}, if the"
                     " largest new replicas went there: Kafka puts each into the log dir with the fewest logs, in an"
-                    " order that nobody knows; let fewer arrive at once (moves.perBroker), or copy with"
+                    " order that nobody knows; let fewer arrive in one stage (moves.perStage), or copy with"
                     " Kafka's own tool and the dirs named (show -o kafka-json --log-dirs)"
                 )
                 yield _warning("KR825", message, limits.at.get("diskUse"))

@@ -81,6 +81,7 @@ def policy_of(plan: Plan) -> Desired:
         # A run may have been asked for another rate, but a plan has one: stages without copies have none.
         throttle_bytes_per_second=max((rate for rate in rates if rate is not None), default=None),
         election_batch=plan.election_batch,
+        per_broker=plan.per_broker or MovePolicy().per_broker,
         timeout_seconds=plan.timeout_seconds,
     )
     return Desired(DesiredCluster(plan.cluster_name, moves=moves), digest=plan.source.desired_digest)

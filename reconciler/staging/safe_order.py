@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.step import Step, Urgency
-from reconciler.staging.work import Load, Work, caps
 
 # Longer runs are not searched, and no search asks more often whether a step fits: less than a second on one core.
 MOST_STEPS, MOST_ASKED = 300, 100_000
@@ -34,24 +33,22 @@ def safe_order(
 
 def loads_in_order(
     steps: Sequence[Step], following: Following, order: Sequence[Rank], policy: MovePolicy, disk: DiskUse
-) -> Iterator[Load]:
-    """Yield what each stage takes on: the steps in that order, as many at once as limits and disks allow."""
-    # No budget of bytes: the order was hard to find, and a stage of any length that keeps it will do.
-    limits = caps(Work(steps), policy.per_broker, 1)
-    load = Load()
+) -> Iterator[list[Rank]]:
+    """Yield the ranks of each stage: the steps in that order, as many at once as limits and disks allow."""
+    load: list[Rank] = []
     waiting: set[Rank | None] = set()
     for rank in order:
         step = steps[rank]
-        is_alike = not load.placed or steps[load.placed[0]].is_handover == step.is_handover
-        is_room = len(load.placed) < policy.per_stage and load.has_room_for(step, limits)
-        if load.placed and not (is_alike and is_room and rank not in waiting and not disk.shortfall(step)):
-            disk.end([steps[placed] for placed in load.placed])
+        is_alike = not load or steps[load[0]].is_handover == step.is_handover
+        is_room = len(load) < policy.per_stage and rank not in waiting
+        if load and not (is_alike and is_room and not disk.shortfall(step)):
+            disk.end([steps[placed] for placed in load])
             yield load
-            load, waiting = Load(), set()
-        load.place(rank, step)
+            load, waiting = [], set()
+        load.append(rank)
         disk.begin(step)
         waiting.add(following[rank])
-    disk.end([steps[placed] for placed in load.placed])
+    disk.end([steps[placed] for placed in load])
     yield load
 
 

@@ -20,12 +20,12 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import steps_of
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
-from reconciler.staging.packing import PackedStage, pack
+from reconciler.staging.packing import pack
 from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
 from reconciler.staging.step import Step, situation
 
@@ -88,7 +88,8 @@ def stage_moves(
     packed = pack([chain for chain in chains if chain], desired.cluster.moves, disk)
     disk = packed.disk
     stages = _numbered(_in_order(packed.stages, due, changes, desired.cluster.moves))
-    batches = sum(isinstance(stage, ElectStage) for stage in stages)
+    batch = desired.cluster.moves.election_batch
+    batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
     destinations = sorted({broker_id for step in steps for broker_id in step.added})
     return Staging(
         stages=stages,
@@ -139,19 +140,18 @@ def _by_partition(move: Move) -> tuple[str, int]:
 
 
 def _in_order(
-    packed: Sequence[PackedStage], due: Sequence[Election], changes: TimedChanges, policy: MovePolicy
+    packed: Sequence[tuple[Step, ...]], due: Sequence[Election], changes: TimedChanges, policy: MovePolicy
 ) -> list[Stage]:
     """Return all stages: topics, elections that are due, moves each with its elections, and topics again."""
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    ends = [number for number, one in enumerate(packed) if any(_topic(step) in waiting for step in one.steps)]
+    ends = [number for number, steps in enumerate(packed) if any(_topic(step) in waiting for step in steps)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
-    stages += [ElectStage(0, batch) for batch in batched(due, policy.election_batch)]
-    for number, one in enumerate(packed):
-        stages.append(_reassign(one, policy))
-        # Right after its moves, so that the copies of the next stage are served by the leaders that stay.
-        stages += [ElectStage(0, batch) for batch in batched(_elections(one.steps), policy.election_batch)]
+    if due:
+        stages.append(ElectStage(0, spread_over_leaders(due)))
+    for number, steps in enumerate(packed):
+        stages.append(_reassign(steps, policy))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))
@@ -162,19 +162,18 @@ def _topic(step: Step) -> str:
     return step.move.topic_partition.topic
 
 
-def _elections(steps: Sequence[Step]) -> list[Election]:
-    return [Election(step.move.topic_partition, step.elected) for step in steps if step.elected is not None]
-
-
-def _reassign(stage: PackedStage, policy: MovePolicy) -> ReassignStage:
-    throttle = policy.throttle_bytes_per_second
+def _reassign(steps: Sequence[Step], policy: MovePolicy) -> ReassignStage:
     # A change of order copies nothing, and a throttle takes a request to each broker on and off.
-    is_copying = any(step.added for step in stage.steps)
+    is_copying = any(step.added for step in steps)
     return ReassignStage(
         number=0,
-        moves=tuple(step.move for step in stage.steps),
-        throttle_bytes_per_second=throttle if is_copying else None,
-        estimated_seconds=stage_seconds(stage.longest, throttle, is_copying=is_copying),
+        moves=tuple(step.move for step in steps),
+        throttle_bytes_per_second=policy.throttle_bytes_per_second if is_copying else None,
+        estimated_seconds=stage_seconds(((step.move, step.source) for step in steps), policy),
+        # With its moves, so that the copies of the next stage are served by the leaders that stay.
+        elections=spread_over_leaders(
+            [Election(step.move.topic_partition, step.elected) for step in steps if step.elected is not None]
+        ),
     )
 
 
@@ -182,17 +181,17 @@ def _numbered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(replace(stage, number=number) for number, stage in enumerate(stages, start=1))
 
 
-def batched(elections: Sequence[Election], election_batch: int) -> tuple[tuple[Election, ...], ...]:
-    """Return requests of at most so many elections, each spread over the new leaders as evenly as can be."""
-    # Each leader's first election, then each one's second, and so on: a batch that gave one broker all its leaderships
-    # at once would bring all their clients to it at once.
+def spread_over_leaders(elections: Sequence[Election]) -> tuple[Election, ...]:
+    """Return the elections in the order in which they are held, in batches: each leader's first, then their second.
+
+    A batch that gave one broker all its leaderships at once would bring all their clients to it at once.
+    """
     seen: Counter[int] = Counter()
     turns = []
     for election in sorted(elections, key=lambda election: election.topic_partition):
         turns.append((seen[election.leader], election.leader, election.topic_partition, election))
         seen[election.leader] += 1
-    spread = [election for _, _, _, election in sorted(turns)]
-    return tuple(tuple(spread[start : start + election_batch]) for start in range(0, len(spread), election_batch))
+    return tuple(election for _, _, _, election in sorted(turns))
 
 
 def due_now(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import MovePolicy
@@ -50,16 +51,18 @@ def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads)
 def _of_stage(
     stage: ReassignStage, throttle: int, sources: Mapping[int, int | None], policy: MovePolicy, loads: Loads
 ) -> Iterator[Problem]:
-    incoming: defaultdict[tuple[str, int], int] = defaultdict(int)
+    incoming: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for move in stage.moves:
         # Kafka throttles no replica that is in sync (KIP-73): only what new ones fetch passes the throttle.
         written = _bytes_in(loads, move.topic_partition) or 0
         source = sources.get(id(move))
         for broker in move.added:
-            incoming["take in", broker] += written
+            incoming["take in", broker].append(written)
         if source is not None:
-            incoming["send", source] += written * len(move.added)
-    worst = max(incoming.items(), key=lambda item: (item[1], item[0]), default=None)
+            incoming["send", source] += [written] * len(move.added)
+    # So many of them are in flight at once, and these may be the busiest.
+    at_once = {slot: sum(nlargest(policy.per_broker, rates)) for slot, rates in incoming.items()}
+    worst = max(at_once.items(), key=lambda item: (item[1], item[0]), default=None)
     if worst is not None and worst[1] >= throttle:
         (verb, broker), needed = worst
         message = (

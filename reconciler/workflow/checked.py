@@ -91,6 +91,7 @@ def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:
     """Return the partitions that a stage could change."""
     match stage:
         case ReassignStage():
+            # Its elections are of what it moves.
             return [move.topic_partition for move in stage.moves]
         case ElectStage():
             return [election.topic_partition for election in stage.elections]

@@ -241,7 +241,7 @@ spec:
     leaders: even                     # preferred leaders per broker; reached by order alone, copies nothing
   moves:
     throttle: 50MiB/s                 # per broker and direction, while replicas move
-    perBroker: 10                     # replicas arriving at, and leaving, one broker in one stage
+    perBroker: 10                     # copies in flight at one broker: received and, apart, served
   limits:                             # over one of these the plan is shown, but not applied
     changedPartitions: 60%
     movedBytes: 250GiB

@@ -49,7 +49,7 @@ spec:
 
   moves:
     throttle: 50MiB/s                       # per broker and direction; without one a plan warns
-    perBroker: 10                           # replicas arriving at, and leaving, one broker in one stage
+    perBroker: 10                           # copies in flight at one broker: received and, apart, served
     perPartition: 1                         # replicas of one partition copied in one stage
     perStage: 500                           # partitions in one stage
     electionBatch: 100                      # partitions in one preferred-leader election request

@@ -360,3 +360,51 @@ def test_a_move_over_a_broker_that_came_back_waits_for_its_throttle() -> None:
     dead = small_cluster("a-0: 1,2,3 isr 1,2", fenced=[3])
     living = replace(MEMORY, throttled_brokers=frozenset({1, 2, 4}))
     assert isinstance(next_step(STAGE, seen(dead), living), SubmitMoves)
+
+
+def test_moves_are_submitted_in_the_plans_order_as_slots_become_free() -> None:
+    """Broker 4 receives two at most, broker 3 serves two at most; what only leaves takes no slot."""
+    before = small_cluster("a-0: 1,2", "a-1: 2,1", "a-2: 3,2", "a-3: 3,2", "a-4: 3,2", "a-5: 3,2")
+    moves = (
+        move("a-0", "1,2", "1,4"),
+        move("a-1", "2,1", "2,4"),
+        move("a-2", "3,2", "3,4"),
+        move("a-3", "3,2", "3,5"),
+        move("a-4", "3,2", "3,6"),
+        move("a-5", "3,2", "3,5"),
+    )
+    stage = ReassignStage(1, moves)
+    paths = paths_of(replace(plan_of([stage], before), per_broker=2))
+    step = decide(paths, seen(before), MEMORY, NOW)
+    assert isinstance(step, SubmitMoves)
+    assert [one.topic_partition.partition for one in step.moves] == [0, 1, 3, 4]
+    in_flight = {one.topic_partition: History(MoveState.IN_FLIGHT) for one in step.moves}
+    assert decide(paths, seen(before), replace(MEMORY, histories=in_flight), NOW) == poll(0)
+    ended = {**in_flight, moves[0].topic_partition: History(MoveState.DONE)}
+    assert decide(paths, seen(before), replace(MEMORY, histories=ended), NOW) == poll(0), "broker 3 still serves two"
+    ended[moves[3].topic_partition] = History(MoveState.DONE)
+    step = decide(paths, seen(before), replace(MEMORY, histories=ended), NOW)
+    assert isinstance(step, SubmitMoves)
+    assert [one.topic_partition.partition for one in step.moves] == [2]
+
+
+def test_a_plan_of_an_earlier_version_begins_all_moves_of_a_stage_at_once() -> None:
+    before = small_cluster(*(f"a-{number}: 1,2" for number in range(30)))
+    moves = tuple(move(f"a-{number}", "1,2", "1,3") for number in range(30))
+    step = decide(paths_of(plan_of([ReassignStage(1, moves)], before)), seen(before), MEMORY, NOW)
+    assert isinstance(step, SubmitMoves)
+    assert step.moves == moves
+
+
+def test_elections_of_a_stage_are_held_in_batches_once_its_moves_have_ended_and_lists_are_off() -> None:
+    after = small_cluster("a-0: 2,1 leader 1", "a-1: 2,1 leader 1", "a-2: 2,1 leader 2")
+    moves = tuple(move(f"a-{number}", "1,2", "2,1") for number in range(3))
+    elections = tuple(election(f"a-{number}", 2) for number in range(3))
+    stage = ReassignStage(1, moves, elections=elections)
+    paths = paths_of(replace(plan_of([stage], after), election_batch=1))
+    ended = {one.topic_partition: History(MoveState.DONE) for one in moves}
+    memory = replace(MEMORY, histories=ended)
+    assert decide(paths, seen(after), replace(memory, has_lists_on=True), NOW) == TakeThrottleListsOff()
+    assert decide(paths, seen(after), memory, NOW) == ElectLeaders((elections[0],))
+    led = small_cluster("a-0: 2,1", "a-1: 2,1", "a-2: 2,1")
+    assert decide(paths, seen(led), memory, NOW) == FinishStage()

@@ -72,8 +72,8 @@ def test_moves_of_successive_stages_chain() -> None:
     path = found.by_partition[key]
     assert path.lists == ((1, 2, 3), (1, 2, 4), (4, 2, 1))
     assert path.stages == (1, 3)
-    assert [found.passed_before(stage, key) for stage in range(1, 5)] == [0, 1, 1, 2]
-    assert found.passed_before(4, TopicPartition("another", 0)) == 0
+    assert [found.passed_with(stage, key) for stage in range(5)] == [0, 1, 1, 2, 2]
+    assert found.passed_with(4, TopicPartition("another", 0)) == 0
 
 
 def test_the_leader_before_a_move_is_the_last_one_elected_else_the_first() -> None:

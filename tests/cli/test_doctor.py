@@ -310,7 +310,7 @@ def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
     assert crashed("apply", "plan.json", "--yes").code == 0
     (line,) = crashed("status", "--watch", "-o", "json").out.splitlines()
     assert json.loads(line)["open"] is False
-    assert "done: 2 stages, " in crashed("status", "--watch").out
+    assert "done: 1 stage, " in crashed("status", "--watch").out
 
 
 def test_a_watch_of_a_crashed_run_ends_when_nothing_moves_any_more(crashed: Program) -> None:
@@ -338,7 +338,7 @@ def test_a_watch_prints_each_look_that_differs_and_ends_with_the_run(
     blocks = [block for block in ended.out.split("\n\n") if "UTC\n" in block]
     assert (ended.code, len(waits), len(blocks)) == (0, 3, 3)
     assert "copied" in blocks[1]
-    assert "done: 2 stages, " in blocks[2]
+    assert "done: 1 stage, " in blocks[2]
 
 
 def test_a_watched_cluster_that_does_not_answer_is_told_once_and_asked_again(
@@ -373,7 +373,7 @@ def test_a_watch_on_a_terminal_is_drawn_in_place(crashed: Program, monkeypatch: 
     monkeypatch.setattr("reconciler.cli.status.time", SimpleNamespace(sleep=finish))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     ended = crashed("status", "--watch")
-    assert (ended.code, ended.out.count("done: 2 stages, ")) == (0, 2)  # the last look is drawn whole once more
+    assert (ended.code, ended.out.count("done: 1 stage, ")) == (0, 2)  # the last look is drawn whole once more
     assert "UTC" not in ended.out
 
 
@@ -392,7 +392,7 @@ def test_a_machine_that_has_nothing_sees_a_dead_run_and_ends_it(crashed: Program
     seen = json.loads(crashed("status", "-o", "json").out)
     assert (seen["state"], seen["stage"], seen["lockedBy"], seen["startedAt"] is None) == ("dead", 1, None, False)
     told = crashed("status")
-    assert "dead: stage 1 of 2" in told.out
+    assert "dead: stage 1 of 1" in told.out
     assert "started by " in told.out
     assert [finding["code"] for finding in json.loads(crashed("doctor", "-o", "json").out)["findings"]].count(
         "KR662"

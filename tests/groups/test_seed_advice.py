@@ -22,7 +22,7 @@ from reconciler.model.coordinator import offsets_partition
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ReassignStage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.as_kafka_json import elections, reassignment
 from reconciler.workflow.inputs import Inputs
@@ -140,7 +140,7 @@ def test_reassign_rf_tp_re_02(case: dict[str, Any], tmp_path: Path) -> None:
     assert {move.topic_partition.partition: sorted(move.added) for move in added} == numbered(
         expected["replicasCopied"]
     )
-    elected = [one for stage in plan.stages if isinstance(stage, ElectStage) for one in stage.elections]
+    elected = [one for stage in plan.stages for one in elections_of(stage)]
     assert [election.topic_partition.partition for election in elected] == expected["electionsNeeded"]
 
 

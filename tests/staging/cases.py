@@ -150,7 +150,7 @@ def run(observed: Cluster, stages: Sequence[Stage]) -> Run:
     for stage in stages:
         if isinstance(stage, ReassignStage):
             _reassign(told, stage, in_sync)
-        elif isinstance(stage, ElectStage):
+        if isinstance(stage, ReassignStage | ElectStage):
             for election in stage.elections:
                 name = election.topic_partition
                 assert told.replicas[name][0] == election.leader, "only the first replica can be elected"

@@ -12,33 +12,17 @@ from reconciler.staging.estimate import busiest_broker_seconds, seconds, served_
 
 
 def least_seconds(stages: Sequence[Stage], observed: Cluster, policy: MovePolicy) -> int:
-    """Return what the busiest broker of the whole run needs, or more where the limits on what runs at once force it.
+    """Return what the busiest broker of the whole run needs, or more where `per_stage` forces it.
 
-    Where at most k of some moves share a stage, the stages take at least as long as the largest of them, the k-th
-    next, and so on: k is `per_broker` for those that arrive at, or leave, one broker, and `per_stage` for all. And the
-    two largest that one broker takes in, or serves, share a stage as long as both, or make two stages long.
+    As at most so many moves share a stage, the stages take at least as long as the largest of them, the next one after
+    so many, and so on. And the two largest that one broker takes in, or serves, share a stage as long as both, or make
+    two stages long.
     """
     served = [(move, source) for move, source in served_moves(stages, observed) if move.added]
-    forced = max(_forced([move for move, _ in served], policy), key=sum, default=[])
+    loads = sorted((move.bytes // len(move.added) for move, _ in served), reverse=True)
+    forced = loads[:: policy.per_stage]
     together = max((_with_two(forced, pair) for pair in _largest_pairs(served)), default=sum(forced))
     return max(busiest_broker_seconds(stages, observed, policy), seconds(together, policy.throttle_bytes_per_second))
-
-
-def _forced(moves: Iterable[Move], policy: MovePolicy) -> Iterator[list[int]]:
-    """Yield, for each limit, the least lengths of the stages that it makes necessary, the longest first."""
-    arriving: defaultdict[int, list[int]] = defaultdict(list)
-    leaving: defaultdict[int, list[int]] = defaultdict(list)
-    everything = []
-    for move in moves:
-        load = move.bytes // len(move.added)
-        everything.append(load)
-        for broker_id in move.added:
-            arriving[broker_id].append(load)
-        for broker_id in move.removed:
-            leaving[broker_id].append(load)
-    yield sorted(everything, reverse=True)[:: policy.per_stage]
-    for loads in (*arriving.values(), *leaving.values()):
-        yield sorted(loads, reverse=True)[:: policy.per_broker]
 
 
 def _largest_pairs(served: Iterable[tuple[Move, int | None]]) -> Iterator[tuple[int, int]]:

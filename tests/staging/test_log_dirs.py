@@ -121,12 +121,12 @@ def test_a_dir_that_only_another_order_of_arrival_would_overfill_is_a_warning() 
     cluster = observed(*((1, "/d", size) for size in sizes), dirs={"/a": (200, 0), "/b": (100, 0)})
     reasons = [Reason.RACKS, Reason.RACKS, Reason.BALANCE, Reason.BALANCE]
     moves = [move(f"t-{n}: 1 -> 2", reasons[n], size=size) for n, size in enumerate(sizes)]
-    found = staged(cluster, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_broker=2))
+    found = staged(cluster, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_stage=2))
     assert (order(found), codes(found)) == ([[0, 1], [2, 3]], ["KR825"])
     assert found.log_dirs == {2: (LogDirUse("/a", 60, 200), LogDirUse("/b", 35, 100))}
     assert "at most 35 B of 100 B in /b as predicted, but 60 B, more than" in found.warnings[0].message
     roomy = observed(*((1, "/d", size) for size in sizes), dirs={"/a": (200, 0), "/b": (120, 0)})
-    assert codes(staged(roomy, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_broker=2))) == []
+    assert codes(staged(roomy, *moves, policy=MovePolicy(throttle_bytes_per_second=1, per_stage=2))) == []
 
 
 def test_partitions_made_before_the_moves_count_as_logs() -> None:
@@ -216,7 +216,7 @@ def test_a_disk_over_its_limit_that_takes_in_nothing_before_it_is_below_is_no_vi
 def test_a_simulated_run_ends_where_it_was_predicted() -> None:
     before = small_cluster(*(f"a-{number}: {1 + number % 3},4 size {100 + number}" for number in range(12)))
     moves = [move(f"a-{n}: {1 + n % 3},4 -> {1 + n % 3},{5 + n % 2}", size=100 + n) for n in range(12)]
-    wanted = desired(None, MovePolicy(throttle_bytes_per_second=10, per_broker=2))
+    wanted = desired(None, MovePolicy(throttle_bytes_per_second=10, per_stage=2))
     staging = stage_moves(moves, (), observed=before, desired=wanted, rules=rules_of(before, ["a"], None))
     plan = assemble(
         staging,
