@@ -34,7 +34,8 @@ HEADER = (
     "| CPU s | MB | Cruise Control |\n" + "|---" * 10 + "|"
 )
 COLUMNS = ("replicas", "leaders", "bytes", "bytesInPerSecond", "bytesOutPerSecond")
-MOST_GAP_PERCENT = 1.0
+MOST_GAP_PERCENT = {"a-add": 0.01, "a-drift": 0.2, "a-drift-disk": 0.2, "c-drift": 0.5, "c-drift-disk": 0.8}
+"""What is copied above the proven bound; 0.001, 0.08, 0.07, 0.16 and 0.42 % when this was written."""
 
 pytestmark = pytest.mark.benchmark
 
@@ -74,6 +75,5 @@ def test_plans_of_the_clusters_with_loads(tmp_path: Path) -> None:
         line, plan = _planned(LOADS_CASES[name], folder)
         lines.append(line)
         assert not [warning for warning in plan["warnings"] if warning["code"] == "KR842"], name
-        if name == "c-drift":
-            assert plan["proof"]["gapPercent"] <= MOST_GAP_PERCENT
+        assert plan["proof"]["gapPercent"] <= MOST_GAP_PERCENT.get(name, 100.0), name
     sys.stdout.write("\n" + "\n".join(lines) + "\n")

@@ -15,10 +15,10 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.bands import Bands, bands_of
 from reconciler.planner.load_balance.beam import within_bands
-from reconciler.planner.load_balance.column_generation import Goal, Relaxation, lower_bound
+from reconciler.planner.load_balance.column_generation import Goal, Relaxation
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
-from reconciler.planner.load_balance.pricing import cheapest
+from reconciler.planner.load_balance.pricing import cheapest, lower_bound
 from reconciler.planner.load_balance.search import repair, rounded, spare, trim
 from reconciler.planner.load_balance.task import (
     COUNTS,

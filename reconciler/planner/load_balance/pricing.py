@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
 from reconciler.planner.rows import Bools, Ints
 
@@ -40,6 +41,25 @@ def cheapest(task: LoadTask, costs: Costs) -> Picked:
         replica, leader = replica_costs(task, costs, rows), leader_costs(task, costs, rows)
         _choose(task, rows, found, replica, leader)
     return found
+
+
+def lower_bound(task: LoadTask, bands: Bands, costs: Costs) -> int:
+    """Return a bound on the cost of any legal placement within the bands, in the costs' own unit.
+
+    Every partition takes its cheapest placement at these prices; what the bands could pay back at most is taken off.
+    """
+    return bound_of(task, bands, costs, cheapest(task, costs))
+
+
+def bound_of(task: LoadTask, bands: Bands, costs: Costs, picked: Picked) -> int:
+    """Return the same where the cheapest placements are known."""
+    bound: int = sum(picked.cost.tolist())
+    for measure in np.flatnonzero(bands.asked).tolist():
+        prices = costs.prices[measure].tolist()
+        for broker, price in enumerate(prices):
+            low, high = int(bands.low[measure, broker]), int(bands.high[measure, broker])
+            bound += price * int(task.base[measure, broker]) - max(price * low, price * high)
+    return bound
 
 
 def cost_of(task: LoadTask, costs: Costs, members: Bools, leader: Ints) -> Ints:
