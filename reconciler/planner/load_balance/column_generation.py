@@ -233,6 +233,7 @@ class Relaxation:
         self._master = MasterProblem(task, bands, self._unit, self._penalty)
         self._added = 0
         self._is_diving = False
+        self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
         self._best = max(_start_prices(task, bands, self._shift), key=self._bound_at)
         self._best_bound = self._bound_at(self._best)
         picked = cheapest(task, goal.costs(self._best, self._shift))
@@ -251,6 +252,9 @@ class Relaxation:
         if len(self._master.columns) > KEPT_COLUMNS:
             self._forget(solved)
             solved = self._master.solve()
+        # Where much is unproven for want of columns, exact settling gains little, and each try solves a large program.
+        unproven = solved.cost - self._best_bound / 2**self._shift
+        self._dear = max(DEAR * abs(solved.cost), unproven / 4)
         for _ in range(DIVES_OF_MANY if is_many else DIVES):
             parted = _parted(self._task, self._master.columns, solved.taken)
             if not parted:
@@ -264,7 +268,7 @@ class Relaxation:
         for row, number in parted:
             self._master.fix(row, number)
         now = self._master.solve()
-        if now.cost <= solved.cost + DEAR * abs(solved.cost):
+        if now.cost <= solved.cost + self._dear:
             return now
         for row, number in parted:
             self._master.free(row, number)
