@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reconciler.model.plan import BYTES, Verdict
-from reconciler.model.words import number, size
+from reconciler.model.words import counted, number, size
 from reconciler.render.facts import could_be_saved
 
 _EVEN = ("replicas balance", "topics balance")
@@ -37,9 +37,9 @@ def _least(verdict: Verdict) -> str:
         )
     if not verdict.copied_partitions:
         return "no plan copies less, for this one copies nothing"
-    places = "partition's cheapest place" if verdict.copied_partitions == 1 else "partitions' cheapest places"
     copied = _amount(verdict, verdict.value or 0)
-    return f"{none} copies fewer than {copied} ({number(verdict.copied_partitions)} {places} at the plan's prices)"
+    of = counted(verdict.copied_partitions, "partition")
+    return f"{none} copies fewer than {copied} (of {of}), by the plan's prices"
 
 
 def _amount(verdict: Verdict, count: int) -> str:

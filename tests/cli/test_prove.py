@@ -41,7 +41,7 @@ def test_the_demos_plan_is_proved(planned: Program) -> None:
     assert (ended.code, ended.err) == (0, "")
     first, *levels = ended.out.splitlines()
     assert first == (
-        "Proved: no plan copies fewer than 27.0 GiB (14 partitions' cheapest places at the plan's prices); "
+        "Proved: no plan copies fewer than 27.0 GiB (of 14 partitions), by the plan's prices; "
         "counts are the tightest attainable."
     )
     assert [" ".join(line.split()[:2]) for line in levels] == [
