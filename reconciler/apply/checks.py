@@ -310,13 +310,26 @@ class Gate:
         return False
 
     def _stop_if_late(self, index: int, *, is_first: bool) -> None:
-        now, again = self.session.now(), self.session.paths.again
-        before = f"stopped before stage {index + 1} of {len(self.session.paths.plan.stages)}"
-        if self.deadline is not None and now >= self.deadline:
-            raise StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
-        if not is_first and not is_inside_windows(self.windows, self.session.admin.clock.time_of_day()):
-            text = f"{before}: the window is over ({described(self.windows)})"
-            raise StoppedEarly(f"{text}; {again} inside one", code="KR712")
+        # Outside its windows a run that has not begun is refused, which is another error.
+        if self.is_late and (not is_first or self._is_deadline_over):
+            raise self.stopped_late(f"before stage {index + 1}")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time given, or the window, is over: nothing may begin any more."""
+        return self._is_deadline_over or not is_inside_windows(self.windows, self.session.admin.clock.time_of_day())
+
+    @property
+    def _is_deadline_over(self) -> bool:
+        return self.deadline is not None and self.session.now() >= self.deadline
+
+    def stopped_late(self, where: str) -> StoppedEarly:
+        """Return the end of a run whose time is over, at that stage."""
+        before, again = f"stopped {where} of {len(self.session.paths.plan.stages)}", self.session.paths.again
+        if self._is_deadline_over:
+            return StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
+        text = f"{before}: the window is over ({described(self.windows)})"
+        return StoppedEarly(f"{text}; {again} inside one", code="KR712")
 
 
 def _patience(error: ReconcilerError) -> timedelta:

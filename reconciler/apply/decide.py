@@ -78,7 +78,7 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: S
     if bare and not memory.is_quiet("throttle", now):
         present = tuple(move for move in unfinished if observed.partition(move.topic_partition) is not None)
         return PutThrottles(replace(stage, moves=present))
-    ready = [move for move in unfinished if move not in bare]
+    ready = [move for move in unfinished if move not in bare and not memory.is_resting]
     return _submission(ready, _slots(paths, unfinished, observed, memory), observed, memory) or poll(memory.polls)
 
 

@@ -177,6 +177,8 @@ class StageMemory:
     has_lists_on: bool = False
     polls: int = 0
     """Looks in a row that showed nothing new."""
+    is_resting: bool = False
+    """The time given is over: no move begins any more, and the run stops once those in flight have ended."""
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)
     fenced_since: Mapping[int, datetime] = field(default_factory=dict)
     """Since when a broker of this stage is seen dead."""
@@ -205,6 +207,11 @@ class StageMemory:
     def watched(self, stage: ReassignStage) -> tuple[Move, ...]:
         """Return the stage's moves that are not given up."""
         return tuple(move for move in stage.moves if move.topic_partition not in self.left_alone)
+
+    def is_at_rest(self, stage: ReassignStage) -> bool:
+        """Whether moves of the stage are left, and none of them has begun."""
+        states = {self.state(move.topic_partition) for move in self.watched(stage)} - {MoveState.DONE}
+        return states == {MoveState.TO_DO}
 
     def is_dead_for(self, broker_id: int, patience: timedelta, now: datetime) -> bool:
         """Whether that broker has been dead for that long."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -160,8 +160,11 @@ class Run:
         observed = self._observe(stage)
         now = self.session.now()
         if isinstance(stage, ReassignStage):
-            memory = note(self.session.paths, stage, observed, memory, now)
+            memory = replace(note(self.session.paths, stage, observed, memory, now), is_resting=self.gate.is_late)
             self._report(stage, observed, memory)
+            if memory.is_resting and memory.is_at_rest(stage):
+                self.memory = memory
+                raise self.gate.stopped_late(f"before the end of stage {stage.number}")
         self.wait.say(waited_for(len(self._plan.stages), stage, memory))
         step = decide(self.session.paths, observed, memory, now)
         # The step is noted before it is done: an exception on the way must not lose that it was tried.

@@ -41,7 +41,7 @@ METRICS_HELP = "Keep the run's figures in that Prometheus text file (*.prom, one
 @click.argument("plan_path", metavar="PLAN")
 @option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 @option("--dry-run", is_flag=True, help="Check everything and list the steps; change nothing.")
-@option("--max-duration", type=DURATION, metavar="TIME", help="Begin no stage after that long.")
+@option("--max-duration", type=DURATION, metavar="TIME", help="Begin no move after that long.")
 @option("--log-dirs", is_flag=True, help=LOG_DIRS_HELP)
 @seal_options("apply")
 @option("--metrics", metavar="FILE", help=METRICS_HELP)

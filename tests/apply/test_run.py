@@ -324,6 +324,30 @@ def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on() -> None:
     assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
 
 
+@pytest.mark.parametrize("is_window", [False, True])
+def test_when_the_time_is_over_inside_a_stage_what_is_in_flight_ends_and_nothing_else_begins(
+    *, is_window: bool
+) -> None:
+    before = replace(cluster(), observed_at="2026-11-21T14:59:58Z")
+    moves = (move("orders-0", "1,2,3", "1,2,4"), move("clicks-0", "1,2,3", "1,2,4"))
+    plan = plan_of([ReassignStage(1, moves, RATE)], before, per_broker=1)
+    admin = admin_of(before)
+    late = (
+        {"windows": (Window(("sat",), "14:00", "15:00"),)}
+        if is_window
+        else {"deadline": admin.clock.now() + timedelta(seconds=1)}
+    )
+    with pytest.raises(StoppedEarly) as stopped:
+        run_plan(plan, admin, MemoryJournal(), **late)
+    assert stopped.value.code == ("KR712" if is_window else "KR711")
+    assert str(stopped.value).startswith("stopped before the end of stage 1 of 1: ")
+    ended = assignments(admin.cluster)
+    assert (ended["orders-0"], ended["clicks-0"]) == ((1, 2, 4), (1, 2, 3))
+    assert throttles(admin.cluster) == throttles(before)
+    assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
+    assert shortcomings(plan, before, admin.cluster) == []
+
+
 def test_a_run_that_goes_on_counts_the_stages_done_before_it() -> None:
     before = cluster()
     plan, admin = two_moves(before), admin_of(before)

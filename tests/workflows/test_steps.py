@@ -152,6 +152,12 @@ def test_a_snapshot_is_kept_for_later_plans(steps: WorkflowSteps) -> None:
             "unfinished",
             0,
         ),
+        (
+            5,
+            "error: stopped before the end of stage 3 of 5: the time given is over; run apply again to go on (KR711)",
+            "unfinished",
+            0,
+        ),
         (3, "error: 2026-11-21 12:00 UTC is outside the windows (mon); run apply inside one (KR423)", "unfinished", 0),
         (
             5,
@@ -182,7 +188,7 @@ def test_only_a_run_whose_time_was_over_is_unfinished(
     output = tmp_path / "GITHUB_OUTPUT"
     assert (output.read_text() if output.exists() else "") == (f"state={state}\n" if state else "")
     next_stage = tmp_path / "next-stage.txt"
-    assert (next_stage.read_text() if next_stage.exists() else "") == ("3\n" if "before stage 3" in told else "")
+    assert (next_stage.read_text() if next_stage.exists() else "") == ("3\n" if "stage 3 of" in told else "")
 
 
 def apply_script() -> str:
