@@ -285,7 +285,10 @@ def _take_back(session: Session, memory: StageMemory) -> bool:
 
 def waited_for(stages: int, stage: Stage, memory: StageMemory) -> str:
     """Return what a stage waits for, in words; of moves only what keeps them, as progress tells of the copying."""
-    if not isinstance(stage, ReassignStage):
+    moves = memory.watched(stage) if isinstance(stage, ReassignStage) else ()
+    if not isinstance(stage, ReassignStage) or all(
+        memory.state(one.topic_partition) is MoveState.DONE for one in moves
+    ):
         return f"stage {stage.number}/{stages} to show what it changed"
     unclear = [str(key) for key, one in memory.histories.items() if one.off_since or one.lagging_since]
     told = [f"broker {broker}, which is not alive" for broker in sorted(memory.fenced_since)]

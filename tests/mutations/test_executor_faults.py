@@ -107,10 +107,22 @@ FAULTS = [
         "seed 0",
     ),
     Fault(
+        "one copy more than allowed is in flight at a broker",
+        "decide._slots",
+        "slots = Slots(paths.plan.per_broker)",
+        "slots = Slots(None)",
+    ),
+    Fault(
+        "elections of a stage are not held",
+        "decide._moves",
+        "return _end_of_moves(stage, memory) or _next_election(paths, stage, observed, memory, now)",
+        "return _end_of_moves(stage, memory) or FinishStage()",
+    ),
+    Fault(
         "one stage's moves are submitted with the next one's",
         "standings.is_stage_done",
-        "return all(is_move_done(paths, stage, move, observed) for move in stage.moves)",
-        "return True",
+        "is_moved = all(is_move_done(paths, stage, move, observed) for move in stage.moves)",
+        "is_moved = True",
         "seed 0",
     ),
     Fault(

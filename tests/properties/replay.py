@@ -74,10 +74,10 @@ def replayed(desired: Desired, observed: Cluster, problem: Problem, plan: Plan) 
                 found = [*_stage_faults(stage, rules), *_move_faults(stage, state, rules)]
                 state |= {m.topic_partition: _moved(state[m.topic_partition], m, rules) for m in stage.moves}
             case ElectStage():
-                found = [fault for each in stage.elections for fault in _election_faults(each, state)]
-                state |= {
-                    e.topic_partition: replace(state[e.topic_partition], leader=e.leader) for e in stage.elections
-                }
+                found = []
+        for each in () if isinstance(stage, TopicsStage) else stage.elections:
+            found += _election_faults(each, state)
+            state[each.topic_partition] = replace(state[each.topic_partition], leader=each.leader)
         faults += [f"stage {number}: {fault}" for fault in found]
         faults += [f"stage {stage.number} is numbered wrongly"] if stage.number != number else []
         states.append(dict(state))

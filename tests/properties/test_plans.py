@@ -118,7 +118,9 @@ def test_the_rollback_holds_what_was_there_before(case: Case) -> None:
     _, observed, _ = case
     plan, _ = _walked(case)
     touched = {move.topic_partition for move in _moves(plan)}
-    touched |= {e.topic_partition for s in plan.stages if isinstance(s, ElectStage) for e in s.elections}
+    touched |= {
+        e.topic_partition for s in plan.stages if isinstance(s, ReassignStage | ElectStage) for e in s.elections
+    }
     kept = {restore.topic_partition: (restore.replicas, restore.leader) for restore in plan.rollback.assignments}
     there = {key: (partition.replicas, partition.leader) for key, partition in observed.partitions()}
     assert kept == {key: there[key] for key in touched if key in there}

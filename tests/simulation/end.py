@@ -6,7 +6,7 @@ from simulation.watch import Watch
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Cluster
-from reconciler.model.stage import ElectStage
+from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -24,7 +24,7 @@ def not_as_planned(case: Case, watch: Watch, after: Cluster, *, are_leaders_kept
     told += [f"{key} is missing" for key in wanted if after.partition(key) is None and not watch.is_touched(key)]
     told += _topics(case, watch, after)
     for stage in case.plan.stages if are_leaders_kept else ():
-        for election in stage.elections if isinstance(stage, ElectStage) else ():
+        for election in stage.elections if isinstance(stage, ReassignStage | ElectStage) else ():
             found = after.partition(election.topic_partition)
             is_last = wanted.get(election.topic_partition, (election.leader,))[0] == election.leader
             if found and is_last and found.leader != election.leader and not watch.is_touched(election.topic_partition):
