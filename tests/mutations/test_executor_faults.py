@@ -111,12 +111,14 @@ FAULTS = [
         "decide._slots",
         "slots = Slots(paths.plan.per_broker)",
         "slots = Slots(None)",
+        "seed 0",
     ),
     Fault(
         "elections of a stage are not held",
         "decide._moves",
         "return _end_of_moves(stage, memory) or _next_election(paths, stage, observed, memory, now)",
         "return _end_of_moves(stage, memory) or FinishStage()",
+        "seed 0",
     ),
     Fault(
         "one stage's moves are submitted with the next one's",
@@ -216,7 +218,7 @@ FAULTS = [
         "session.Session.write_event",
         "if self.is_journal_broken:",
         'if self.is_journal_broken or step == "throttle":',
-        "seed 708",
+        "seed 5612",
     ),
     Fault(
         "the cluster's record of throttles is dropped",
