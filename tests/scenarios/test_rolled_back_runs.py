@@ -70,9 +70,10 @@ def kill_in_its_last_stage(folder: Path, observer: Observer, kafka: KafkaCluster
     assert len(stages) >= 3
     before = state(observer)
     last = {
-        (move.topic_partition.topic, move.topic_partition.partition): set(move.to_replicas)
+        key: set(move.to_replicas)
         for move in stages[-1].moves
-        if not set(move.to_replicas) <= set(before[move.topic_partition.topic, move.topic_partition.partition][0])
+        for key in [(move.topic_partition.topic, move.topic_partition.partition)]
+        if not set(move.to_replicas) <= set(before[key][0])
     }
     command = [sys.executable, "-m", "reconciler", "apply", "plan.json", "--yes"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
