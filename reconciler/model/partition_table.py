@@ -219,7 +219,7 @@ def _whole(topics: Mapping[str, Topic]) -> PartitionTable | None:
     table = held[0].table if held and isinstance(held[0], Rows) else None
     if table is None or table.topics != (*topics,):
         return None
-    ends = zip(held, table.start.tolist(), table.start[1:].tolist(), strict=True)
+    ends = zip(held, table.start[:-1].tolist(), table.start[1:].tolist(), strict=True)
     is_whole = all(
         isinstance(one, Rows) and one.table is table and (one.start, one.stop) == (start, stop)
         for one, start, stop in ends
