@@ -107,13 +107,23 @@ class PartitionTable:
         """The rows of which a reassignment is in flight."""
         return [row for row, rare in self.rare.items() if rare.adding_replicas or rare.removing_replicas]
 
-    def sizes_on(self, brokers: Ints) -> Ints:
-        """Return the bytes [rows, some] on each of these brokers, NONE where nothing is known."""
+    def sizes_on(self, rows: Ints, brokers: Ints) -> Ints:
+        """Return the bytes [rows, some] that these rows have on these brokers, or would copy there; 0 where unknown."""
         found = np.full(brokers.shape, NONE, dtype=np.int64)
-        for place in range(self.replicas.shape[1]):
-            is_here = (brokers == self.replicas[:, place : place + 1]) & (brokers >= 0)
-            np.copyto(found, self.sizes[:, place : place + 1], where=is_here)
-        return np.maximum(found, NONE)
+        replicas, sizes = self.replicas[rows], self.sizes[rows]
+        for place in range(replicas.shape[1]):
+            np.copyto(found, sizes[:, place : place + 1], where=brokers == replicas[:, place : place + 1])
+        return np.where(found >= 0, found, np.maximum(self.bytes_to_copy[rows], 0)[:, None])
+
+    def rows_of(self, keys: Iterable[TopicPartition]) -> Ints:
+        """Return the row of each of these partitions, NONE where there is no such partition."""
+        starts, position = self.start.tolist(), {name: place for place, name in enumerate(self.topics)}
+        found = []
+        for name, number in keys:
+            place = position.get(name, NONE)
+            is_there = place >= 0 and starts[place] + number < starts[place + 1]
+            found.append(starts[place] + number if is_there else NONE)
+        return np.array(found, dtype=np.int64)
 
     def key(self, row: int) -> TopicPartition:
         """Return the row's topic and number."""
@@ -256,6 +266,13 @@ class _Lists:
         rows = np.where(length == 0, empty, NONE)[:, None].repeat(width, axis=1)
         rows[np.arange(width) < length[:, None]] = flat
         return rows
+
+
+def padded(lists: Sequence[Sequence[int]]) -> Ints:
+    """Return lists of brokers as rows as wide as the longest, NONE where a list has ended."""
+    made = _Lists()
+    made.add(lists)
+    return made.padded(1)
 
 
 def _column(numbers: "array[int]") -> Ints:

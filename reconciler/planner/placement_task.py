@@ -6,7 +6,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from typing import overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules
 from reconciler.model.change import Changes, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
+from reconciler.model.partition_table import NONE, PartitionTable, alike, padded, table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.rows import Bools, Ints, Rows, room
 
@@ -37,8 +38,108 @@ class PartitionToPlace:
         return not self.replicas
 
 
+@dataclass(frozen=True, eq=False)
+class PartitionsToPlace(Sequence[PartitionToPlace]):
+    """The partitions to plan for as columns, sorted; each is a value when it is asked for."""
+
+    topics: tuple[str, ...]  # sorted
+    rules: tuple[TopicRules, ...]  # of each topic
+    topic: Ints  # [rows]: positions in `topics`
+    number: Ints  # [rows]: the partition's number
+    replicas: Ints  # [rows, width]: the present ones in order, -1 behind the last
+    need: Ints  # [rows]
+    size: Ints  # [rows]: -1 where unknown
+    fixed: Mapping[int, tuple[int, ...]]  # by row, where any is
+    lagging: Mapping[int, frozenset[int]]  # by row, where any is
+
+    @classmethod
+    def of(cls, partitions: Iterable[PartitionToPlace]) -> "PartitionsToPlace":
+        """Return the columns of these partitions."""
+        found = sorted(partitions, key=lambda each: each.topic_partition)
+        rules = {each.topic_partition.topic: each.rules for each in found}
+        number = {name: position for position, name in enumerate(rules)}
+        return cls(
+            topics=(*rules,),
+            rules=(*rules.values(),),
+            topic=np.array([number[each.topic_partition.topic] for each in found], dtype=np.int64),
+            number=np.array([each.topic_partition.partition for each in found], dtype=np.int64),
+            replicas=padded([each.replicas for each in found]),
+            need=np.array([each.need for each in found], dtype=np.int64),
+            size=np.array([NONE if each.size is None else each.size for each in found], dtype=np.int64),
+            fixed={row: each.fixed for row, each in enumerate(found) if each.fixed},
+            lagging={row: each.lagging for row, each in enumerate(found) if each.lagging},
+        )
+
+    @property
+    def is_new(self) -> Bools:
+        """Which of them do not exist yet."""
+        return self.replicas[:, 0] < 0
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @overload
+    def __getitem__(self, index: int) -> PartitionToPlace: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PartitionToPlace]: ...
+    def __getitem__(self, index: int | slice) -> PartitionToPlace | Sequence[PartitionToPlace]:
+        found = self.at(range(len(self))[index] if isinstance(index, slice) else [range(len(self))[index]])
+        return [*found] if isinstance(index, slice) else next(found)
+
+    def __iter__(self) -> Iterator[PartitionToPlace]:
+        return self.at(range(len(self)))
+
+    def rows_of(self, keys: Collection[TopicPartition]) -> Ints:
+        """Return the rows of those among these partitions that are to be placed."""
+        position = {name: place for place, name in enumerate(self.topics)}
+        wanted = np.array([(position.get(name, NONE), number) for name, number in keys], dtype=np.int64).reshape(-1, 2)
+        span = 1 + max(self.number.max(initial=0), wanted[:, 1].max(initial=0))
+        return np.flatnonzero(np.isin(self.topic * span + self.number, wanted[:, 0] * span + wanted[:, 1]))
+
+    def unlike(self) -> Iterator[PartitionToPlace]:
+        """Yield the first of those of each topic that have the same choice, and each of which something is fixed."""
+        first, _ = alike([self.topic, *_likeness(self)])
+        return self.at(sorted({*first.tolist(), *self.fixed}))
+
+    def at(self, rows: Sequence[int]) -> Iterator[PartitionToPlace]:
+        """Yield these rows as values."""
+        columns = (self.topic, self.number, self.replicas, self.need, self.size)
+        lists = (column[np.asarray(rows, dtype=np.int64)].tolist() for column in columns)
+        for row, topic, number, replicas, need, size in zip(rows, *lists, strict=True):
+            yield PartitionToPlace(
+                TopicPartition(self.topics[topic], number),
+                self.rules[topic],
+                tuple([one for one in replicas if one >= 0]),
+                self.fixed.get(row, ()),
+                need,
+                None if size < 0 else size,
+                self.lagging.get(row, frozenset()),
+            )
+
+
 Unmoved = Sequence[tuple[TopicPartition, tuple[int, ...]]]
 """Partitions that stay as they are, with their replicas."""
+
+
+@dataclass(frozen=True, eq=False)
+class Staying(Unmoved):
+    """The partitions of a table that stay as they are, each a value when it is asked for."""
+
+    table: PartitionTable
+    rows: Ints
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[TopicPartition, tuple[int, ...]]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Unmoved: ...
+    def __getitem__(self, index: int | slice) -> tuple[TopicPartition, tuple[int, ...]] | Unmoved:
+        return [*self][index]
+
+    def __iter__(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
+        return self.table.targets(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +166,6 @@ class EligibleBrokers:
         place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
         return np.where(ids[place] == wanted, place, -1)
 
-    def tally(self, replicas: Iterable[int]) -> Ints:
-        """Return how often each broker occurs."""
-        column = self.columns(list(replicas))
-        return np.bincount(column[column >= 0], minlength=len(self.ids)).astype(np.int64)
-
 
 def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
     """Return the brokers that take part, by id."""
@@ -95,46 +191,83 @@ def partitions_to_place(
     rules: Mapping[str, TopicRules],
     changes: Changes,
     only: Collection[str] | None,
-) -> tuple[Sequence[PartitionToPlace], Unmoved]:
+) -> tuple[PartitionsToPlace, Unmoved]:
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
     doomed = {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-    to_place: list[PartitionToPlace] = []
-    unmoved = []
-    for name, topic in observed.topics.items():
-        if name in doomed:
-            continue
-        is_asked = only is None or name in only
-        for partition in topic.partitions:
-            key, replicas = TopicPartition(name, partition.partition), partition.target_replicas
-            found = _existing(desired, rules[name], key, replicas, partition.bytes_to_copy) if is_asked else None
-            if found is None:
-                unmoved.append((key, replicas))
-            else:
-                to_place.append(replace(found, lagging=lagging) if (lagging := partition.lagging) else found)
-    to_place += _new_partitions(observed, rules, changes, only)
-    return sorted(to_place, key=lambda each: each.topic_partition), unmoved
+    table = table_of(observed)
+    topics = [(name, rules[name]) for name in table.topics]
+    is_there, is_asked, is_managed = (
+        np.array(column, dtype=np.bool_)[table.topic]
+        for column in (
+            [name not in doomed for name, _ in topics],
+            [(only is None or name in only) and not rule.is_frozen for name, rule in topics],
+            [rule.is_managed for _, rule in topics],
+        )
+    )
+    leaving = [one for one in table.brokers.tolist() if desired.cluster.broker(one).state in LEAVING]
+    is_open = is_there & is_asked & (is_managed | np.isin(table.target, leaving).any(axis=1))
+    rows = np.flatnonzero(is_open)
+    factor = np.array([rule.replication_factor or 0 for _, rule in topics], dtype=np.int64)[table.topic[rows]]
+    need = np.where(factor > 0, factor, table.factor[rows])
+    fixed = {}
+    is_free = np.array([rule.is_managed and rule.assignment is None for _, rule in topics], dtype=np.bool_)
+    for row in np.flatnonzero(~is_free[table.topic[rows]]).tolist():
+        (key, replicas), rule = next(table.targets(rows[row : row + 1])), topics[table.topic[rows[row]]][1]
+        explicit = assigned(rule, key.partition)
+        # A dead replica goes as well: a reassignment never ends while its target holds one.
+        staying = tuple(replica for replica in replicas if replica in rule.keepable)
+        if explicit is not None:
+            fixed[row], need[row] = explicit, 0
+        elif not rule.is_managed:
+            fixed[row], need[row] = staying, len(replicas) - len(staying)
+    lagging = {}
+    for row in np.flatnonzero(table.lagging[rows].any(axis=1)).tolist():
+        lagging[row] = frozenset(table.replicas[rows[row]][table.lagging[rows[row]]].tolist())
+    there = PartitionsToPlace(
+        topics=table.topics,
+        rules=tuple(rule for _, rule in topics),
+        topic=table.topic[rows],
+        number=table.number[rows],
+        replicas=table.target[rows],
+        need=need,
+        size=table.bytes_to_copy[rows],
+        fixed={row: replicas for row, replicas in fixed.items() if replicas},
+        lagging=lagging,
+    )
+    new = PartitionsToPlace.of(_new_partitions(observed, rules, changes, only))
+    return _joined(there, new), Staying(table, np.flatnonzero(is_there & ~is_open))
 
 
-def _existing(
-    desired: Desired,
-    rules: TopicRules,
-    topic_partition: TopicPartition,
-    replicas: tuple[int, ...],
-    size: int | None,
-) -> PartitionToPlace | None:
-    """Return what is to be placed of an existing partition, None where it stays as it is."""
-    if rules.is_frozen:
-        return None
-    explicit = assigned(rules, topic_partition.partition)
-    if explicit is not None:
-        return PartitionToPlace(topic_partition, rules, replicas, explicit, 0, size)
-    if rules.is_managed:
-        return PartitionToPlace(topic_partition, rules, replicas, (), rules.target_factor(replicas), size)
-    if not any(desired.cluster.broker(replica).state in LEAVING for replica in replicas):
-        return None
-    # A dead replica goes as well: a reassignment never ends while its target holds one.
-    staying = tuple(replica for replica in replicas if replica in rules.keepable)
-    return PartitionToPlace(topic_partition, rules, replicas, staying, len(replicas) - len(staying), size)
+def _joined(there: PartitionsToPlace, new: PartitionsToPlace) -> PartitionsToPlace:
+    """Return both in one, sorted, with the topics alone of which there is a partition."""
+    parts = (there, new)
+    rules = {part.topics[topic]: part.rules[topic] for part in parts for topic in np.unique(part.topic).tolist()}
+    names = sorted(rules)
+    position = {name: place for place, name in enumerate(names)}
+    topic = np.concatenate(
+        [np.array([position.get(name, NONE) for name in part.topics], dtype=np.int64)[part.topic] for part in parts]
+    )
+    number = np.concatenate([part.number for part in parts])
+    order = np.lexsort((number, topic))
+    place = np.argsort(order)
+    width = max(part.replicas.shape[1] for part in parts)
+    replicas = np.full((len(order), width), NONE, dtype=np.int64)
+    replicas[: len(there), : there.replicas.shape[1]] = there.replicas
+    moved = [*place.tolist()]
+    return PartitionsToPlace(
+        topics=(*names,),
+        rules=tuple(rules[name] for name in names),
+        topic=topic[order],
+        number=number[order],
+        replicas=replicas[order],
+        need=np.concatenate([part.need for part in parts])[order],
+        size=np.concatenate([part.size for part in parts])[order],
+        fixed={
+            moved[row]: ids
+            for row, ids in (*there.fixed.items(), *((len(there) + row, ids) for row, ids in new.fixed.items()))
+        },
+        lagging={moved[row]: ids for row, ids in there.lagging.items()},
+    )
 
 
 def _new_partitions(
@@ -168,7 +301,7 @@ class RuleClasses:
 class PlacementTask:
     """All that is to be placed, as arrays with a row a partition; -1 is a broker that takes no part, or none."""
 
-    partitions: Sequence[PartitionToPlace]
+    partitions: PartitionsToPlace
     eligible: EligibleBrokers
     base: Ints  # [brokers]: replicas that stay, whatever is chosen
     led: Ints  # [brokers]: preferred leaders of partitions that stay
@@ -192,7 +325,7 @@ class PlacementTask:
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each present partition are known."""
-        return all(partition.size is not None for partition in self.partitions if not partition.is_new)
+        return bool((self.is_new | (self.partitions.size >= 0)).all())
 
     @property
     def need(self) -> Ints:
@@ -207,66 +340,57 @@ class PlacementTask:
         return found
 
 
-def placement_task(
-    partitions: Sequence[PartitionToPlace], unmoved: Unmoved, eligible: EligibleBrokers
-) -> PlacementTask:
+def placement_task(partitions: PartitionsToPlace, unmoved: Unmoved, eligible: EligibleBrokers) -> PlacementTask:
     """Return the task of placing these partitions, beside those that stay as they are."""
     rule_class, rule_classes = _rule_classes(partitions, eligible)
-    fixed = _columns([partition.fixed for partition in partitions], eligible)
-    base = eligible.tally([replica for _, replicas in unmoved for replica in replicas])
-    base += np.bincount(fixed[fixed >= 0], minlength=len(eligible.ids))
-    names = [partition.topic_partition.topic for partition in partitions]
-    topics = tuple(sorted(set(names)))
-    number = {name: position for position, name in enumerate(topics)}
-    beside = [(number[key.topic], replicas) for key, replicas in unmoved if key.topic in number]
-    here = [(number[each.topic_partition.topic], each.fixed) for each in partitions if each.fixed]
+    fixed = np.full((len(partitions), max(map(len, partitions.fixed.values()), default=1)), NONE, dtype=np.int64)
+    for row, replicas in partitions.fixed.items():
+        fixed[row, : len(replicas)] = replicas
+    fixed = eligible.columns(fixed)
+    number = {name: position for position, name in enumerate(partitions.topics)}
+    topic, staying = _beside(unmoved, number, eligible)
+    shape = (len(number), len(eligible.ids))
     return PlacementTask(
         partitions=partitions,
         eligible=eligible,
-        base=base,
-        led=eligible.tally([replicas[0] for _, replicas in unmoved if replicas]),
-        base_of_topic=_tally([*beside, *here], (len(topics), len(eligible.ids)), eligible),
-        led_of_topic=_tally([(topic, held[:1]) for topic, held in beside], (len(topics), len(eligible.ids)), eligible),
+        base=_counts(staying, shape[1:]) + _counts(fixed, shape[1:]),
+        led=_counts(staying[:, :1], shape[1:]),
+        base_of_topic=_counts(staying, shape, topic) + _counts(fixed, shape, partitions.topic),
+        led_of_topic=_counts(staying[:, :1], shape, topic),
         rule_class=rule_class,
         rule_classes=rule_classes,
-        replicas=_columns([partition.replicas for partition in partitions], eligible),
+        replicas=eligible.columns(partitions.replicas),
         fixed=fixed,
-        size=np.array([0 if each.is_new else each.size or 0 for each in partitions], dtype=np.int64),
-        topic=np.array([number[name] for name in names], dtype=np.int64),
-        topics=topics,
-        is_new=np.array([partition.is_new for partition in partitions], dtype=np.bool_),
+        size=np.where(partitions.is_new, 0, np.maximum(partitions.size, 0)),
+        topic=partitions.topic,
+        topics=partitions.topics,
+        is_new=partitions.is_new,
     )
 
 
-def _tally(held: Sequence[tuple[int, tuple[int, ...]]], shape: tuple[int, int], eligible: EligibleBrokers) -> Ints:
-    """Return [topics, brokers] how often each broker is among the replicas of each topic, given by its number."""
+def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBrokers) -> tuple[Ints, Ints]:
+    """Return the numbers of the topics of these partitions, -1 for others, and the columns of their replicas."""
+    if isinstance(unmoved, Staying):
+        of_topic = np.array([number.get(name, NONE) for name in unmoved.table.topics], dtype=np.int64)
+        return of_topic[unmoved.table.topic[unmoved.rows]], eligible.columns(unmoved.table.target[unmoved.rows])
+    topic = np.array([number.get(key.topic, NONE) for key, _ in unmoved], dtype=np.int64)
+    return topic, eligible.columns(padded([replicas for _, replicas in unmoved]))
+
+
+def _counts(columns: Ints, shape: tuple[int, ...], topic: Ints | None = None) -> Ints:
+    """Return how often each broker is among these columns [rows, some]; with a topic for each row, topic by topic."""
     count = np.zeros(shape, dtype=np.int64)
-    for topic, replicas in held:
-        for broker_id in replicas:
-            if broker_id in eligible.column:
-                count[topic, eligible.column[broker_id]] += 1
+    is_counted = columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0)
+    row, place = np.nonzero(is_counted)
+    held = columns[row, place]
+    np.add.at(count, held if topic is None else (topic[row], held), 1)
     return count
 
 
-def _columns(lists: Sequence[tuple[int, ...]], eligible: EligibleBrokers) -> Ints:
-    """Return lists of brokers as columns [lists, longest], -1 where a list has ended."""
-    length = np.array([len(each) for each in lists], dtype=np.int64)
-    columns = np.full((len(lists), max(1, int(length.max(initial=0)))), -1, dtype=np.int64)
-    columns[np.arange(columns.shape[1]) < length[:, None]] = eligible.columns(list(chain.from_iterable(lists)))
-    return columns
-
-
-def _rule_classes(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
+def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
     """Return the class of each partition, and the classes."""
-    numbers: dict[object, int] = {}
-    first: list[PartitionToPlace] = []
-    rule_class = np.zeros(len(partitions), dtype=np.int64)
-    for row, partition in enumerate(partitions):
-        key = _likeness(partition)
-        if key not in numbers:
-            numbers[key] = len(first)
-            first.append(partition)
-        rule_class[row] = numbers[key]
+    picked, rule_class = alike(_likeness(partitions))
+    first = [*partitions.at(picked.tolist())]
     choices = [_choice_of(partition, eligible) for partition in first]
     shape, racked = (len(first), len(eligible.ids)), (len(first), len(eligible.racks))
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
@@ -290,18 +414,31 @@ def _rule_classes(partitions: Sequence[PartitionToPlace], eligible: EligibleBrok
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
-def _likeness(partition: PartitionToPlace) -> object:
-    """Return a key that is equal only for partitions with the same choice."""
-    rules = partition.rules
-    # Rules are compared by identity: each topic has one value, and comparing their sets would cost more than it saves.
-    shared = (id(rules), partition.need, partition.is_new)
-    if partition.need == 0:
-        return shared
-    if partition.fixed or rules.spread is None or len(rules.keepable) != len(rules.receivable):
-        held = tuple(sorted(rules.rack_of.get(replica, NO_RACK) for replica in partition.replicas))
+def _likeness(partitions: PartitionsToPlace) -> list[Ints]:
+    """Return columns that are equal only for partitions with the same choice."""
+    kinds: dict[object, int] = {}
+    of_topic = [kinds.setdefault(_same_for_topics(rule), len(kinds)) for rule in partitions.rules]
+    shared = [np.array(of_topic, dtype=np.int64)[partitions.topic], partitions.need, partitions.is_new.astype(np.int64)]
+    # What is fixed, no written spread and brokers that may only keep a replica make a choice of the present replicas.
+    is_own = np.array(
+        [rule.spread is None or len(rule.keepable) != len(rule.receivable) for rule in partitions.rules], dtype=np.bool_
+    )[partitions.topic]
+    is_own[[*partitions.fixed]] = True
+    own = np.flatnonzero(is_own & (partitions.need > 0))
+    keys: dict[object, int] = {}
+    of_row = np.zeros(len(partitions), dtype=np.int64)
+    for row, partition in zip(own.tolist(), partitions.at(own.tolist()), strict=True):
+        rules = partition.rules
+        held = tuple(sorted([rules.rack_of.get(replica, NO_RACK) for replica in partition.replicas]))
         kept_only = frozenset(partition.replicas) & (rules.keepable - rules.receivable)
-        return (*shared, partition.fixed, held, kept_only)
-    return shared
+        of_row[row] = keys.setdefault((partition.fixed, held, kept_only), len(keys) + 1)
+    return [*shared, of_row]
+
+
+def _same_for_topics(rules: TopicRules) -> object:
+    who = (rules.receivable, rules.keepable, rules.leadable, rules.leadable_at_need)
+    leading = rules.declared.placement.racks_leader if rules.declared else None
+    return who, rules.spread, rules.racks, leading
 
 
 def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints, Bools]:
