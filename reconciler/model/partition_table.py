@@ -164,17 +164,22 @@ class PartitionTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(Sequence[Partition]):
-    """Rows of a table as a sequence of partitions, each made when it is asked for; equal to a tuple of the same."""
+    """Rows of a table as a sequence of partitions, each made when it is asked for; equal to a tuple of the same.
+
+    `changed`: by index, what stands in the place of a row.
+    """
 
     table: PartitionTable
     start: int
     stop: int
+    changed: Mapping[int, Partition] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[Partition]:
-        return self.table.values(self.start, self.stop)
+        rows = self.table.values(self.start, self.stop)
+        return (self.changed.get(index, row) for index, row in enumerate(rows)) if self.changed else rows
 
     @overload
     def __getitem__(self, index: int) -> Partition: ...
@@ -184,18 +189,24 @@ class Rows(Sequence[Partition]):
         if isinstance(index, slice):
             return tuple(self)[index]
         row = range(self.start, self.stop)[index]
-        return next(self.table.values(row, row + 1))
+        found = self.changed.get(row - self.start)
+        return next(self.table.values(row, row + 1)) if found is None else found
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Rows) and (other.table, other.start, other.stop) == (self.table, self.start, self.stop):
-            return True
-        return isinstance(other, Rows | tuple) and len(self) == len(other) and tuple(self) == tuple(other)
+        if not isinstance(other, Rows | tuple) or len(self) != len(other):
+            return False
+        is_same = isinstance(other, Rows) and (self.table, self.start) == (other.table, other.start)
+        return (is_same and self.changed == other.changed) or tuple(self) == tuple(other)  # type: ignore[union-attr]
 
     def __hash__(self) -> int:
         return hash(tuple(self))
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+    def with_changed(self, changed: Mapping[int, Partition]) -> "Rows":
+        """Return the same with these partitions in their places."""
+        return Rows(self.table, self.start, self.stop, {**self.changed, **changed})
 
 
 def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -231,7 +242,7 @@ def _whole(topics: Mapping[str, Topic]) -> PartitionTable | None:
         return None
     ends = zip(held, table.start[:-1].tolist(), table.start[1:].tolist(), strict=True)
     is_whole = all(
-        isinstance(one, Rows) and one.table is table and (one.start, one.stop) == (start, stop)
+        isinstance(one, Rows) and one.table is table and (one.start, one.stop, one.changed) == (start, stop, {})
         for one, start, stop in ends
     )
     return table if is_whole else None
