@@ -139,6 +139,16 @@ class PartitionTable:
         """Return the partitions of a topic."""
         return Rows(self, int(self.start[position]), int(self.start[position + 1]))
 
+    @cached_property
+    def _made(self) -> dict[int, Partition]:
+        return {}
+
+    def value(self, row: int) -> Partition:
+        """Return that row as a value, made once: what is asked for by itself is asked for again."""
+        if row not in self._made:
+            self._made[row] = next(self.values(row, row + 1))
+        return self._made[row]
+
     def values(self, start: int, stop: int) -> Iterator[Partition]:
         """Yield these rows as values."""
         rows = slice(start, stop)
@@ -189,8 +199,7 @@ class Rows(Sequence[Partition]):
         if isinstance(index, slice):
             return tuple(self)[index]
         row = range(self.start, self.stop)[index]
-        found = self.changed.get(row - self.start)
-        return next(self.table.values(row, row + 1)) if found is None else found
+        return self.changed.get(row - self.start) or self.table.value(row)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rows | tuple) or len(self) != len(other):
@@ -207,6 +216,17 @@ class Rows(Sequence[Partition]):
     def with_changed(self, changed: Mapping[int, Partition]) -> "Rows":
         """Return the same with these partitions in their places."""
         return Rows(self.table, self.start, self.stop, {**self.changed, **changed})
+
+
+def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
+    """Return the exact sum of the amounts beside each broker; NONE is no broker."""
+    is_one = brokers >= 0
+    ids, place = np.unique(brokers[is_one], return_inverse=True)
+    counted = amounts[is_one]
+    is_wide = int(counted.max(initial=0)) > ((1 << 62) // max(1, len(counted)))
+    total = np.zeros(len(ids), dtype=np.object_ if is_wide else np.int64)
+    np.add.at(total, place, counted.astype(total.dtype))
+    return dict(zip(ids.tolist(), total.tolist(), strict=True))
 
 
 def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:

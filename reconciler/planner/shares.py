@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.partition_table import Ints, padded, table_of
+from reconciler.model.partition_table import Ints, padded, sums, table_of
 from reconciler.model.plan import BrokerShare
 from reconciler.model.topic_partition import TopicPartition
 
@@ -46,13 +46,8 @@ class _Held:
     @classmethod
     def of(cls, brokers: Ints, sizes: Ints) -> "_Held":
         """Return what replicas on these brokers [rows, some] come to, with these bytes beside them."""
-        is_one = brokers >= 0
-        ids, place = np.unique(brokers[is_one], return_inverse=True)
-        total = np.zeros(len(ids), dtype=np.int64)
-        np.add.at(total, place, sizes[is_one])
-        first = np.unique(brokers[:, :1][is_one[:, :1]], return_counts=True)
-        columns = (ids, np.bincount(place, minlength=len(ids))), first, (ids, total)
-        return cls(*(Counter(dict(zip(*(each.tolist() for each in column), strict=True))) for column in columns))
+        one, first = np.ones_like(brokers), brokers[:, :1]
+        return cls(*map(Counter, (sums(brokers, one), sums(first, one[:, :1]), sums(brokers, sizes))))
 
     def and_(self, other: "_Held", sign: int = 1) -> "_Held":
         """Return both together, or this one without the other."""
