@@ -5,7 +5,6 @@ wrong where; so this one needs no messages.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct
 
-from reconciler.model.cluster import Cluster
 from reconciler.model.codec import MAX_INTEGER
 from reconciler.model.partition_table import Columns, Facts, Ints, PartitionTable
 
@@ -66,17 +64,6 @@ def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable]:
     if members + lists + _colons(document) != content.count(b":") or not _is_sound(table):
         raise Doubtful
     return document, table
-
-
-def with_partitions(cluster: Cluster, table: PartitionTable) -> Cluster:
-    """Return the cluster with the partitions of its topics."""
-    positions = {name: position for position, name in enumerate(table.topics)}
-    return replace(
-        cluster,
-        topics={
-            name: replace(topic, partitions=table.of_topic(positions[name])) for name, topic in cluster.topics.items()
-        },
-    )
 
 
 def _colons(value: object) -> int:

@@ -47,16 +47,17 @@ def read_snapshot(source: str | Path) -> Cluster:
 
 def _read_quickly(content: bytes, name: str) -> Cluster | None:
     """Return the cluster, its partitions in a table; None where anything is in doubt."""
-    from reconciler.files.quick_snapshot import Doubtful, parse_quickly, with_partitions
+    from reconciler.files.quick_snapshot import Doubtful, parse_quickly
+    from reconciler.model.partition_table import in_rows
 
     try:
         document, table = parse_quickly(content)
         refuse_other_kind(document, name, "snapshot", WRONG_CONTENT)
         check_version(document, name, "snapshot", WRONG_VERSION)
-        cluster = from_json(Cluster, document)
+        cluster = replace(from_json(Cluster, document), has_groups="groups" in document)
     except (Doubtful, InvalidInput, Malformed, RecursionError):
         return None
-    return with_partitions(replace(cluster, has_groups="groups" in document), table)
+    return in_rows(cluster, table)
 
 
 def write_snapshot(cluster: Cluster, path: str | Path) -> None:

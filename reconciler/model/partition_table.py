@@ -6,7 +6,7 @@ what looks at few takes a `Partition` from `Rows`, which makes it when it is ask
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -139,15 +139,35 @@ class PartitionTable:
         """Return the partitions of a topic."""
         return Rows(self, int(self.start[position]), int(self.start[position + 1]))
 
+    def value(self, row: int) -> Partition:
+        """Return that row as a value, made once: what is asked for by itself is asked for again."""
+        made = self._made
+        if row not in made:
+            made[row] = next(self.values(row, row + 1))
+        return made[row]
+
+    def each(self, start: int, stop: int) -> Iterable[Partition]:
+        """Return a topic's rows as values; who looks through a topic twice does so often, and then they are kept.
+
+        A run does, and the simulated controller; a plan does not.
+        """
+        known, rows = self._looked_at, (start, stop)
+        if rows not in known:
+            known[rows] = None
+            return self.values(start, stop)
+        kept = known[rows]
+        if kept is None:
+            kept = known[rows] = (*self.values(start, stop),)
+        return kept
+
     @cached_property
     def _made(self) -> dict[int, Partition]:
         return {}
 
-    def value(self, row: int) -> Partition:
-        """Return that row as a value, made once: what is asked for by itself is asked for again."""
-        if row not in self._made:
-            self._made[row] = next(self.values(row, row + 1))
-        return self._made[row]
+    @cached_property
+    def _looked_at(self) -> dict[tuple[int, int], tuple[Partition, ...] | None]:
+        """The partitions of topics that were looked through; None where that was once."""
+        return {}
 
     def values(self, start: int, stop: int) -> Iterator[Partition]:
         """Yield these rows as values."""
@@ -188,8 +208,8 @@ class Rows(Sequence[Partition]):
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[Partition]:
-        rows = self.table.values(self.start, self.stop)
-        return (self.changed.get(index, row) for index, row in enumerate(rows)) if self.changed else rows
+        rows = self.table.each(self.start, self.stop)
+        return (self.changed.get(index, row) for index, row in enumerate(rows)) if self.changed else iter(rows)
 
     @overload
     def __getitem__(self, index: int) -> Partition: ...
@@ -252,6 +272,15 @@ def table_of(cluster: Cluster) -> PartitionTable:
         object.__setattr__(cluster, "made_table", _whole(cluster.topics) or _made(cluster.topics))
     table: PartitionTable = cluster.made_table
     return table
+
+
+def in_rows(cluster: Cluster, table: PartitionTable | None = None) -> Cluster:
+    """Return the cluster with its partitions in a table: in this one, which has all of its topics, else in its own."""
+    table = table or table_of(cluster)
+    topics = {
+        name: replace(cluster.topics[name], partitions=table.of_topic(at)) for at, name in enumerate(table.topics)
+    }
+    return replace(cluster, topics=topics)
 
 
 def _whole(topics: Mapping[str, Topic]) -> PartitionTable | None:

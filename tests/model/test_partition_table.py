@@ -10,7 +10,7 @@ from helpers.clusters.random_clusters import SMALL, random_cluster, with_unknown
 
 from reconciler.files.plan_file import plan_text
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.partition_table import NONE, Columns, Facts, Rows, alike, padded, sums, table_of
+from reconciler.model.partition_table import NONE, Rows, alike, in_rows, padded, sums, table_of
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
@@ -52,15 +52,6 @@ def any_cluster(seed: int) -> Cluster:
         for name in names
     }
     return Cluster("any", {1: Broker(1)}, topics)
-
-
-def in_rows(cluster: Cluster) -> Cluster:
-    columns = Columns()
-    for name, topic in cluster.topics.items():
-        columns.add(name, Facts.of(topic.partitions))
-    table = columns.table()
-    topics = [replace(topic, partitions=table.of_topic(at)) for at, topic in enumerate(cluster.topics.values())]
-    return replace(cluster, topics={topic.name: topic for topic in topics})
 
 
 @pytest.mark.parametrize("seed", SEEDS)
