@@ -9,10 +9,12 @@ import numpy as np
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, is_allowed
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, Ints, alike
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.move import Reason
-from reconciler.model.partition_table import NONE, Ints, PartitionTable, alike, table_of
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.problem import Location
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import labelled
 

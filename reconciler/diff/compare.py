@@ -21,7 +21,6 @@ from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FAC
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
 from reconciler.model.move import Election
-from reconciler.model.partition_table import table_of
 from reconciler.model.problem import (
     BROKER_LEFT,
     MISSING_BROKER,
@@ -32,6 +31,7 @@ from reconciler.model.problem import (
     Problem,
     Severity,
 )
+from reconciler.model.table_maker import table_of
 from reconciler.model.words import named_some
 
 _SHOWN = 8

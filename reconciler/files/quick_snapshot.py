@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from reconciler.model.codec import MAX_INTEGER
-from reconciler.model.partition_table import Columns, Facts, Ints, PartitionTable
+from reconciler.model.partition_table import PartitionTable
+from reconciler.model.table_maker import Columns, Facts, is_sound
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 _Ids = tuple[_Number, ...]
@@ -61,7 +62,7 @@ def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable]:
         table, members = _table(sorted(zip(map(itemgetter("name"), topics), partitions, strict=True)))
     except (msgspec.MsgspecError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise Doubtful from None
-    if members + lists + _colons(document) != content.count(b":") or not _is_sound(table):
+    if members + lists + _colons(document) != content.count(b":") or not is_sound(table):
         raise Doubtful
     return document, table
 
@@ -91,31 +92,3 @@ def _table(topics: Sequence[tuple[str, Raw]]) -> tuple[PartitionTable, int]:
     table = columns.table()
     times = np.bincount(table.log_dirs[table.log_dirs >= 0], minlength=len(table.paths)).tolist()
     return table, members + sum(path.count(":") * count for path, count in zip(table.paths, times, strict=True))
-
-
-def _is_sound(table: PartitionTable) -> bool:
-    """Whether the partitions can be, as `model.cluster` has it: numbers without a gap, brokers each once, and held."""
-    position = np.arange(len(table.number)) - np.repeat(table.start[:-1], np.diff(table.start))
-    lists = [table.replicas, table.isr, *(_row(found) for rare in table.rare.values() for found in rare)]
-    rows = [*(row for row, rare in table.rare.items() for _ in rare)]
-    return bool(
-        (position == table.number).all()
-        and (table.replicas[:, 0] >= 0).all()
-        and all(map(_is_distinct, lists))
-        and all(_is_held(found, table.replicas) for found in (table.isr, table.leader[:, None]))
-        and all(_is_held(found, table.replicas[row : row + 1]) for found, row in zip(lists[2:], rows, strict=True))
-    )
-
-
-def _row(found: Sequence[int] | None) -> Ints:
-    return np.array([found or ()], dtype=np.int64)
-
-
-def _is_distinct(lists: Ints) -> bool:
-    ordered = np.sort(lists, axis=1)
-    return not ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()
-
-
-def _is_held(lists: Ints, replicas: Ints) -> bool:
-    """Whether each of these brokers is one of its partition's replicas."""
-    return all(bool(((one[:, None] == replicas).any(axis=1) | (one < 0)).all()) for one in lists.T)

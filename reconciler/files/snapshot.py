@@ -48,7 +48,7 @@ def read_snapshot(source: str | Path) -> Cluster:
 def _read_quickly(content: bytes, name: str) -> Cluster | None:
     """Return the cluster, its partitions in a table; None where anything is in doubt."""
     from reconciler.files.quick_snapshot import Doubtful, parse_quickly
-    from reconciler.model.partition_table import in_rows
+    from reconciler.model.table_maker import in_rows
 
     try:
         document, table = parse_quickly(content)

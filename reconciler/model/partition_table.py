@@ -4,24 +4,17 @@ A row is a partition, in the order of topics and numbers. What looks at every pa
 what looks at few takes a `Partition` from `Rows`, which makes it when it is asked for.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from operator import attrgetter
 from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.cluster import Partition
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.topic_partition import TopicPartition
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-NONE = -1
-"""In any column: nobody, nothing, unknown; behind the last item of a list."""
 UNTOLD = -2
 """In all of a row of `sizes` or `log_dirs`: the partition has no such list."""
 
@@ -236,186 +229,3 @@ class Rows(Sequence[Partition]):
     def with_changed(self, changed: Mapping[int, Partition]) -> "Rows":
         """Return the same with these partitions in their places."""
         return Rows(self.table, self.start, self.stop, {**self.changed, **changed})
-
-
-def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
-    """Return the exact sum of the amounts beside each broker; NONE is no broker."""
-    is_one = brokers >= 0
-    ids, place = np.unique(brokers[is_one], return_inverse=True)
-    counted = amounts[is_one]
-    is_wide = int(counted.max(initial=0)) > ((1 << 62) // max(1, len(counted)))
-    total = np.zeros(len(ids), dtype=np.object_ if is_wide else np.int64)
-    np.add.at(total, place, counted.astype(total.dtype))
-    return dict(zip(ids.tolist(), total.tolist(), strict=True))
-
-
-def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Return the first row of each kind, ascending, and the kind of each row; rows of a kind are equal throughout."""
-    code = np.zeros_like(columns[0])
-    for column in columns:
-        least = int(column.min(initial=0))
-        span = int(column.max(initial=0)) - least + 1
-        if int(code.max(initial=0)) >= (1 << 62) // span:
-            code = np.unique(code, return_inverse=True)[1]
-        code = code * span + (column - least)
-    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[kind]
-
-
-def table_of(cluster: Cluster) -> PartitionTable:
-    """Return the table of all partitions of a cluster: the one whose rows they are, else a new one, made once."""
-    if cluster.made_table is None:
-        # What follows from a frozen value may be kept in it.
-        object.__setattr__(cluster, "made_table", _whole(cluster.topics) or _made(cluster.topics))
-    table: PartitionTable = cluster.made_table
-    return table
-
-
-def in_rows(cluster: Cluster, table: PartitionTable | None = None) -> Cluster:
-    """Return the cluster with its partitions in a table: in this one, which has all of its topics, else in its own."""
-    table = table or table_of(cluster)
-    topics = {
-        name: replace(cluster.topics[name], partitions=table.of_topic(at)) for at, name in enumerate(table.topics)
-    }
-    return replace(cluster, topics=topics)
-
-
-def _whole(topics: Mapping[str, Topic]) -> PartitionTable | None:
-    """Return the table of which these topics' partitions are all rows, if there is one."""
-    held = [topic.partitions for topic in topics.values()]
-    table = held[0].table if held and isinstance(held[0], Rows) else None
-    if table is None or table.topics != (*topics,):
-        return None
-    ends = zip(held, table.start[:-1].tolist(), table.start[1:].tolist(), strict=True)
-    is_whole = all(
-        isinstance(one, Rows) and one.table is table and (one.start, one.stop, one.changed) == (start, stop, {})
-        for one, start, stop in ends
-    )
-    return table if is_whole else None
-
-
-def _made(topics: Mapping[str, Topic]) -> PartitionTable:
-    columns = Columns()
-    for name, topic in topics.items():
-        columns.add(name, Facts.of(topic.partitions))
-    return columns.table()
-
-
-@dataclass(slots=True)
-class _Lists:
-    """Lists of numbers, one behind the other."""
-
-    flat: "array[int]" = field(default_factory=lambda: array("q"))
-    length: "array[int]" = field(default_factory=lambda: array("q"))
-
-    def add(self, lists: Sequence[Sequence[int]]) -> None:
-        self.length.fromlist([*map(len, lists)])
-        self.flat.fromlist([*chain.from_iterable(lists)])  # twice as fast as `extend`
-
-    def padded(self, width: int, empty: int = NONE) -> Ints:
-        """Return them as rows of that width at least; one without items is full of `empty`."""
-        length, flat = _column(self.length), _column(self.flat)
-        width = max(width, int(length.max(initial=0)))
-        if not len(flat):
-            return np.broadcast_to(np.int64(empty), (len(length), width))
-        if length.min(initial=width) == width:
-            return flat.reshape(len(length), width)
-        rows = np.where(length == 0, empty, NONE)[:, None].repeat(width, axis=1)
-        rows[np.arange(width) < length[:, None]] = flat
-        return rows
-
-
-def padded(lists: Sequence[Sequence[int]]) -> Ints:
-    """Return lists of brokers as rows as wide as the longest, NONE where a list has ended."""
-    made = _Lists()
-    made.add(lists)
-    return made.padded(1)
-
-
-def _column(numbers: "array[int]") -> Ints:
-    return np.frombuffer(numbers, dtype=np.int64) if numbers else np.empty(0, dtype=np.int64)
-
-
-class Facts(NamedTuple):
-    """The fields of some partitions, each as a list with an item a partition; what is not told may be None."""
-
-    partition: Sequence[int]
-    leader: Sequence[int | None]
-    replicas: Sequence[Sequence[int]]
-    isr: Sequence[Sequence[int]]
-    adding_replicas: Sequence[tuple[int, ...] | None]
-    removing_replicas: Sequence[tuple[int, ...] | None]
-    sizes: Sequence[Sequence[int | None] | None]
-    log_dirs: Sequence[Sequence[str | None] | None]
-    end_offset: Sequence[int | None]
-    elr: Sequence[tuple[int, ...] | None]
-    last_known_elr: Sequence[tuple[int, ...] | None]
-    untiered_bytes: Sequence[int | None]
-
-    @classmethod
-    def of(cls, partitions: Sequence[object]) -> "Facts":
-        """Return the fields of these, which have all of them."""
-        return cls(*zip(*map(_FIELDS, partitions), strict=True)) if partitions else cls(*[()] * len(cls._fields))
-
-
-_FIELDS = attrgetter(*Facts._fields)
-
-
-class Columns:
-    """Takes partitions, topic by topic, and makes a table of them."""
-
-    def __init__(self) -> None:
-        self._topics: list[str] = []
-        self._start = array("q", [0])
-        self._number, self._leader, self._end_offset, self._untiered = (array("q") for _ in range(4))
-        self._replicas, self._isr, self._sizes, self._log_dirs = (_Lists() for _ in range(4))
-        self._paths: dict[str | None, int] = {None: NONE}
-        self._rare: dict[int, Rare] = {}
-
-    def add(self, topic: str, facts: Facts) -> None:
-        """Take the partitions of one more topic."""
-        first = len(self._number)
-        self._topics.append(topic)
-        self._number.fromlist([*facts.partition])
-        self._start.append(len(self._number))
-        self._leader.fromlist([*_known(facts.leader)])
-        self._end_offset.fromlist([*_known(facts.end_offset)])
-        self._untiered.fromlist([*_known(facts.untiered_bytes)])
-        self._replicas.add(facts.replicas)
-        self._isr.add(facts.isr)
-        self._sizes.add([_known(sizes or ()) for sizes in facts.sizes])
-        self._log_dirs.add([self._numbers(paths) if paths else () for paths in facts.log_dirs])
-        rare = (facts.adding_replicas, facts.removing_replicas, facts.elr, facts.last_known_elr)
-        if any(map(any, rare[:2])) or any(each.count(None) < len(each) for each in rare[2:]):
-            for row, (adding, removing, *elr) in enumerate(zip(*rare, strict=True), first):
-                if adding or removing or elr != [None, None]:
-                    self._rare[row] = Rare(adding or (), removing or (), *elr)
-
-    def _numbers(self, paths: Iterable[str | None]) -> list[int]:
-        return [self._paths.setdefault(path, len(self._paths) - 1) for path in paths]
-
-    def table(self) -> PartitionTable:
-        """Return the table of all that was taken."""
-        replicas = self._replicas.padded(1)
-        width = replicas.shape[1]
-        return PartitionTable(
-            topics=(*self._topics,),
-            start=_column(self._start),
-            number=_column(self._number),
-            leader=_column(self._leader),
-            replicas=replicas,
-            isr=self._isr.padded(1),
-            sizes=self._sizes.padded(width, UNTOLD)[:, :width],
-            log_dirs=self._log_dirs.padded(width, UNTOLD)[:, :width],
-            paths=tuple(path for path in self._paths if path is not None),
-            end_offset=_column(self._end_offset),
-            untiered_bytes=_column(self._untiered),
-            rare=self._rare,
-        )
-
-
-def _known(numbers: Sequence[int | None]) -> Sequence[int]:
-    return [NONE if each is None else each for each in numbers] if None in numbers else numbers  # type: ignore[return-value]

@@ -15,7 +15,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import MANY, labelled, named_some
-from reconciler.planner.placement_task import PartitionsToPlace, PartitionToPlace
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
 

@@ -12,28 +12,20 @@ from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
-from reconciler.model.partition_table import table_of
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
-from reconciler.planner.placement_task import (
-    EligibleBrokers,
-    PartitionsToPlace,
-    PartitionToPlace,
-    PlacementTask,
-    Unmoved,
-    eligible_brokers,
-    partitions_to_place,
-    placement_task,
-)
+from reconciler.planner.placement_task import EligibleBrokers, PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
 _FOR_LEADERS = ("leaders", "topics", "networkOut")

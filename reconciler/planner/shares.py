@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.partition_table import Ints, padded, sums, table_of
+from reconciler.model.columns import Ints, padded, sums
 from reconciler.model.plan import BrokerShare
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 Shares = Mapping[int, BrokerShare]

@@ -10,7 +10,8 @@ from copy import copy
 from fractions import Fraction
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.partition_table import sums, table_of
+from reconciler.model.columns import sums
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.partition_table import sums, table_of
+from reconciler.model.columns import sums
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 

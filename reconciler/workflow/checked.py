@@ -8,10 +8,10 @@ from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
-from reconciler.model.partition_table import table_of
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import Stage
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.configs import value_problem
 from reconciler.simulate.reach import Ran, run_stage

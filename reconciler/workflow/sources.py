@@ -96,7 +96,7 @@ def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHo
         from reconciler.files.snapshot import read_snapshot
 
         return read_snapshot(inputs.state)
-    from reconciler.model.partition_table import in_rows
+    from reconciler.model.table_maker import in_rows
 
     with cluster_admin(inputs, desired) as admin:
         warn_of_run(admin)

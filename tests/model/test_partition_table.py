@@ -10,8 +10,10 @@ from helpers.clusters.random_clusters import SMALL, random_cluster, with_unknown
 
 from reconciler.files.plan_file import plan_text
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.partition_table import NONE, Rows, alike, in_rows, padded, sums, table_of
+from reconciler.model.columns import NONE, alike, padded, sums
+from reconciler.model.partition_table import Rows
 from reconciler.model.problem import ReconcilerError
+from reconciler.model.table_maker import in_rows, table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
 

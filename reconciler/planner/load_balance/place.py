@@ -32,8 +32,9 @@ from reconciler.planner.load_balance.task import (
     base_loads,
     load_task,
 )
-from reconciler.planner.placement_task import PartitionsToPlace, PlacementTask, Unmoved, placement_task
+from reconciler.planner.placement_task import PlacementTask, placement_task
 from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
 SAME_AGAIN = 6
 """Plans from the state reached, at the most. One or two are the rule; the limit only makes the work finite."""
