@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
-from reconciler.model.partition_table import Rows
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import controller_of
 
@@ -63,6 +62,8 @@ def without_elr(topic: Topic) -> Topic:
 
 
 def _merged(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
+    from reconciler.model.partition_table import Rows  # loads numpy, which checks of configs have no use for
+
     there = topic.partitions
     if isinstance(there, Rows) and max(changed) < len(there):
         return replace(topic, partitions=there.with_changed(changed))
