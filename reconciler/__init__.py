@@ -36,7 +36,8 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
 
     price             what one more replica on a broker costs an objective: a dual variable of the planner's flow
     level             one objective, its optimum, its prices; levels come one by one (a plan's `proof.levels`)
-    row               in the planner's arrays: a partition to place, or a class of partitions under the same rules
+    table             all partitions of a cluster as columns; a partition is a value only where somebody asks for it
+    row               a partition in a table; in the planner's arrays also a class of partitions under the same rules
     band              the least and the most that a broker may end with, where a balance says `{within: X}`
     ground            why a move is made, or why its broker was chosen: what `--explain` shows
     remedy            an edit of the desired state with which a refused plan would fit

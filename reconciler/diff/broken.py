@@ -1,35 +1,91 @@
 """Finds rules that a partition breaks today, the most urgent first, in words, with the line that asks for each."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, is_allowed
 from reconciler.model.change import BrokenRule
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, Ints, alike
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.move import Reason
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.problem import Location
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import labelled
 
 
+def broken_partitions(
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
+) -> Iterator[tuple[BrokenRule, ...]]:
+    """Yield what each partition breaks, the most urgent first; nothing for a partition that keeps all its rules.
+
+    Two partitions whose brokers are alike to the rules break the same ones, so one of each kind is asked whether it
+    breaks any. An explicit assignment names brokers, to which no others are alike.
+    """
+    table = table_of(observed)
+    topics = [rules[name] for name in table.topics]
+
+    def broken(rows: Ints) -> Iterator[tuple[BrokenRule, ...]]:
+        for key, replicas in table.targets(rows):
+            yield (*broken_rules(desired, observed, rules[key.topic], key, replicas),)
+
+    first, kind = alike(_as_rules_see_them(desired, observed, topics, table))
+    is_broken = np.array([bool(found) for found in broken(first)], dtype=np.bool_)[kind]
+    is_assigned = np.array([rule.assignment is not None for rule in topics], dtype=np.bool_)
+    is_doomed = np.array([name in doomed for name in table.topics], dtype=np.bool_)
+    suspect = (is_broken | is_assigned[table.topic]) & ~is_doomed[table.topic]
+    yield from filter(None, broken(np.flatnonzero(suspect)))
+
+
+def _as_rules_see_them(
+    desired: Desired, observed: Cluster, topics: Sequence[TopicRules], table: PartitionTable
+) -> list[Ints]:
+    """Return columns that are equal for partitions under equal rules whose replicas, in order, are alike to these."""
+    rules: dict[object, int] = {}
+    of_topic = np.array([rules.setdefault(_likeness(rule), len(rules)) for rule in topics], dtype=np.int64)
+    traits: dict[object, int] = {}
+    sets = dict(zip(of_topic.tolist(), topics, strict=True))
+    ids = table.brokers.tolist()
+    # One broker more, nobody, for what is behind the last replica.
+    seen = np.full((len(sets), len(ids) + 1), NONE, dtype=np.int64)
+    for number, rule in sets.items():
+        seen[number, :-1] = [traits.setdefault(_trait(desired, observed, rule, one), len(traits)) for one in ids]
+    number = of_topic[table.topic]
+    return [number, *(seen[number, place] for place in table.place.T)]
+
+
+def _likeness(rule: TopicRules) -> object:
+    """Return what two topics have in common where the same brokers break the rules of both."""
+    who = (rule.receivable, rule.keepable, rule.leadable, rule.leadable_at_need)
+    racks = (rule.spread, rule.racks, rule.declared is not None and rule.declared.placement.racks_leader is not None)
+    return who, racks, rule.replication_factor, rule.is_frozen, rule.declared is None, rule.assignment is None
+
+
+def _trait(desired: Desired, observed: Cluster, rule: TopicRules, broker_id: int) -> object:
+    who = (rule.receivable, rule.keepable, rule.leadable, rule.leadable_at_need)
+    is_leaving = desired.cluster.broker(broker_id).state in LEAVING
+    is_in = tuple([broker_id in each for each in who])
+    return rule.rack_of.get(broker_id, NO_RACK), is_in, is_leaving, observed.is_alive(broker_id)
+
+
 def broken_rules(
-    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, partition: Partition
+    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, replicas: tuple[int, ...]
 ) -> Iterator[BrokenRule]:
-    """Yield each rule that the partition's target replicas break, the most urgent first.
+    """Yield each rule that a partition with these target replicas breaks, the most urgent first.
 
     Beside others a rule is told only if it would still be broken with those mended: a spread that is broken because a
     broker is draining is no second difference.
     """
-    replicas = partition.target_replicas
     declared = rules.declared
     if declared is None:
         yield from _draining(desired, topic_partition, replicas)
         return
     wanted = assigned(rules, topic_partition.partition)
-    if wanted is None and _is_kept(rules, replicas):
-        return
     dead = [replica for replica in replicas if not observed.is_alive(replica)]
     living = tuple(replica for replica in replicas if replica not in dead)
     yield from _dead(dead, declared, topic_partition)
@@ -47,16 +103,6 @@ def assigned(rules: TopicRules, partition: int) -> tuple[int, ...] | None:
     if rules.assignment is None or partition >= len(rules.assignment):
         return None
     return rules.assignment[partition]
-
-
-def _is_kept(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    return (
-        rules.target_factor(replicas) == len(replicas)
-        and rules.keepable.issuperset(replicas)
-        and not _is_spread_broken(rules, replicas)
-        and not _is_leader_misplaced(rules, replicas)
-        and not _is_without_leader_rack(rules, replicas)
-    )
 
 
 def _dead(dead: list[int], declared: DesiredTopic, topic_partition: TopicPartition) -> Iterator[BrokenRule]:

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from reconciler.diff.broken import broken_rules
+import numpy as np
+
+from reconciler.diff.broken import broken_partitions
 from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import (
     AlterConfigs,
-    BrokenRule,
     Changes,
     CreatePartitions,
     CreateTopic,
@@ -19,7 +20,6 @@ from reconciler.model.change import (
 from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
-from reconciler.model.in_sync import waiting_leader
 from reconciler.model.move import Election
 from reconciler.model.problem import (
     BROKER_LEFT,
@@ -31,6 +31,7 @@ from reconciler.model.problem import (
     Problem,
     Severity,
 )
+from reconciler.model.table_maker import table_of
 from reconciler.model.words import named_some
 
 _SHOWN = 8
@@ -53,7 +54,7 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
     if errors:
         raise InvalidInput(errors)
     doomed = {change.topic for change in topic_changes if isinstance(change, DeleteTopic)}
-    broken = list(_broken_rules(desired, observed, rules, doomed))
+    broken = list(broken_partitions(desired, observed, rules, doomed))
     return Changes(
         topic_changes=topic_changes,
         broken_rules=tuple(found[0] for found in broken),
@@ -250,17 +251,6 @@ def _forbidden(rules: TopicRules, change: TopicChange) -> Iterator[Problem]:
             yield Problem("KR255", f"{message}, but protect names delete: drop one of the two", at)
 
 
-def _broken_rules(
-    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
-) -> Iterator[tuple[BrokenRule, ...]]:
-    """Yield what each partition breaks, the most urgent first; nothing for a partition that keeps all its rules."""
-    for topic_partition, partition in observed.partitions():
-        if topic_partition.topic not in doomed:
-            found = (*broken_rules(desired, observed, rules[topic_partition.topic], topic_partition, partition),)
-            if found:
-                yield found
-
-
 def _elections(
     desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], doomed: Collection[str]
 ) -> Iterator[Election]:
@@ -268,9 +258,13 @@ def _elections(
 
     Nobody who must not lead takes the place of one who may.
     """
-    for topic_partition, partition in observed.partitions():
-        leader, rule = waiting_leader(partition), rules[topic_partition.topic]
-        if leader is not None and rule.is_managed and topic_partition.topic not in doomed:
-            is_fit, is_led_well = leader in rule.leadable, partition.leader in rule.leadable
+    table = table_of(observed)
+    preferred = table.target[:, 0]
+    is_waiting = (preferred != table.leader) & (preferred >= 0) & (table.isr == preferred[:, None]).any(axis=1)
+    rows = np.flatnonzero(is_waiting)
+    for (key, (leader, *_)), present in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
+        rule = rules[key.topic]
+        if rule.is_managed and key.topic not in doomed:
+            is_fit, is_led_well = leader in rule.leadable, present in rule.leadable
             if (is_fit or not is_led_well) if desired.cluster.is_election_wanted else (is_fit and not is_led_well):
-                yield Election(topic_partition, leader)
+                yield Election(key, leader)

@@ -1,9 +1,9 @@
 """Describes a cluster as observed: what the snapshot file holds, and what both admins return."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from reconciler.model.codec import (
     ALWAYS,
@@ -251,7 +251,7 @@ class Topic:
 
     name: Annotated[str, "The topic's name."]
     partitions: Annotated[
-        tuple[Annotated[Partition, Check(_refuse_impossible)], ...],
+        Sequence[Annotated[Partition, Check(_refuse_impossible)]],
         By("partition"),
         ALWAYS,
         "Its partitions, numbered from 0 without a gap.",
@@ -262,8 +262,9 @@ class Topic:
 
     def partition(self, number: int) -> Partition | None:
         """Return the partition of that number, None where it does not exist."""
-        if number < len(self.partitions) and self.partitions[number].partition == number:
-            return self.partitions[number]
+        found = self.partitions[number] if number < len(self.partitions) else None
+        if found is not None and found.partition == number:
+            return found
         return next((found for found in self.partitions if found.partition == number), None)
 
 
@@ -389,6 +390,9 @@ class Cluster:
     kafka_version: Annotated[str | None, "The brokers' Kafka version, such as 4.3."] = None
     controller_id: Annotated[int | None, "The node that is the controller."] = None
     has_groups: Annotated[bool, HIDDEN] = field(default=False, compare=False)
+    made_table: Annotated[Any, HIDDEN, "Its `PartitionTable`, once somebody asked for it."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where the topic or the partition does not exist."""

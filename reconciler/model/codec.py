@@ -9,7 +9,7 @@ A property is written where its return type is `Annotated`, and so is a class va
 classes is told apart by the `Literal` class variable that each of them has. The notes below change all this.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -245,8 +245,8 @@ def _of_hint(hint: Any, notes: tuple[Any, ...]) -> _Codec:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in {Union, UnionType}:
         codec = _union(arguments, notes)
-    elif origin in {tuple, frozenset}:
-        codec = _list(arguments[0], notes, origin)
+    elif origin in {tuple, frozenset, Sequence}:
+        codec = _list(arguments[0], notes, tuple if origin is Sequence else origin)
     elif isinstance(origin, type) and issubclass(origin, Mapping):
         codec = _mapping(arguments[0], arguments[1], notes)
     elif origin is Literal:

@@ -15,7 +15,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import MANY, labelled, named_some
-from reconciler.planner.placement_task import PartitionToPlace
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
 
@@ -57,9 +57,7 @@ class _State:
         return f"brokers {', '.join(f'{broker_id}{_at(at)}' for broker_id, at in places.items())} are {self.word}"
 
 
-def placement_conflicts(
-    desired: Desired, observed: Cluster, partitions: Iterable[PartitionToPlace]
-) -> Iterator[Problem]:
+def placement_conflicts(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[Problem]:
     """Yield a problem for each topic whose partitions cannot all be placed, naming the first such partition.
 
     Topics that the same lines put into the same conflict share one problem.
@@ -78,13 +76,11 @@ def placement_conflicts(
         yield Problem("KR301", message, at, beside=_named(message, places))
 
 
-def unplaceable(
-    desired: Desired, observed: Cluster, partitions: Iterable[PartitionToPlace]
-) -> Iterator[PartitionToPlace]:
+def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[PartitionToPlace]:
     """Yield, of each topic whose partitions cannot all be placed, the first that cannot."""
     told: set[str] = set()
     known: dict[object, bool] = {}
-    for partition in partitions:
+    for partition in partitions.unlike():
         name = partition.topic_partition.topic
         if name in told:
             continue

@@ -9,8 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from reconciler.planner.placement_task import EligibleBrokers, PartitionToPlace
+from reconciler.planner.placement_task import EligibleBrokers
 from reconciler.planner.rows import Ints
+from reconciler.planner.to_place import PartitionToPlace
 
 
 class Cost(Protocol):

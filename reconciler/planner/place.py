@@ -14,24 +14,18 @@ from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
-from reconciler.planner.placement_task import (
-    EligibleBrokers,
-    PartitionToPlace,
-    PlacementTask,
-    Unmoved,
-    eligible_brokers,
-    partitions_to_place,
-    placement_task,
-)
+from reconciler.planner.placement_task import EligibleBrokers, PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
 _FOR_LEADERS = ("leaders", "topics", "networkOut")
@@ -141,7 +135,7 @@ def _refuse_conflicts(
     observed: Cluster,
     rules: Mapping[str, TopicRules],
     broken: Sequence[BrokenRule],
-    partitions: Sequence[PartitionToPlace],
+    partitions: PartitionsToPlace,
 ) -> None:
     problems = [
         *_absent_but_there(desired, observed),
@@ -153,14 +147,8 @@ def _refuse_conflicts(
 
 
 def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
-    absent = {broker.id for broker in desired.cluster.brokers.values() if broker.state is BrokerState.ABSENT}
-    if not absent:
-        return
-    held = dict.fromkeys(sorted(absent), 0)
-    for _, partition in observed.partitions():
-        for replica in partition.target_replicas:
-            if replica in held:
-                held[replica] += 1
+    absent = sorted(broker.id for broker in desired.cluster.brokers.values() if broker.state is BrokerState.ABSENT)
+    held = {broker_id: int((table_of(observed).target == broker_id).sum()) for broker_id in absent}
     for broker_id, count in held.items():
         if count:
             at = desired.cluster.broker(broker_id).at
@@ -170,12 +158,12 @@ def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
 
 def _target(task: PlacementTask, held: Bools, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
     """Return the whole ordered replicas of each partition that does not stay exactly as it is."""
-    length = np.array([len(partition.replicas) for partition in task.partitions], dtype=np.int64)
+    length = (task.partitions.replicas >= 0).sum(axis=1)
     is_same = (held == task.mask(task.replicas)).all(axis=1) & (held.sum(axis=1) == length)
     is_same &= (leader == task.replicas[:, 0]) & (task.need > 0)
     lists = {}
-    for number in np.flatnonzero(~is_same).tolist():
-        partition = task.partitions[number]
+    numbers = np.flatnonzero(~is_same).tolist()
+    for number, partition in zip(numbers, task.partitions.at(numbers), strict=True):
         replicas = _ordered(partition, held[number], task.eligible.ids[leader[number]], task.eligible)
         if replicas != partition.replicas:
             lists[partition.topic_partition] = replicas
@@ -193,17 +181,17 @@ def _ordered(partition: PartitionToPlace, held: Bools, leader: int, eligible: El
 
 
 def _moves(
-    partitions: Sequence[PartitionToPlace],
+    partitions: PartitionsToPlace,
     target: Mapping[TopicPartition, tuple[int, ...]],
     broken: Sequence[BrokenRule],
     desired: Desired,
 ) -> Iterator[Move]:
     why = {finding.topic_partition: finding for finding in broken}
     balance = desired.cluster.balance
-    for partition in partitions:
-        replicas = target.get(partition.topic_partition)
-        if partition.is_new or replicas is None:
+    for partition in partitions.at(partitions.rows_of(target).tolist()):
+        if partition.is_new:
             continue
+        replicas = target[partition.topic_partition]
         added = len(set(replicas).difference(partition.replicas))
         finding = why.get(partition.topic_partition)
         is_set_changed = set(replicas) != set(partition.replicas)
@@ -245,11 +233,10 @@ def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ..
     return replace(change, assignment={key.partition: target[key] for key in keys if key in target})
 
 
-def _with_forced(sets: ReplicaSets, partitions: Sequence[PartitionToPlace]) -> Proof:
+def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
     """Return the proof with what explicit assignments copy, which no choice could save."""
-    assigned = [
-        partition for partition in partitions if partition.fixed and partition.need == 0 and not partition.is_new
-    ]
+    fixed = partitions.at([*partitions.fixed])
+    assigned = [partition for partition in fixed if partition.need == 0 and not partition.is_new]
     copies = [len(set(partition.fixed).difference(partition.replicas)) for partition in assigned]
     copied = sum(count * (partition.size or 0) for count, partition in zip(copies, assigned, strict=True))
     forced = {"bytes": copied, "replicas": sum(copies)}
@@ -269,19 +256,22 @@ def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:
     return replace(proof, levels=(*proof.levels, *leaders.levels))
 
 
-def _size_warnings(partitions: Sequence[PartitionToPlace]) -> Iterator[Problem]:
-    unknown = [partition.topic_partition for partition in partitions if partition.size is None and not partition.is_new]
+def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
+    unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0)).tolist()
     if unknown:
+        first = partitions[unknown[0]].topic_partition
         message = (
-            f"the size of {len(unknown)} partitions is unknown ({unknown[0]} and others): "
+            f"the size of {len(unknown)} partitions is unknown ({first} and others): "
             "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"
         )
         yield Problem("KR801", message, None, Severity.WARNING)
 
 
 def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
-    moving = [topic_partition for topic_partition, partition in observed.partitions() if partition.is_reassigning]
+    table = table_of(observed)
+    moving = table.reassigning
     if moving:
-        count = f"{moving[0]} is" if len(moving) == 1 else f"{len(moving)} partitions ({moving[0]} and others) are"
+        first = table.key(moving[0])
+        count = f"{first} is" if len(moving) == 1 else f"{len(moving)} partitions ({first} and others) are"
         message = f"{count} being reassigned now: the plan takes the target of each as reached"
         yield Problem("KR802", message, None, Severity.WARNING)

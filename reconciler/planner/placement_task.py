@@ -1,44 +1,20 @@
-"""Turns desired and observed states into arrays: what has to be placed, what stays, which brokers are eligible.
+"""Turns what is to be placed, and who may take it, into the planner's arrays.
 
-Everything below this module computes with whole arrays, because there may be 200,000 partitions; everything above it
+Everything below this module computes with whole arrays, because there may be a million partitions; everything above it
 speaks of topics and brokers. Partitions that follow the same rules are a class, so rules are looked at once a class.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
-from reconciler.diff.broken import assigned
-from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules
-from reconciler.model.change import Changes, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, alike, padded
 from reconciler.model.desired import Desired
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.rows import Bools, Ints, Rows, room
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionToPlace:
-    """A partition to plan for, with its rules and where it is now."""
-
-    topic_partition: TopicPartition
-    rules: TopicRules
-    replicas: tuple[int, ...]  # the present ones in order; none for a new partition
-    fixed: tuple[int, ...]  # decided already: an explicit assignment, or what stays of a topic that nobody declared
-    need: int  # how many more are to be found, beside the fixed ones
-    size: int | None  # bytes of one copy, None where unknown
-    lagging: frozenset[int] = frozenset()  # the present replicas that are not in sync
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the partition does not exist yet."""
-        return not self.replicas
-
-
-Unmoved = Sequence[tuple[TopicPartition, tuple[int, ...]]]
-"""Partitions that stay as they are, with their replicas."""
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Staying, Unmoved, likeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +41,6 @@ class EligibleBrokers:
         place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
         return np.where(ids[place] == wanted, place, -1)
 
-    def tally(self, replicas: Iterable[int]) -> Ints:
-        """Return how often each broker occurs."""
-        column = self.columns(list(replicas))
-        return np.bincount(column[column >= 0], minlength=len(self.ids)).astype(np.int64)
-
 
 def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
     """Return the brokers that take part, by id."""
@@ -89,72 +60,6 @@ def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
     )
 
 
-def partitions_to_place(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    changes: Changes,
-    only: Collection[str] | None,
-) -> tuple[Sequence[PartitionToPlace], Unmoved]:
-    """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
-    doomed = {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-    to_place: list[PartitionToPlace] = []
-    unmoved = []
-    for name, topic in observed.topics.items():
-        if name in doomed:
-            continue
-        is_asked = only is None or name in only
-        for partition in topic.partitions:
-            key, replicas = TopicPartition(name, partition.partition), partition.target_replicas
-            found = _existing(desired, rules[name], key, replicas, partition.bytes_to_copy) if is_asked else None
-            if found is None:
-                unmoved.append((key, replicas))
-            else:
-                to_place.append(replace(found, lagging=lagging) if (lagging := partition.lagging) else found)
-    to_place += _new_partitions(observed, rules, changes, only)
-    return sorted(to_place, key=lambda each: each.topic_partition), unmoved
-
-
-def _existing(
-    desired: Desired,
-    rules: TopicRules,
-    topic_partition: TopicPartition,
-    replicas: tuple[int, ...],
-    size: int | None,
-) -> PartitionToPlace | None:
-    """Return what is to be placed of an existing partition, None where it stays as it is."""
-    if rules.is_frozen:
-        return None
-    explicit = assigned(rules, topic_partition.partition)
-    if explicit is not None:
-        return PartitionToPlace(topic_partition, rules, replicas, explicit, 0, size)
-    if rules.is_managed:
-        return PartitionToPlace(topic_partition, rules, replicas, (), rules.target_factor(replicas), size)
-    if not any(desired.cluster.broker(replica).state in LEAVING for replica in replicas):
-        return None
-    # A dead replica goes as well: a reassignment never ends while its target holds one.
-    staying = tuple(replica for replica in replicas if replica in rules.keepable)
-    return PartitionToPlace(topic_partition, rules, replicas, staying, len(replicas) - len(staying), size)
-
-
-def _new_partitions(
-    observed: Cluster, rules: Mapping[str, TopicRules], changes: Changes, only: Collection[str] | None
-) -> Iterator[PartitionToPlace]:
-    for change in changes.topic_changes:
-        if not isinstance(change, CreateTopic | CreatePartitions) or (only is not None and change.topic not in only):
-            continue
-        rule = rules[change.topic]
-        if isinstance(change, CreateTopic):
-            numbers, factor = range(change.partitions), change.replication_factor
-        else:
-            numbers = range(change.from_count, change.to_count)
-            factor = rule.target_factor(observed.topics[change.topic].partitions[0].target_replicas)
-        for number in numbers:
-            explicit = assigned(rule, number)
-            need = 0 if explicit else factor
-            yield PartitionToPlace(TopicPartition(change.topic, number), rule, (), explicit or (), need, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class RuleClasses:
     """The choices that partitions with the same rules share, one row a class."""
@@ -168,7 +73,7 @@ class RuleClasses:
 class PlacementTask:
     """All that is to be placed, as arrays with a row a partition; -1 is a broker that takes no part, or none."""
 
-    partitions: Sequence[PartitionToPlace]
+    partitions: PartitionsToPlace
     eligible: EligibleBrokers
     base: Ints  # [brokers]: replicas that stay, whatever is chosen
     led: Ints  # [brokers]: preferred leaders of partitions that stay
@@ -192,7 +97,7 @@ class PlacementTask:
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each present partition are known."""
-        return all(partition.size is not None for partition in self.partitions if not partition.is_new)
+        return bool((self.is_new | (self.partitions.size >= 0)).all())
 
     @property
     def need(self) -> Ints:
@@ -207,66 +112,58 @@ class PlacementTask:
         return found
 
 
-def placement_task(
-    partitions: Sequence[PartitionToPlace], unmoved: Unmoved, eligible: EligibleBrokers
-) -> PlacementTask:
+def placement_task(partitions: PartitionsToPlace, unmoved: Unmoved, eligible: EligibleBrokers) -> PlacementTask:
     """Return the task of placing these partitions, beside those that stay as they are."""
     rule_class, rule_classes = _rule_classes(partitions, eligible)
-    fixed = _columns([partition.fixed for partition in partitions], eligible)
-    base = eligible.tally([replica for _, replicas in unmoved for replica in replicas])
-    base += np.bincount(fixed[fixed >= 0], minlength=len(eligible.ids))
-    names = [partition.topic_partition.topic for partition in partitions]
-    topics = tuple(sorted(set(names)))
-    number = {name: position for position, name in enumerate(topics)}
-    beside = [(number[key.topic], replicas) for key, replicas in unmoved if key.topic in number]
-    here = [(number[each.topic_partition.topic], each.fixed) for each in partitions if each.fixed]
+    fixed = np.full((len(partitions), max(map(len, partitions.fixed.values()), default=1)), NONE, dtype=np.int64)
+    for row, replicas in partitions.fixed.items():
+        fixed[row, : len(replicas)] = replicas
+    fixed = eligible.columns(fixed)
+    number = {name: position for position, name in enumerate(partitions.topics)}
+    topic, staying = _beside(unmoved, number, eligible)
+    shape = (len(number), len(eligible.ids))
     return PlacementTask(
         partitions=partitions,
         eligible=eligible,
-        base=base,
-        led=eligible.tally([replicas[0] for _, replicas in unmoved if replicas]),
-        base_of_topic=_tally([*beside, *here], (len(topics), len(eligible.ids)), eligible),
-        led_of_topic=_tally([(topic, held[:1]) for topic, held in beside], (len(topics), len(eligible.ids)), eligible),
+        base=_counts(staying, shape[1:]) + _counts(fixed, shape[1:]),
+        led=_counts(staying[:, :1], shape[1:]),
+        base_of_topic=_counts(staying, shape, topic) + _counts(fixed, shape, partitions.topic),
+        led_of_topic=_counts(staying[:, :1], shape, topic),
         rule_class=rule_class,
         rule_classes=rule_classes,
-        replicas=_columns([partition.replicas for partition in partitions], eligible),
+        replicas=eligible.columns(partitions.replicas),
         fixed=fixed,
-        size=np.array([0 if each.is_new else each.size or 0 for each in partitions], dtype=np.int64),
-        topic=np.array([number[name] for name in names], dtype=np.int64),
-        topics=topics,
-        is_new=np.array([partition.is_new for partition in partitions], dtype=np.bool_),
+        size=np.where(partitions.is_new, 0, np.maximum(partitions.size, 0)),
+        topic=partitions.topic,
+        topics=partitions.topics,
+        is_new=partitions.is_new,
     )
 
 
-def _tally(held: Sequence[tuple[int, tuple[int, ...]]], shape: tuple[int, int], eligible: EligibleBrokers) -> Ints:
-    """Return [topics, brokers] how often each broker is among the replicas of each topic, given by its number."""
+def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBrokers) -> tuple[Ints, Ints]:
+    """Return the numbers of the topics of these partitions, -1 for others, and the columns of their replicas."""
+    if isinstance(unmoved, Staying):
+        of_topic = np.array([number.get(name, NONE) for name in unmoved.table.topics], dtype=np.int64)
+        return of_topic[unmoved.table.topic[unmoved.rows]], eligible.columns(unmoved.table.target[unmoved.rows])
+    pairs = [*unmoved]
+    topic = np.array([number.get(key.topic, NONE) for key, _ in pairs], dtype=np.int64)
+    return topic, eligible.columns(padded([replicas for _, replicas in pairs]))
+
+
+def _counts(columns: Ints, shape: tuple[int, ...], topic: Ints | None = None) -> Ints:
+    """Return how often each broker is among these columns [rows, some]; with a topic for each row, topic by topic."""
     count = np.zeros(shape, dtype=np.int64)
-    for topic, replicas in held:
-        for broker_id in replicas:
-            if broker_id in eligible.column:
-                count[topic, eligible.column[broker_id]] += 1
+    is_counted = columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0)
+    row, place = np.nonzero(is_counted)
+    held = columns[row, place]
+    np.add.at(count, held if topic is None else (topic[row], held), 1)
     return count
 
 
-def _columns(lists: Sequence[tuple[int, ...]], eligible: EligibleBrokers) -> Ints:
-    """Return lists of brokers as columns [lists, longest], -1 where a list has ended."""
-    length = np.array([len(each) for each in lists], dtype=np.int64)
-    columns = np.full((len(lists), max(1, int(length.max(initial=0)))), -1, dtype=np.int64)
-    columns[np.arange(columns.shape[1]) < length[:, None]] = eligible.columns(list(chain.from_iterable(lists)))
-    return columns
-
-
-def _rule_classes(partitions: Sequence[PartitionToPlace], eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
+def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
     """Return the class of each partition, and the classes."""
-    numbers: dict[object, int] = {}
-    first: list[PartitionToPlace] = []
-    rule_class = np.zeros(len(partitions), dtype=np.int64)
-    for row, partition in enumerate(partitions):
-        key = _likeness(partition)
-        if key not in numbers:
-            numbers[key] = len(first)
-            first.append(partition)
-        rule_class[row] = numbers[key]
+    picked, rule_class = alike(likeness(partitions))
+    first = [*partitions.at(picked.tolist())]
     choices = [_choice_of(partition, eligible) for partition in first]
     shape, racked = (len(first), len(eligible.ids)), (len(first), len(eligible.racks))
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
@@ -288,20 +185,6 @@ def _rule_classes(partitions: Sequence[PartitionToPlace], eligible: EligibleBrok
         for each in ([one.rules.leadable for one in first], [one.rules.leadable_at_need for one in first])
     )
     return rule_class, RuleClasses(rows, freely, at_need)
-
-
-def _likeness(partition: PartitionToPlace) -> object:
-    """Return a key that is equal only for partitions with the same choice."""
-    rules = partition.rules
-    # Rules are compared by identity: each topic has one value, and comparing their sets would cost more than it saves.
-    shared = (id(rules), partition.need, partition.is_new)
-    if partition.need == 0:
-        return shared
-    if partition.fixed or rules.spread is None or len(rules.keepable) != len(rules.receivable):
-        held = tuple(sorted(rules.rack_of.get(replica, NO_RACK) for replica in partition.replicas))
-        kept_only = frozenset(partition.replicas) & (rules.keepable - rules.receivable)
-        return (*shared, partition.fixed, held, kept_only)
-    return shared
 
 
 def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints, Bools]:

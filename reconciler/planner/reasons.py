@@ -105,9 +105,8 @@ def _swaps(move: Move, eligible: EligibleBrokers) -> Iterator[Swap]:
 
 def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:
     """Return the partitions whose replicas stay though they were free to move, the smallest first."""
-    is_moved = np.fromiter(
-        (partition.topic_partition in moved for partition in task.partitions), np.bool_, len(task.partitions)
-    )
+    is_moved = np.zeros(len(task.partitions), dtype=np.bool_)
+    is_moved[task.partitions.rows_of(moved)] = True
     is_free = (task.need > 0) & ~is_moved & ~task.is_new & (task.fixed < 0).all(axis=1)
     number = np.flatnonzero(is_free)
     return number[np.argsort(task.size[number], kind="stable")]

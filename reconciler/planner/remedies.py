@@ -28,7 +28,6 @@ from reconciler.model.problem import (
 )
 from reconciler.model.stage import ReassignStage
 from reconciler.planner.conflicts import frozen_conflicts, unplaceable
-from reconciler.planner.placement_task import partitions_to_place
 from reconciler.planner.remedy_changes import (
     JOINING,
     TWICE,
@@ -40,6 +39,7 @@ from reconciler.planner.remedy_changes import (
     joining_changes,
     thinned,
 )
+from reconciler.planner.to_place import partitions_to_place
 
 __all__ = ["ORDINARY", "THOROUGH", "Effort", "States", "conflicting", "remedies_of_conflict", "remedies_of_violations"]
 

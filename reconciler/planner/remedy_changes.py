@@ -269,7 +269,7 @@ def _count(topic: DesiredTopic, there: Topic | None, kept: int) -> int | None:
     return kept + 1 if is_growing else None
 
 
-def _unlike(there: Topic, topic: DesiredTopic | None, telling: frozenset[int]) -> tuple[Partition, ...]:
+def _unlike(there: Topic, topic: DesiredTopic | None, telling: frozenset[int]) -> Sequence[Partition]:
     if topic is not None and (topic.placement.assignment is not None or Protection.MOVE in topic.protect):
         return there.partitions
     first: dict[object, Partition] = {}

@@ -78,7 +78,7 @@ def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Co
     if not isinstance(balance.replicas, Even):
         yield "evenness", CountTargets(task.base, task.eligible.capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
-    if any(partition.lagging for partition in task.partitions):
+    if task.partitions.lagging:
         yield "", _lagging_kept(task)
     yield "", _leaders_kept(task)
     if task.is_new.any():
@@ -97,9 +97,8 @@ def _copies(task: PlacementTask) -> HeldCost:
 def _lagging_kept(task: PlacementTask) -> HeldCost:
     """Return one for each present replica that is out of sync."""
     at = np.zeros_like(task.replicas)
-    for row, partition in enumerate(task.partitions):
-        if partition.lagging:
-            at[row, : len(partition.replicas)] = [replica in partition.lagging for replica in partition.replicas]
+    for row, lagging in task.partitions.lagging.items():
+        at[row] = np.isin(task.partitions.replicas[row], [*lagging])
     return HeldCost(np.zeros(len(at), dtype=np.int64), task.replicas, at)
 
 

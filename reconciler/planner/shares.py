@@ -1,13 +1,15 @@
 """Computes what each broker holds, now and once partitions have moved: replicas, preferred leaders, bytes, rates."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.cluster import Cluster
+from reconciler.model.columns import Ints, padded, sums
 from reconciler.model.plan import BrokerShare
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 Shares = Mapping[int, BrokerShare]
@@ -19,31 +21,46 @@ def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> 
 
     Bytes are None for all brokers as soon as one size is unknown.
     """
-    holders: list[int] = []
-    leading: list[int] = []
-    bytes_held: list[int] = []
-    is_size_known = True
-    for _, partition in observed.partitions():
-        present = partition.target_replicas
-        holders += present
-        leading += present[:1]
-        is_size_known = is_size_known and partition.bytes_to_copy is not None
-        bytes_held += _sizes(partition, present)
-    replicas, leaders = Counter(holders), Counter(leading)
-    held = _summed(holders, bytes_held)
-    before = _shares(observed, replicas, leaders, held if is_size_known else None)
-    gone = {key: () for key, _ in observed.partitions() if key.topic in deleted} if deleted else {}
-    for key, reached in {**target, **gone}.items():
-        partition_now = observed.partition(key)
-        present = partition_now.target_replicas if partition_now else ()
-        replicas.subtract(present)
-        replicas.update(reached)
-        leaders.subtract(present[:1])
-        leaders.update(reached[:1])
-        if partition_now:
-            held.subtract(dict(zip(present, _sizes(partition_now, present), strict=True)))
-            held.update(dict(zip(reached, _sizes(partition_now, reached), strict=True)))
-    return before, _shares(observed, replicas, leaders, held if is_size_known else None)
+    table = table_of(observed)
+    keys, rows = [*target], table.rows_of(target)
+    there, new = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+    is_deleted = np.array([name in deleted for name in table.topics], dtype=np.bool_)[table.topic]
+    gone = np.concatenate([rows[there], np.flatnonzero(is_deleted)])
+    reached = padded([target[keys[place]] for place in there.tolist()])
+    beside = padded([target[keys[place]] for place in new.tolist()])
+    before = _Held.of(table.target, table.sizes_on(np.arange(len(table.number)), table.target))
+    after = before.and_(_Held.of(table.target[gone], table.sizes_on(gone, table.target[gone])), sign=-1)
+    after = after.and_(_Held.of(reached, table.sizes_on(rows[there], reached)))
+    after = after.and_(_Held.of(beside, np.zeros_like(beside)))
+    is_known = bool((table.bytes_to_copy >= 0).all())
+    return before.shares(observed, is_known), after.shares(observed, is_known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What brokers hold: how many replicas, of how many partitions the first, how many bytes."""
+
+    replicas: Counter[int]
+    leaders: Counter[int]
+    bytes: Counter[int]
+
+    @classmethod
+    def of(cls, brokers: Ints, sizes: Ints) -> "_Held":
+        """Return what replicas on these brokers [rows, some] come to, with these bytes beside them."""
+        one, first = np.ones_like(brokers), brokers[:, :1]
+        return cls(*map(Counter, (sums(brokers, one), sums(first, one[:, :1]), sums(brokers, sizes))))
+
+    def and_(self, other: "_Held", sign: int = 1) -> "_Held":
+        """Return both together, or this one without the other."""
+        pairs = (self.replicas, other.replicas), (self.leaders, other.leaders), (self.bytes, other.bytes)
+        return _Held(*(Counter({one: mine[one] + sign * its[one] for one in {**mine, **its}}) for mine, its in pairs))
+
+    def shares(self, observed: Cluster, is_size_known: bool) -> Shares:  # noqa: FBT001 # what the shares are made of
+        """Return the shares of all brokers that are registered or hold a replica."""
+        return {
+            one: BrokerShare(self.replicas[one], self.leaders[one], self.bytes[one] if is_size_known else None)
+            for one in sorted({*observed.brokers, *(found for found, count in self.replicas.items() if count)})
+        }
 
 
 def with_rates(
@@ -74,29 +91,3 @@ def with_rates(
 
     present = {key: partition.target_replicas for key, partition in observed.partitions() if key in load_of}
     return added(before, present.items()), added(after, {**present, **target}.items())
-
-
-def _sizes(partition: Partition, replicas: tuple[int, ...]) -> Sequence[int]:
-    """Return the bytes on each of these brokers: a replica that is there has its own size, a new one that of a copy."""
-    sizes, copy = partition.sizes, partition.bytes_to_copy or 0
-    if replicas != partition.replicas or len(sizes) != len(replicas):
-        known = dict(zip(partition.replicas, sizes, strict=False))
-        sizes = tuple(known.get(broker_id) for broker_id in replicas)
-    return [copy if size is None else size for size in sizes]
-
-
-def _summed(brokers: Sequence[int], sizes: Sequence[int]) -> Counter[int]:
-    """Return the sum of the sizes beside each broker."""
-    ids, place = np.unique(np.array(brokers, dtype=np.int64), return_inverse=True)
-    total = np.zeros(len(ids), dtype=np.int64)
-    np.add.at(total, place, np.array(sizes, dtype=np.int64))
-    return Counter(dict(zip(ids.tolist(), total.tolist(), strict=True)))
-
-
-def _shares(
-    observed: Cluster, replicas: Counter[int], leaders: Counter[int], held: Counter[int] | None
-) -> dict[int, BrokerShare]:
-    return {
-        broker_id: BrokerShare(replicas[broker_id], leaders[broker_id], held[broker_id] if held is not None else None)
-        for broker_id in sorted({*observed.brokers, *(found for found, count in replicas.items() if count)})
-    }

@@ -85,9 +85,7 @@ def _forbidding(task: PlacementTask) -> str:
 
 def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
-    placements = (
-        partition.rules.declared.placement for partition in task.partitions if partition.rules.declared is not None
-    )
+    placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
     return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
 
 

@@ -1,7 +1,7 @@
 """Computes what a plan's stages reach, and checks that each could run and would end, before a plan is written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler.model.change import (
     AlterConfigs,
@@ -28,19 +28,43 @@ Reached = Mapping[TopicPartition, Partition | None]
 """The partitions that a stage touched, as it leaves them; None for one that is gone."""
 
 
-def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Cluster:
-    """Return the cluster at the end of that stage; what Kafka would refuse is left as it was.
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A stage that ended: the cluster as it is then, and the partitions that it touched, before and after.
+
+    `problems`: why it could not run, or would not end; nothing, for a plan's own stages.
+    """
+
+    cluster: Cluster
+    was: Reached
+    now: Reached
+    problems: tuple[Problem, ...]
+
+
+def run_stage(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Ran:
+    """Return what that stage comes to; what Kafka would refuse is left as it was.
 
     The log dir of a copied replica is None, and free bytes stay as they were: what is on disk takes a whole cluster to
     tell, and a plan has hundreds of stages.
     """
-    match stage:
-        case TopicsStage():
-            for position in stage.changes:
-                cluster = _with_topic_change(cluster, topic_changes[position]).cluster
-            return cluster
-        case ReassignStage() | ElectStage():
-            return with_metadata(cluster, _reached_partitions(cluster, {}, stage, controller_of(cluster)))
+    problems: list[Problem] = []
+    if isinstance(stage, TopicsStage):
+        after = cluster
+        for position in stage.changes:
+            outcome = _with_topic_change(after, topic_changes[position])
+            problems += _refused(topic_changes[position], outcome)
+            after = outcome.cluster
+        names = sorted({topic_changes[position].topic for position in stage.changes})
+        return Ran(after, _partitions_of(cluster, names), _partitions_of(after, names), tuple(problems))
+    was: dict[TopicPartition, Partition | None] = {}
+    reached = _reached_partitions(cluster, was, stage, controller_of(cluster), problems)
+    after = with_metadata(cluster, reached)
+    return Ran(after, was, {key: after.partition(key) for key in reached}, tuple(problems))
+
+
+def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Cluster:
+    """Return the cluster at the end of that stage."""
+    return run_stage(cluster, stage, topic_changes).cluster
 
 
 def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
@@ -52,53 +76,53 @@ def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
             cluster = with_metadata(cluster, {key: one for key, one in touched.items() if one is not None})
             after = reach(cluster, stage, plan.topic_changes)
             names = {plan.topic_changes[position].topic for position in stage.changes}
-            step = _new_or_gone(cluster, after, names)
+            was, now = _partitions_of(cluster, names), _partitions_of(after, names)
+            step: Reached = {key: now.get(key) for key in sorted(was.keys() ^ now.keys())}
             cluster = after
         else:
-            step = _reached_partitions(cluster, touched, stage, controller)
+            step = _reached_partitions(cluster, touched, stage, controller, [])
         touched.update(step)
         yield step
 
 
-def check_stage(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> tuple[Problem, ...]:
-    """Return why that stage could not run on this cluster, or would not end: nothing, for a plan's own stages."""
-    controller = controller_of(cluster)
-    match stage:
-        case TopicsStage():
-            return _topics_problems(cluster, stage, topic_changes)
-        case ReassignStage():
-            moved = with_metadata(cluster, _reached_partitions(cluster, {}, replace(stage, elections=()), controller))
-            found = [_move_problem(cluster, move, controller) for move in stage.moves]
-            found += [_election_problem(moved, election, controller) for election in stage.elections]
-        case ElectStage():
-            found = [_election_problem(cluster, election, controller) for election in stage.elections]
-    return tuple(problem for problem in found if problem is not None)
-
-
 def _reached_partitions(
     cluster: Cluster,
-    touched: Mapping[TopicPartition, Partition | None],
+    touched: dict[TopicPartition, Partition | None],
     stage: ReassignStage | ElectStage,
     controller: Controller,
+    problems: list[Problem],
 ) -> dict[TopicPartition, Partition]:
-    moves = stage.moves if isinstance(stage, ReassignStage) else ()
-    items: Sequence[Move | Election] = (*moves, *stage.elections)
+    """Return the partitions that a stage touches as it leaves them, and add why it could not run.
+
+    `touched`: what the stages before it touched, as it is then; what this one does, as it was, is added.
+    """
     reached: dict[TopicPartition, Partition] = {}
-    for item in items:
-        key = item.topic_partition
-        partition = reached.get(key) or (touched[key] if key in touched else cluster.partition(key))
+
+    def at(key: TopicPartition) -> Partition | None:
+        if key not in touched:
+            touched[key] = cluster.partition(key)
+        return reached.get(key) or touched[key]
+
+    for move in stage.moves if isinstance(stage, ReassignStage) else ():
+        partition = at(move.topic_partition)
+        moved = _moved(partition, move, controller) if partition is not None else None
+        problems += _move_problems(partition, move, moved, controller)
         if partition is not None:
-            reached[key] = (
-                _moved(partition, item, controller) if isinstance(item, Move) else _led(partition, controller)
-            )
+            reached[move.topic_partition] = moved if isinstance(moved, Partition) else partition
+    for election in stage.elections:
+        partition = at(election.topic_partition)
+        led = _led(partition, controller) if partition is not None else None
+        problems += _election_problems(election, led)
+        if led is not None:
+            reached[election.topic_partition] = led
     return reached
 
 
-def _moved(partition: Partition, move: Move, controller: Controller) -> Partition:
+def _moved(partition: Partition, move: Move, controller: Controller) -> Partition | Denied:
     """Return the partition once all replicas that live have caught up."""
     changed = reassigned(partition, move.to_replicas, controller)
     if isinstance(changed, Denied):
-        return partition
+        return changed
     arrived = (one for one in changed.replicas if one in controller.alive and one not in changed.isr)
     ended = with_isr(changed, (*changed.isr, *arrived), controller)
     if not ended.sizes:
@@ -127,62 +151,44 @@ def _with_topic_change(cluster: Cluster, change: TopicChange) -> Outcome[str]:
             return alter_topic_configs(cluster, {change.topic: (*setting, *deleting)})
 
 
-def _new_or_gone(before: Cluster, after: Cluster, topics: Iterable[str]) -> Reached:
-    """Return the partitions of these topics that are new, and None for each that is gone."""
-    was, now = (
-        {
-            TopicPartition(name, partition.partition): partition
-            for name in topics
-            if name in cluster.topics
-            for partition in cluster.topics[name].partitions
-        }
-        for cluster in (before, after)
-    )
-    return {key: now.get(key) for key in sorted(was.keys() ^ now.keys())}
+def _partitions_of(cluster: Cluster, topics: Iterable[str]) -> Reached:
+    there = [cluster.topics[name] for name in topics if name in cluster.topics]
+    return {TopicPartition(topic.name, each.partition): each for topic in there for each in topic.partitions}
 
 
-def _topics_problems(cluster: Cluster, stage: TopicsStage, topic_changes: Sequence[TopicChange]) -> tuple[Problem, ...]:
-    problems = []
-    for position in stage.changes:
-        change = topic_changes[position]
-        outcome = _with_topic_change(cluster, change)
-        denied = outcome.answers[change.topic]
-        if denied is not None:
-            message = f"Kafka would refuse this change of {change.topic}: {denied.message} ({denied.error})"
-            problems.append(Problem("KR380", message, change.at))
-        cluster = outcome.cluster
-    return tuple(problems)
+def _refused(change: TopicChange, outcome: Outcome[str]) -> Iterator[Problem]:
+    denied = outcome.answers[change.topic]
+    if denied is not None:
+        message = f"Kafka would refuse this change of {change.topic}: {denied.message} ({denied.error})"
+        yield Problem("KR380", message, change.at)
 
 
-def _move_problem(cluster: Cluster, move: Move, controller: Controller) -> Problem | None:
+def _move_problems(
+    partition: Partition | None, move: Move, moved: Partition | Denied | None, controller: Controller
+) -> Iterator[Problem]:
     key = move.topic_partition
-    partition = cluster.partition(key)
     if partition is None:
-        return Problem("KR381", f"{key} is to be moved, but there is no such partition.", move.at)
-    if partition.is_reassigning:
-        return Problem("KR382", f"{key} is to be moved, but a reassignment of it is in flight.", move.at)
-    if partition.replicas != move.from_replicas:
+        yield Problem("KR381", f"{key} is to be moved, but there is no such partition.", move.at)
+    elif partition.is_reassigning:
+        yield Problem("KR382", f"{key} is to be moved, but a reassignment of it is in flight.", move.at)
+    elif partition.replicas != move.from_replicas:
         message = f"{key} is to be moved from {list(move.from_replicas)}, but stands on {list(partition.replicas)}."
-        return Problem("KR383", message, move.at)
-    changed = reassigned(partition, move.to_replicas, controller)
-    if isinstance(changed, Denied):
-        message = f"Kafka would refuse the move of {move.topic_partition}: {changed.message} ({changed.error})"
-        return Problem("KR384", message, move.at)
-    # Kafka takes a move onto a dead broker, and never ends it: completion needs every new replica in the ISR.
-    dead = [str(broker_id) for broker_id in move.to_replicas if broker_id not in controller.alive]
-    if dead and _moved(partition, move, controller).is_reassigning:
-        message = f"The move of {move.topic_partition} would never end: broker {', '.join(dead)} is not alive."
-        return Problem("KR385", message, move.at)
-    return None
+        yield Problem("KR383", message, move.at)
+    elif isinstance(moved, Denied):
+        message = f"Kafka would refuse the move of {key}: {moved.message} ({moved.error})"
+        yield Problem("KR384", message, move.at)
+    elif moved is not None and moved.is_reassigning:
+        # Kafka takes a move onto a dead broker, and never ends it: completion needs every new replica in the ISR.
+        dead = [str(broker_id) for broker_id in move.to_replicas if broker_id not in controller.alive]
+        if dead:
+            message = f"The move of {key} would never end: broker {', '.join(dead)} is not alive."
+            yield Problem("KR385", message, move.at)
 
 
-def _election_problem(cluster: Cluster, election: Election, controller: Controller) -> Problem | None:
+def _election_problems(election: Election, led: Partition | None) -> Iterator[Problem]:
     key = election.topic_partition
-    partition = cluster.partition(key)
-    if partition is None:
-        return Problem("KR381", f"{key} is to get a leader, but there is no such partition.")
-    reached = _led(partition, controller)
-    if reached.leader != election.leader:
-        message = f"{key} is to be led by {election.leader}, but its election would end with {reached.leader}."
-        return Problem("KR386", message)
-    return None
+    if led is None:
+        yield Problem("KR381", f"{key} is to get a leader, but there is no such partition.")
+    elif led.leader != election.leader:
+        message = f"{key} is to be led by {election.leader}, but its election would end with {led.leader}."
+        yield Problem("KR386", message)

@@ -25,10 +25,14 @@ def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition
 
 def with_metadata(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
     """Return the cluster with these partitions and the ELR that they come to; free bytes are not looked after."""
+    return with_put(cluster, _with_elr(cluster, changed))
+
+
+def with_put(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Cluster:
+    """Return the cluster with these partitions, just as they are."""
     by_topic: defaultdict[str, dict[int, Partition]] = defaultdict(dict)
-    with_elr = _with_elr(cluster, changed)
-    for key in sorted(with_elr):
-        by_topic[key.topic][key.partition] = with_elr[key]
+    for key in sorted(changed):
+        by_topic[key.topic][key.partition] = changed[key]
     topics = {**cluster.topics, **{name: _merged(cluster.topics[name], by_topic[name]) for name in by_topic}}
     return replace(cluster, topics=topics)
 
@@ -58,14 +62,13 @@ def without_elr(topic: Topic) -> Topic:
 
 
 def _merged(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
-    partitions = list(topic.partitions)
-    for number in sorted(changed):
-        if number < len(partitions) and partitions[number].partition == number:
-            partitions[number] = changed[number]
-        else:
-            others = (partition for partition in partitions if partition.partition != number)
-            partitions = sorted([*others, changed[number]], key=lambda partition: partition.partition)
-    return replace(topic, partitions=tuple(partitions))
+    from reconciler.model.partition_table import Rows  # loads numpy, which checks of configs have no use for
+
+    there = topic.partitions
+    if isinstance(there, Rows) and max(changed) < len(there):
+        return replace(topic, partitions=there.with_changed(changed))
+    merged = {**{partition.partition: partition for partition in there}, **changed}
+    return replace(topic, partitions=tuple(merged[number] for number in sorted(merged)))
 
 
 def _with_log_dirs(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Mapping[TopicPartition, Partition]:

@@ -10,6 +10,8 @@ from copy import copy
 from fractions import Fraction
 
 from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.columns import sums
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
@@ -248,14 +250,7 @@ def _used(broker: Broker) -> int | None:
 
 
 def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:
-    held = dict.fromkeys(brokers, 0)
-    unknown: set[int] = set()
-    for topic in observed.topics.values():
-        for partition in topic.partitions:
-            sizes = partition.sizes or (None,) * len(partition.replicas)
-            for broker_id, size in zip(partition.replicas, sizes, strict=True):
-                if size is None:
-                    unknown.add(broker_id)
-                elif broker_id in held:
-                    held[broker_id] += size
-    return {broker_id: size for broker_id, size in held.items() if broker_id not in unknown}
+    table = table_of(observed)
+    unknown = {*table.replicas[table.sizes < 0].tolist()}
+    held = sums(table.replicas, table.sizes)
+    return {broker_id: held.get(broker_id, 0) for broker_id in brokers if broker_id not in unknown}

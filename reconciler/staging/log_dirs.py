@@ -1,13 +1,16 @@
 """Predicts which log dir Kafka picks for each new replica, and counts the bytes of each from stage to stage."""
 
 from bisect import insort
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.columns import sums
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -174,14 +177,15 @@ def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
     several = {id_: dirs for id_, one in brokers if len(one.log_dirs) > 1 and (dirs := _online(one))}
     if not several:
         return {}
-    logs: Counter[tuple[int, str | None]] = Counter()
-    unknown: set[int] = set()
-    for _, partition in observed.partitions():
-        logs.update(zip(partition.replicas, partition.log_dirs, strict=False))
-        unknown.update(() if partition.log_dirs else partition.replicas)
+    table = table_of(observed)
     # One replica whose log dir is not told makes the number of logs wrong, and with it every prediction for that
     # broker.
-    unknown |= {broker_id for broker_id, path in logs if path is None}
+    unknown = {*table.replicas[table.log_dirs < 0].tolist()}
+    logs = {
+        (broker_id, path): count
+        for position, path in enumerate(table.paths)
+        for broker_id, count in sums(table.replicas, (table.log_dirs == position).astype(np.int64)).items()
+    }
     return {
         broker_id: BrokerDirs(_dirs(observed.brokers[broker_id], several[broker_id], logs, share))
         for broker_id in sorted(several.keys() - unknown)
@@ -198,7 +202,7 @@ def _online(broker: Broker) -> list[tuple[str, int, int]]:
 
 
 def _dirs(
-    broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str | None], int], share: Fraction
+    broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str], int], share: Fraction
 ) -> list[Dir]:
     closed = broker.cordoned_dirs
     # All cordoned: a replica that is placed there all the same may lie in any of them.

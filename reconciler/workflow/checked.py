@@ -1,6 +1,6 @@
 """Checks a plan on the simulated controller before anybody sees it: each stage must run, and every state be safe."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from reconciler.diff.rules import TopicRules, topic_rules
@@ -10,11 +10,12 @@ from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import Stage
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_configs import TOPIC_CONFIGS
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.configs import value_problem
-from reconciler.simulate.reach import check_stage, reach
+from reconciler.simulate.reach import Ran, run_stage
+from reconciler.simulate.storage import with_put
 
 
 class UnsafePlan(ReconcilerError):
@@ -27,14 +28,11 @@ def refuse_unsafe(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]
     """Raise UnsafePlan unless each stage in turn can run and breaks no rack rule and no min ISR that held before it."""
     before, changes = _as_we_know_it(observed), tuple(map(_change_as_we_know_it, plan.topic_changes))
     for stage in plan.stages:
-        after = reach(before, stage, changes)
-        found = [
-            *check_stage(before, stage, changes),
-            *_broken(_touched(stage, before), before, after, rules),
-        ]
+        ran = run_stage(before, stage, changes)
+        found = [*ran.problems, *_broken(ran, before, rules)]
         if found:
             raise UnsafePlan(_told(stage, found))
-        before = after
+        before = ran.cluster
 
 
 def refuse_unsafe_return(plan: Plan, observed: Cluster, desired: Desired) -> None:
@@ -48,15 +46,11 @@ def _as_we_know_it(observed: Cluster) -> Cluster:
 
     Of overrides only min.insync.replicas stays: what the cluster takes of the others it judges itself.
     """
-    topics = {
-        name: replace(
-            topic,
-            configs=_min_isr(topic.configs),
-            partitions=tuple(_arrived(each, observed) if each.is_reassigning else each for each in topic.partitions),
-        )
-        for name, topic in observed.topics.items()
-    }
-    return replace(observed, topics=topics)
+    table = table_of(observed)
+    topics = {name: replace(topic, configs=_min_isr(topic.configs)) for name, topic in observed.topics.items()}
+    moving = {key: observed.partition(key) for key in map(table.key, table.reassigning)}
+    arrived = {key: _arrived(partition, observed) for key, partition in moving.items() if partition is not None}
+    return with_put(replace(observed, topics=topics), arrived)
 
 
 def _arrived(partition: Partition, observed: Cluster) -> Partition:
@@ -87,25 +81,11 @@ def _change_as_we_know_it(change: TopicChange) -> TopicChange:
             return change
 
 
-def _touched(stage: Stage, cluster: Cluster) -> Iterable[TopicPartition]:
-    """Return the partitions that a stage could change."""
-    match stage:
-        case ReassignStage():
-            # Its elections are of what it moves.
-            return [move.topic_partition for move in stage.moves]
-        case ElectStage():
-            return [election.topic_partition for election in stage.elections]
-        case TopicsStage():
-            return [key for key, _ in cluster.partitions()]
-
-
-def _broken(
-    touched: Iterable[TopicPartition], before: Cluster, after: Cluster, rules: Mapping[str, TopicRules]
-) -> Iterator[Problem]:
+def _broken(ran: Ran, before: Cluster, rules: Mapping[str, TopicRules]) -> Iterator[Problem]:
     default = brokers_min_isr(before)
-    for key in touched:
-        was, now = before.partition(key), after.partition(key)
-        if was is None or now is None or was is now:
+    for key, was in ran.was.items():
+        now = ran.now.get(key)
+        if was is None or now is None or was == now:
             continue
         rule = rules[key.topic]
         is_strict = rule.spread is Spread.STRICT

@@ -96,9 +96,11 @@ def observed_state(inputs: Inputs, desired: Desired | None, progress: ProgressHo
         from reconciler.files.snapshot import read_snapshot
 
         return read_snapshot(inputs.state)
+    from reconciler.model.table_maker import in_rows
+
     with cluster_admin(inputs, desired) as admin:
         warn_of_run(admin)
-        return admin.observe(progress=progress)
+        return in_rows(admin.observe(progress=progress))
 
 
 def observed_with_groups(inputs: Inputs, *, progress: ProgressHook | None = None) -> Cluster:

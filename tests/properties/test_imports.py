@@ -116,7 +116,7 @@ def _is_as_spread_as_can_be(observed: Cluster, racks: list[str], replicas: tuple
     return all(min(least, each) <= here <= level for each, here in zip(room, held, strict=True))
 
 
-def _is_sick(observed: Cluster, partitions: tuple[Partition, ...]) -> bool:
+def _is_sick(observed: Cluster, partitions: Sequence[Partition]) -> bool:
     return any(
         partition.leader is None or not all(observed.is_alive(replica) for replica in partition.target_replicas)
         or not observed.is_alive(partition.leader) or partition.leader not in partition.target_replicas

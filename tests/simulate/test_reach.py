@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.progress import advance
-from reconciler.simulate.reach import check_stage, reach, reach_all
+from reconciler.simulate.reach import reach, reach_all, run_stage
 from reconciler.simulate.requests import reassign
 
 ORDERS = TopicPartition("orders", 0)
@@ -62,7 +62,7 @@ def test_a_plan_reaches_stage_by_stage_what_each_stage_reaches_alone() -> None:
     plan = Plan("demo", "simulated", Source("sha256:0"), topic_changes=CHANGES, stages=STAGES)
     together = dict(cluster.partitions())
     for stage, touched in zip(STAGES, reach_all(cluster, plan), strict=True):
-        assert check_stage(cluster, stage, CHANGES) == ()
+        assert run_stage(cluster, stage, CHANGES).problems == ()
         cluster = reach(cluster, stage, CHANGES)
         together.update({key: partition for key, partition in touched.items() if partition is not None})
         for key in (key for key, partition in touched.items() if partition is None):
@@ -94,7 +94,7 @@ def test_a_stage_that_cannot_run_is_told(stage: Stage, code: str, words: str) ->
     cluster = small_cluster("orders-0: 1,2,3", "orders-1: 1,2", "moving-0: 1,2", "lagging-0: 3,1 isr 1", fenced=[6])
     cluster = reassign(cluster, {TopicPartition("moving", 0): (1, 3)}).cluster
     changes = (CHANGES[0], CreatePartitions("orders", 0, 1))
-    (problem,) = check_stage(cluster, stage, changes)
+    (problem,) = run_stage(cluster, stage, changes).problems
     assert (problem.code, words in problem.message) == (code, True)
 
 

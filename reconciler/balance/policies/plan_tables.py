@@ -1,6 +1,6 @@
 """Makes Arrow tables of a plan and both states around it: what policies ask."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.balance.files.arrow_tables import INT, INTS, LONG, TEXT, TEXT_BY_TEXT, YES_NO, ArrowTable, arrow_table
 from reconciler.model.cluster import Cluster, Partition
@@ -111,7 +111,7 @@ def _topic_rows(
         )
 
 
-def _held(partitions: tuple[Partition, ...] | None) -> tuple[int | None, int | None]:
+def _held(partitions: Sequence[Partition] | None) -> tuple[int | None, int | None]:
     """Return how many partitions there are, and the least replication factor."""
     if partitions is None:
         return None, None

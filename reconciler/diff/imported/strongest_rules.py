@@ -217,7 +217,11 @@ def _breaking(draft: _Draft, desired: Desired, rules: TopicRules) -> Sequence[st
     return [
         str(partition.partition)
         for partition in draft.observed.topics[name].partitions
-        if any(broken_rules(desired, draft.observed, rules, TopicPartition(name, partition.partition), partition))
+        if any(
+            broken_rules(
+                desired, draft.observed, rules, TopicPartition(name, partition.partition), partition.target_replicas
+            )
+        )
     ]
 
 

@@ -32,8 +32,9 @@ from reconciler.planner.load_balance.task import (
     base_loads,
     load_task,
 )
-from reconciler.planner.placement_task import PlacementTask, Unmoved, placement_task
+from reconciler.planner.placement_task import PlacementTask, placement_task
 from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
 SAME_AGAIN = 6
 """Plans from the state reached, at the most. One or two are the rule; the limit only makes the work finite."""
@@ -96,7 +97,9 @@ def _again(end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[
         return False
     decided = [(each.topic_partition, lists[row]) for row, each in enumerate(task.partitions) if each.fixed]
     unmoved_then = (*unmoved, *decided)
-    next_task = load_task(placement_task(partitions, unmoved_then, eligible), unmoved_then, load_of)
+    next_task = load_task(
+        placement_task(PartitionsToPlace.of(partitions), unmoved_then, eligible), unmoved_then, load_of
+    )
     # Explicit assignments are no rows of a task; what they carry is the rest of its base.
     assigned = task.base - base_loads((), unmoved, eligible, load_of)
     next_task = replace(next_task, base=next_task.base + assigned, is_size_known=task.is_size_known)

@@ -11,8 +11,9 @@ import numpy as np
 
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.measured import Carried
-from reconciler.planner.placement_task import EligibleBrokers, PartitionToPlace, PlacementTask, Unmoved
+from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
 from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.to_place import PartitionToPlace, Unmoved
 
 MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
 """The rows of each array of [measures], by the names that `balance` and a proof's prices have for them."""

@@ -12,7 +12,8 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.planner.load_balance.pricing import Costs, cheapest, cost_of
 from reconciler.planner.load_balance.task import LoadTask, load_task
-from reconciler.planner.placement_task import eligible_brokers, partitions_to_place, placement_task
+from reconciler.planner.placement_task import eligible_brokers, placement_task
+from reconciler.planner.to_place import partitions_to_place
 
 CHANGE = 3
 

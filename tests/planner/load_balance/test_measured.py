@@ -13,7 +13,7 @@ from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.measured import measured
-from reconciler.planner.placement_task import PartitionToPlace
+from reconciler.planner.to_place import PartitionToPlace
 
 KEY = TopicPartition
 WITHIN = Within(Fraction(1, 10))

@@ -1,0 +1,78 @@
+"""Computes with columns of numbers: lists of brokers side by side, exact sums by broker, rows that are alike."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+NONE = -1
+"""In any column: nobody, nothing, unknown; behind the last item of a list."""
+
+
+def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return the first row of each kind, ascending, and the kind of each row; rows of a kind are equal throughout."""
+    code = np.zeros_like(columns[0])
+    for column in columns:
+        least = int(column.min(initial=0))
+        span = int(column.max(initial=0)) - least + 1
+        if int(code.max(initial=0)) >= (1 << 62) // span:
+            code = np.unique(code, return_inverse=True)[1]
+        code = code * span + (column - least)
+    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[kind]
+
+
+def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
+    """Return the exact sum of the amounts beside each broker; NONE is no broker."""
+    is_one = brokers >= 0
+    ids, place = np.unique(brokers[is_one], return_inverse=True)
+    counted = amounts[is_one]
+    is_wide = int(counted.max(initial=0)) > ((1 << 62) // max(1, len(counted)))
+    total = np.zeros(len(ids), dtype=np.object_ if is_wide else np.int64)
+    np.add.at(total, place, counted.astype(total.dtype))
+    return dict(zip(ids.tolist(), total.tolist(), strict=True))
+
+
+def padded(lists: Sequence[Sequence[int]]) -> Ints:
+    """Return lists of brokers as rows as wide as the longest, NONE where a list has ended."""
+    made = Lists()
+    made.add(lists)
+    return made.padded(1)
+
+
+@dataclass(slots=True)
+class Lists:
+    """Takes lists of numbers, one behind the other."""
+
+    flat: "array[int]" = field(default_factory=lambda: array("q"))
+    length: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def add(self, lists: Sequence[Sequence[int]]) -> None:
+        """Take some more."""
+        self.length.fromlist([*map(len, lists)])
+        self.flat.fromlist([*chain.from_iterable(lists)])  # twice as fast as `extend`
+
+    def padded(self, width: int, empty: int = NONE) -> Ints:
+        """Return them as rows of that width at least; one without items is full of `empty`."""
+        length, flat = column(self.length), column(self.flat)
+        width = max(width, int(length.max(initial=0)))
+        if not len(flat):
+            return np.broadcast_to(np.int64(empty), (len(length), width))
+        if length.min(initial=width) == width:
+            return flat.reshape(len(length), width)
+        rows = np.where(length == 0, empty, NONE)[:, None].repeat(width, axis=1)
+        rows[np.arange(width) < length[:, None]] = flat
+        return rows
+
+
+def column(numbers: "array[int]") -> Ints:
+    """Return these numbers as a column."""
+    return np.frombuffer(numbers, dtype=np.int64) if numbers else np.empty(0, dtype=np.int64)
