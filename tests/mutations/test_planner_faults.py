@@ -12,7 +12,7 @@ from helpers.depth import parts
 from mutations.faults import Fault, planted
 from mutations.scrutiny import Case, cases, complaint, part
 
-from reconciler.planner import objectives, sparse_flow
+from reconciler.planner import goal, objectives, sparse_flow, start
 
 pytestmark = pytest.mark.long
 PLANNER = "reconciler.planner"
@@ -21,8 +21,8 @@ PLANNER = "reconciler.planner"
 def take_every_path(patch: pytest.MonkeyPatch) -> None:
     """Make small clusters go the way of large ones: a few arcs at a time, and counts through a narrow window."""
     patch.setattr(sparse_flow, "FEW_ARCS", 0)
-    patch.setattr(sparse_flow, "SPARE_ROWS", 1)
-    patch.setattr(sparse_flow, "CHUNK", 3)
+    patch.setattr(start, "SPARE_ROWS", 1)
+    patch.setattr(goal, "CHUNK", 3)
     patch.setattr(objectives, "BROKER_WINDOW", 1)
 
 

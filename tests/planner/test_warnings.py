@@ -17,7 +17,6 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.flow import NumbersTooLarge
 from reconciler.planner.place import plan_placement
 
 STRICT = Placement(racks_spread=Spread.STRICT)
