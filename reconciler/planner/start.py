@@ -8,6 +8,7 @@ from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.goal import Goal
 from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.spreading import spread
 
 SPARE_ROWS = 64
 """Rows a broker that may move beside those needed, so that the first prices are seldom far from the last."""
@@ -34,6 +35,8 @@ def first_sets(goal: Goal, near: Cost) -> Ints:
         first = np.searchsorted(row, row)
         table[some[is_dearer]] = -1
         table[some[row], np.arange(len(row)) - first] = seats.column[row, seat]
+    if before is None:
+        spread(goal, table, rest)
     return table
 
 
