@@ -103,8 +103,11 @@ def _refined(goal: Goal, choices: Choices, asked: Ints, tied: Ints, limits: Ints
         return choices
     rack, kind, rule = goal.demand.rules.rack, choices.kind[tied], goal.demand.rule[tied]
     key = kind * len(goal.demand.rules.need) + rule
-    for column in limits.T:
-        _, one = np.unique(column, return_inverse=True)
+    for number, column in enumerate(limits.T):
+        # Below all brokers of the rack, or above all, is one answer.
+        prices = asked[:, rack == number]
+        low, high = prices.min(axis=1, initial=0) - 1, prices.max(axis=1, initial=0) + 1
+        _, one = np.unique(np.clip(column, low[kind], high[kind]), return_inverse=True)
         _, key = np.unique(key * (len(one) + 1) + one, return_inverse=True)
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     of_kind = kind[first]

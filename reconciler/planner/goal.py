@@ -113,7 +113,7 @@ class Goal:
     def content(self, asked: Ints, index: Ints, table: Ints) -> tuple[Bools, Bools]:
         """Return which of these rows surely hold a cheapest set, and which surely the only one.
 
-        What they hold is legal and named by them, and no broker left is cheaper than any that they hold.
+        What they hold is legal, and no broker left is cheaper than any that they hold.
         """
         named, state, kind = self.demand.named[index], self.choices.named[index], self.choices.kind[index]
         weight = self.cost.at[index] + asked[kind[:, None], named]
@@ -121,9 +121,15 @@ class Goal:
         is_held, is_free = is_at(named, table), state == 0
         dearest = np.where(is_held & is_free, weight, -beyond).max(axis=1, initial=-beyond)
         cheapest = np.where(~is_held & is_free, weight, beyond).min(axis=1, initial=beyond)
-        other = np.where(self.choices.kinds == 0, asked, beyond).min(axis=1, initial=beyond)
+        is_open = self.choices.kinds == 0
+        other = np.where(is_open, asked, beyond).min(axis=1, initial=beyond)
         cheapest = np.minimum(cheapest, self.cost.other[index] + other[kind])
-        is_whole = is_held.sum(axis=1) == self.demand.need[index]
+        # A broker that is held and not named is among the others, so that at best it costs as much as one of them.
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, named))
+        broker = table[row, seat]
+        row, broker = (each[is_open[kind[row], broker]] for each in (row, broker))
+        np.maximum.at(dearest, row, self.cost.other[index[row]] + asked[kind[row], broker])
+        is_whole = (table >= 0).sum(axis=1) == self.demand.need[index]
         return is_whole & (dearest <= cheapest), is_whole & (dearest < cheapest)
 
 

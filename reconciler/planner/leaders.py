@@ -35,8 +35,10 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
     if not task.partitions:
         return Leaders(task.rule_class)
     asked = list(asked_of_leaders(task, balance))
-    demand = Demand(_rules(task), task.topic, held, np.ones_like(task.topic))
-    choices = free_choices(demand, len(task.topics) if any(targets.is_cells for _, targets in asked) else 0)
+    topics = len(task.topics) if any(targets.is_cells for _, targets in asked) else 0
+    of_topic = task.topic if topics else np.zeros_like(task.topic)
+    demand = Demand(_rules(max(1, topics), len(task.eligible.ids)), of_topic, held, np.ones_like(task.topic))
+    choices = free_choices(demand, topics)
     choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
     changed, before = _changed(task, held), None
     levels = []
@@ -58,9 +60,8 @@ def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[t
         yield "", leader_turns(task.partitions, task.eligible, held)
 
 
-def _rules(task: PlacementTask) -> Rows:
+def _rules(topics: int, brokers: int) -> Rows:
     """Return what each topic demands: one leader, among brokers that a partition names; racks have no say."""
-    topics, brokers = len(task.topics), len(task.eligible.ids)
     one = np.ones((topics, 1), dtype=np.int64)
     return Rows(
         need=one[:, 0],

@@ -24,7 +24,7 @@ from reconciler.planner.row_flow import Flow
 from reconciler.planner.rows import Choices, Demand, Ints, Placed, placed_as
 from reconciler.planner.start import first_sets, likely_rows
 
-FEW_ARCS = 300_000
+FEW_ARCS = 50_000
 """So many arcs are solved at once: the solver takes some tenth of a second (decision 2 has 0.45 s for 1.2 million)."""
 ROWS_A_PAIR = 32
 """So many rows are let in at a time that would rather be on another broker than on the one that they are on."""

@@ -13,16 +13,29 @@ from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import is_at, no_cost
 from reconciler.planner.dealing import dealt
 from reconciler.planner.goal import Goal
-from reconciler.planner.rows import Choices, Demand, Ints, Placed, Rows, distinct, free_choices, one_a_class, room
+from reconciler.planner.rows import (
+    Bools,
+    Choices,
+    Demand,
+    Ints,
+    Placed,
+    Rows,
+    distinct,
+    free_choices,
+    one_a_class,
+    room,
+)
 
 
 def spread(goal: Goal, table: Ints, index: Ints) -> None:
     """Give rows of this table of brokers [n, most] others in place of those that they hold and do not name."""
     demand, choices = goal.demand, goal.choices
-    index = index[~(choices.kinds > 0).any(axis=1)[choices.kind[index]]]
+    is_forced: Bools = (choices.kinds > 0).any(axis=1)
+    index = index[~is_forced[choices.kind[index]]]
     held = table[index]
     is_kept = is_at(held, demand.named[index])
-    index, held, is_kept = (each[((held >= 0) & ~is_kept).any(axis=1)] for each in (index, held, is_kept))
+    short = np.flatnonzero(((held >= 0) & ~is_kept).any(axis=1))
+    index, held, is_kept = index[short], held[short], is_kept[short]
     if not len(index):
         return
     group, free, of_row = _alike(goal, index, held, is_kept)
@@ -38,7 +51,7 @@ def spread(goal: Goal, table: Ints, index: Ints) -> None:
     table[index] = found
 
 
-def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Ints) -> tuple[Demand, Choices, Ints]:
+def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Bools) -> tuple[Demand, Choices, Ints]:
     """Return a row for each class of rows with the same choice beside what they keep, its choices, and their class."""
     demand, choices, rack = goal.demand, goal.choices, goal.demand.rules.rack
     bounds = bounds_of(demand, choices, index)
