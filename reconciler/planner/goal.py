@@ -90,7 +90,8 @@ class Goal:
         by_topic = price.reshape(-1, self.demand.rules.brokers)
         shape = self.choices.kinds.shape
         asked = by_topic[self.topic_of_kind] if len(by_topic) > 1 else np.broadcast_to(by_topic, shape)
-        return asked if self.turns is None else asked + self.turns
+        asked = asked if self.turns is None else asked + self.turns
+        return asked.astype(self.cost.other.dtype, copy=False)
 
     def cheapest(self, asked: Ints, index: Ints) -> Iterator[tuple[Ints, Seats, Cheapest]]:
         """Yield the cheapest sets of these rows, a chunk at a time, and the seats that they chose from."""
@@ -106,7 +107,7 @@ class Goal:
         broker = table[row, seat]
         kind = self.choices.kind[index[row]]
         turn = 0 if self.turns is None else self.turns[kind, broker]
-        paid = np.zeros(len(index), dtype=asked.dtype if self.cost.other.dtype != object else object)
+        paid = np.zeros(len(index), dtype=asked.dtype)
         np.add.at(paid, row, self.own(index[row], broker) + asked[kind, broker] - turn)
         return paid
 

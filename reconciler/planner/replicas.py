@@ -40,7 +40,9 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     demand, choices, levels = _balanced(task, balance)
     is_known = task.is_size_known
     first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
-    last, bound, (least, *more) = solved_in_order(task, demand, choices, first, _tie_breaks(task, balance))
+    last, bound, (least, *more) = solved_in_order(
+        task, demand, choices, first, _tie_breaks(task, balance, is_size_known=is_known)
+    )
     levels.append(least)
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
     return ReplicaSets(last.placed.table(len(task.rule_class), max(1, int(task.need.max()))), proof)
@@ -67,12 +69,14 @@ def _balanced(task: PlacementTask, balance: Balance) -> tuple[Demand, Choices, l
     return demand, choices.spread(of_row, task.replicas), levels
 
 
-def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
+def _tie_breaks(
+    task: PlacementTask, balance: Balance, *, is_size_known: bool
+) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
     What is proved has a name.
     """
-    yield ("replicas", _copies(task)) if task.is_size_known else ("bytes", _bytes(task))
+    yield ("replicas", _copies(task)) if is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
         yield "evenness", CountTargets(task.base, task.eligible.capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.

@@ -48,7 +48,7 @@ def solve(
     free = int(goal.choices.many(demand, 0).sum())
     if free <= FEW_ARCS or demand.is_by_class:
         return solved(goal, *_at_once(goal))
-    return solved(goal, *_sifted(goal, near or cost))
+    return solved(goal, *_sifted(goal, near or goal.cost))
 
 
 def _at_once(goal: Goal) -> tuple[Placed, Flow]:

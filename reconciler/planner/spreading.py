@@ -30,8 +30,8 @@ from reconciler.planner.rows import (
 def spread(goal: Goal, table: Ints, index: Ints) -> None:
     """Give rows of this table of brokers [n, most] others in place of those that they hold and do not name."""
     demand, choices = goal.demand, goal.choices
-    is_forced: Bools = (choices.kinds > 0).any(axis=1)
-    index = index[~is_forced[choices.kind[index]]]
+    forced = np.flatnonzero((choices.kinds > 0).any(axis=1))
+    index = index[~np.isin(choices.kind[index], forced)]
     held = table[index]
     is_kept = is_at(held, demand.named[index])
     short = np.flatnonzero(((held >= 0) & ~is_kept).any(axis=1))

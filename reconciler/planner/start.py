@@ -51,6 +51,7 @@ def _present(goal: Goal) -> Ints:
     led = np.where(bounds.leading, held, 0).sum(axis=1)
     is_legal: Bools = (is_there.sum(axis=1) == bounds.need) & ((bounds.low <= held) & (held <= bounds.high)).all(axis=1)
     is_legal &= (led >= bounds.least_leading) & (led <= bounds.most_leading)
+    is_legal &= goal.choices.many(demand, 1)[index] == (goal.choices.named[index] > 0).sum(axis=1)
     row, seat = np.nonzero(is_there & is_legal[:, None])
     table[index[row], np.arange(len(row)) - np.searchsorted(row, row)] = named[index[row], seat]
     return table
