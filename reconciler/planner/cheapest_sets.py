@@ -2,18 +2,23 @@
 
 A row's legal sets are the bases of a laminar matroid: so many in all, so few and so many in each rack, at least one in
 the leading racks. A greedy choice by weight is exact there, and it needs of each rack its cheapest brokers alone, so
-one pass of whole-array operations serves all rows.
+one pass of whole-array operations over a shortlist of brokers serves all rows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.costs import HeldCost
-from reconciler.planner.rows import Bools, Choices, Ints, Rows
+from reconciler.planner.costs import Cost
+from reconciler.planner.rows import Bools, Choices, Demand, Ints, States
 
-FAR = np.int64(1) << 56
-"""Beyond every weight: a broker that may not be chosen; its negative, one that must be."""
+LARGEST = 1 << 60
+"""64-bit weights are smaller; where they may not be, all of them are Python's own numbers."""
+
+
+def far(weight: Ints) -> int:
+    """Return what is beyond every weight: for a broker that may not be chosen; its negative for one that must be."""
+    return 1 << 240 if weight.dtype == object else LARGEST << 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,72 +39,88 @@ class Cheapest:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a row must take from each rack [n, racks], at least and at most, and from its leading racks [n] at least.
+    """What a row must take in all [n] and from each rack [n, racks], at least and at most.
 
-    `most_leading` [n] is the most that the leading racks may give.
+    Its `leading` racks [n, racks] together must give `least_leading` [n], and may give `most_leading` [n].
     """
 
+    need: Ints
     low: Ints
     high: Ints
+    leading: Bools
     least_leading: Ints
     most_leading: Ints
 
 
-def bounds_of(rows: Rows, choices: Choices) -> Bounds:
-    """Return the bounds of single partitions as the objectives solved so far left them."""
+def bounds_of(demand: Demand, choices: Choices, index: Ints) -> Bounds:
+    """Return the bounds of one partition of these rows, as the objectives solved so far left them."""
+    rules, rule = demand.rules, demand.rule[index]
+    low, high, racks, leading = rules.low[rule], rules.high[rule], choices.racks[index], rules.leading[rule]
+    is_led = leading.any(axis=1)
     return Bounds(
-        low=np.where(choices.racks > 0, rows.high, rows.low),
-        high=np.where(choices.racks < 0, rows.low, rows.high),
-        least_leading=np.where(rows.leading.any(axis=1), 1, 0),
-        most_leading=np.where((choices.leading < 0) & rows.leading.any(axis=1), 1, rows.need),
+        need=rules.need[rule],
+        low=np.where(racks > 0, high, low),
+        high=np.where(racks < 0, low, high),
+        leading=leading,
+        least_leading=np.where(is_led, 1, 0),
+        most_leading=np.where((choices.leading[index] < 0) & is_led, 1, rules.need[rule]),
     )
 
 
-def cheapest_sets(rows: Rows, choices: Choices, weight: Ints) -> Cheapest:
-    """Return the cheapest sets at `weight` [n, seats]; between equal ones, the first racks and seats."""
-    bounds = bounds_of(rows, choices)
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """The brokers worth looking at, arrays [n, seats]: `column` (-1 none), `state`, `weight`; `rack` [seats]."""
+
+    column: Ints
+    state: States
+    weight: Ints
+    rack: Ints
+
+
+def cheapest_sets(seats: Seats, bounds: Bounds) -> Cheapest:
+    """Return the cheapest sets; between equal ones, the first racks and seats."""
     # Brokers that must be in the set look free beyond measure, those that may not be in it dear beyond measure.
-    drawn = np.where(choices.brokers > 0, -FAR, weight)
-    drawn[~rows.allowed | (choices.brokers < 0)] = FAR
+    beyond = far(seats.weight)
+    drawn = np.where(seats.state > 0, -beyond, np.where(seats.state < 0, beyond, seats.weight))
     # One more than a rack may give: the next one tells what another broker of the rack would cost, the dual needs it.
-    ranked, seat = _ranked(rows, drawn, int(bounds.high.max(initial=0)))
-    count = _counts(rows, bounds, ranked)
-    held = np.zeros(rows.allowed.shape, dtype=np.bool_)
+    ranked, seat = _ranked(seats, drawn, int(bounds.high.max(initial=0)), bounds.low.shape[1])
+    count = _counts(bounds, ranked)
+    held = np.zeros(seats.state.shape, dtype=np.bool_)
     row, rack, place = np.nonzero(np.arange(ranked.shape[2]) < count[:, :, None])
     held[row, seat[row, rack, place]] = True
-    return Cheapest(held, *_duals(rows, bounds, ranked, count))
+    return Cheapest(held, *_duals(bounds, ranked, count))
 
 
-def _ranked(rows: Rows, weight: Ints, most: int) -> tuple[Ints, Ints]:
+def _ranked(seats: Seats, weight: Ints, most: int, racks: int) -> tuple[Ints, Ints]:
     """Return the weights and numbers [n, racks, most + 1] of the cheapest seats of each rack, cheapest first."""
-    n, racks = rows.low.shape
-    ranked = np.full((n, racks, most + 1), FAR, dtype=np.int64)
+    n, beyond = len(weight), far(weight)
+    ranked = np.full((n, racks, most + 1), beyond, dtype=weight.dtype)
     seat = np.zeros((n, racks, most + 1), dtype=np.int64)
     everyone = np.arange(n)
     for rack in range(racks):
-        members = np.flatnonzero(rows.rack == rack)
+        members = np.flatnonzero(seats.rack == rack)
         left = weight[:, members]
         for place in range(min(most + 1, len(members))):
             nearest = left.argmin(axis=1)
             ranked[:, rack, place] = left[everyone, nearest]
             seat[:, rack, place] = members[nearest]
-            left[everyone, nearest] = FAR
+            left[everyone, nearest] = beyond
     return ranked, seat
 
 
-def _counts(rows: Rows, bounds: Bounds, ranked: Ints) -> Ints:
+def _counts(bounds: Bounds, ranked: Ints) -> Ints:
     """Return how many brokers of each rack [n, racks] the cheapest sets have."""
-    count = _greedy(rows.need, bounds.low, bounds.high, ranked)
+    count = _greedy(bounds.need, bounds.low, bounds.high, ranked)
     # Greedy is exact without leading racks: bounds on disjoint racks and one total are a matroid. A bound on the
     # leading racks together is nested above these, and binds seldom: only rows that break it are solved again, rack by
     # rack.
-    leading = np.where(rows.leading, count, 0).sum(axis=1)
+    leading = np.where(bounds.leading, count, 0).sum(axis=1)
     wanting = np.flatnonzero(leading < bounds.least_leading)
     if len(wanting):
-        count[wanting] = _led(rows, bounds, ranked, wanting)
+        count[wanting] = _led(bounds, ranked, wanting)
     beyond = np.flatnonzero(leading > bounds.most_leading)
     if len(beyond):
-        count[beyond] = _one_leading(rows, bounds, ranked, beyond)
+        count[beyond] = _one_leading(bounds, ranked, beyond)
     return count
 
 
@@ -108,7 +129,7 @@ def _greedy(need: Ints, low: Ints, high: Ints, ranked: Ints) -> Ints:
     n, racks, places = ranked.shape
     place = np.arange(places)
     is_spare = (place >= low[:, :, None]) & (place < high[:, :, None])
-    spare = np.where(is_spare, ranked, 2 * FAR).reshape(n, racks * places)
+    spare = np.where(is_spare, ranked, 2 * far(ranked)).reshape(n, racks * places)
     order = spare.argsort(axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(racks * places)[None, :], axis=1)
@@ -117,51 +138,53 @@ def _greedy(need: Ints, low: Ints, high: Ints, ranked: Ints) -> Ints:
     return counted
 
 
-def _led(rows: Rows, bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
+def _led(bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
     """Return the counts of rows whose cheapest set has no leading rack: each in turn is made to give one."""
     high = bounds.high[index]
-    return _cheapest_of(
-        rows, ranked, index, [(np.maximum(bounds.low[index], first), high) for first in _each_leading(rows, index)]
-    )
+    options = [(np.maximum(bounds.low[index], first), high) for first in _each_leading(bounds, index)]
+    return _cheapest_of(bounds, ranked, index, options)
 
 
-def _one_leading(rows: Rows, bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
+def _one_leading(bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
     """Return the counts of rows that may take just one from the leading racks: each in turn is the one to give it."""
     low, high = bounds.low[index], bounds.high[index]
     options = []
-    for first in _each_leading(rows, index):
-        only = np.where(rows.leading[index], first, high)
+    for first in _each_leading(bounds, index):
+        only = np.where(bounds.leading[index], first, high)
         options.append((np.minimum(np.maximum(low, first), only), only))
-    return _cheapest_of(rows, ranked, index, options)
+    return _cheapest_of(bounds, ranked, index, options)
 
 
-def _each_leading(rows: Rows, index: Ints) -> list[Ints]:
-    racks = rows.low.shape[1]
-    return [np.where(rows.leading[index], np.eye(racks, dtype=np.int64)[rack], 0) for rack in range(racks)]
+def _each_leading(bounds: Bounds, index: Ints) -> list[Ints]:
+    racks = bounds.low.shape[1]
+    return [np.where(bounds.leading[index], np.eye(racks, dtype=np.int64)[rack], 0) for rack in range(racks)]
 
 
-def _cheapest_of(rows: Rows, ranked: Ints, index: Ints, options: list[tuple[Ints, Ints]]) -> Ints:
+def _cheapest_of(bounds: Bounds, ranked: Ints, index: Ints, options: list[tuple[Ints, Ints]]) -> Ints:
     """Return for each row the counts of its cheapest option; an option is the bounds [rows, racks] of its racks."""
-    some, need = ranked[index], rows.need[index]
+    some, need, beyond = ranked[index], bounds.need[index], far(ranked)
     place = np.arange(some.shape[2])
     best = np.zeros(some.shape[:2], dtype=np.int64)
-    least = np.full(len(index), np.iinfo(np.int64).max)
+    least = np.full(len(index), 2 * beyond, dtype=ranked.dtype)
+    forced = (some == -beyond).sum(axis=2)
+    priced = np.where(some == -beyond, 0, some)
     for low, high in options:
         count = _greedy(need, low, high, some)
-        is_one = np.where(rows.leading[index], count, 0).sum(axis=1) > 0
-        is_whole = is_one & (low <= high).all(axis=1) & (count.sum(axis=1) == need)
-        total = np.where(place < count[:, :, None], some, 0).sum(axis=(1, 2))
+        is_one = np.where(bounds.leading[index], count, 0).sum(axis=1) > 0
+        is_whole = is_one & (low <= high).all(axis=1) & (count.sum(axis=1) == need) & (count >= forced).all(axis=1)
+        total = np.where(place < count[:, :, None], priced, 0).sum(axis=(1, 2))
         is_better = is_whole & (total < least)
         best[is_better], least[is_better] = count[is_better], total[is_better]
     return best
 
 
-def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints, Ints]:
+def _duals(bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints, Ints]:
     """Return prices at which each count is cheapest: of the racks, of the leading racks together, of the row.
 
     The first says where every seat that is not chosen is dearer than its rack's price.
     """
-    never = np.full(count.shape, 2 * FAR)
+    beyond = 2 * far(ranked)
+    never = np.full(count.shape, beyond, dtype=ranked.dtype)
     # Padded at both ends: the last seat taken of a rack that gives none is cheaper than all, the next of one that gives
     # every seat dearer, so that both have a place to be looked up at and neither bounds a price.
     padded = np.concatenate([-never[:, :, None], ranked, never[:, :, None]], axis=2)
@@ -169,108 +192,96 @@ def _duals(rows: Rows, bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools
     following = np.take_along_axis(padded, count[:, :, None] + 1, axis=2)[:, :, 0]
     # A price may fall to what was taken last where one fewer were allowed, and rise to what comes next where one more
     # were; at its bound a rack says nothing. The row's price is any that all its racks agree on.
-    floor = np.where(count > bounds.low, last, -2 * FAR)
-    roof = np.where(count < bounds.high, following, 2 * FAR)
+    floor = np.where(count > bounds.low, last, -beyond)
+    roof = np.where(count < bounds.high, following, beyond)
 
     def span(mask: Bools) -> tuple[Ints, Ints]:
         return (
-            np.where(mask, floor, -2 * FAR).max(axis=1, initial=-2 * FAR),
-            np.where(mask, roof, 2 * FAR).min(axis=1, initial=2 * FAR),
+            np.where(mask, floor, -beyond).max(axis=1, initial=-beyond),
+            np.where(mask, roof, beyond).min(axis=1, initial=beyond),
         )
 
-    other_floor, other_roof = span(~rows.leading)
-    group_floor, group_roof = span(rows.leading)
+    other_floor, other_roof = span(~bounds.leading)
+    group_floor, group_roof = span(bounds.leading)
     low, high = np.maximum(other_floor, group_floor), np.minimum(other_roof, group_roof)
     # Where no price suits both, the bound on the leading racks is what keeps them apart, and each side has its own.
-    common = np.where(low > -2 * FAR, low, np.where(high < 2 * FAR, high, 0))
+    common = np.where(low > -beyond, low, np.where(high < beyond, high, 0))
     is_led = other_roof < group_floor
     price = np.where(low <= high, common, np.where(is_led, other_roof, other_floor))
     group_price = np.where(low <= high, common, np.where(is_led, group_floor, group_roof))
-    above = np.where(rows.leading, group_price[:, None], price[:, None])
+    above = np.where(bounds.leading, group_price[:, None], price[:, None])
     rack_price = np.minimum(np.maximum(above, last), following)
     return (following > rack_price).all(axis=1), rack_price, group_price, price
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
-    """Rows with equal rules and equal choices: one of each class, and the class of each row."""
-
-    rows: Rows
-    choices: Choices
-    of_row: Ints
-
-
-@dataclass(frozen=True, slots=True)
 class Shortlist:
-    """The seats worth looking at, at one price: `top` [classes, racks, some] columns by price, -1 for none.
+    """The brokers worth looking at, at one price: `top` [kinds, racks, some] by price, -1 for none.
 
-    `price` [classes, brokers] is what the prices ask, `forced` marks brokers that each row of a class must take.
+    `asked` [kinds, brokers] is what price and turns ask of a row of each kind.
     """
 
-    classes: Classes
-    cost: HeldCost
-    price: Ints
+    demand: Demand
+    choices: Choices
+    cost: Cost
+    asked: Ints
     top: Ints
-    most_held: int
+    most_named: int
 
     @classmethod
-    def at(cls, classes: Classes, cost: HeldCost, price: Ints) -> "Shortlist":
-        """Return the shortlist at these prices [brokers or cells]."""
-        rows = classes.rows
-        by_class = price.reshape(-1, rows.brokers)
-        by_class = by_class[rows.topic] if len(by_class) > 1 else np.repeat(by_class, len(rows.count), axis=0)
-        state = classes.choices.brokers
-        drawn = np.where(state > 0, -FAR, by_class)
-        drawn[~rows.allowed | (state < 0)] = FAR
-        most_held = _most_in_a_rack(rows.rack, cost.columns)
-        # A row takes at most `high` of a rack; its own brokers may be among the top and count apart; one more for the
-        # dual.
-        size = int(rows.high.max(initial=0)) + 1 + most_held
-        racks = rows.low.shape[1]
-        top = np.full((len(rows.count), racks, size), -1, dtype=np.int64)
-        for rack in range(racks):
-            members = np.flatnonzero(rows.rack == rack)
-            order = drawn[:, members].argsort(axis=1, kind="stable")[:, :size]
-            found = np.where(np.take_along_axis(drawn[:, members], order, axis=1) < FAR, members[order], -1)
-            top[:, rack, : found.shape[1]] = found
-        return cls(classes, cost, by_class, top, most_held)
+    def at(cls, demand: Demand, choices: Choices, cost: Cost, asked: Ints) -> "Shortlist":
+        """Return the shortlist at what is asked for."""
+        rules, group = demand.rules, np.where(choices.kinds == 0, 1, 1 - choices.kinds)
+        most_named = _most_in_a_rack(rules.rack, demand.named)
+        # A row takes at most `high` of a rack; the brokers that it names may be among the top and count apart; one more
+        # for the dual.
+        size = int(rules.high.max(initial=0)) + 1 + most_named
+        top = np.full((len(asked), rules.low.shape[1], size), -1, dtype=np.int64)
+        for rack in range(rules.low.shape[1]):
+            members = np.flatnonzero(rules.rack == rack)
+            order = np.lexsort((asked[:, members], group[:, members]), axis=1)[:, :size]
+            is_barred = np.take_along_axis(group[:, members], order, axis=1) > 1
+            top[:, rack, : order.shape[1]] = np.where(is_barred, -1, members[order])
+        return cls(demand, choices, cost, asked, top, most_named)
 
-    def of(self, rows: Rows, choices: Choices, index: Ints) -> tuple[Rows, Choices, Ints]:
-        """Return these rows over their seats, their choices, and the weight of each seat [index, seats]."""
-        racks = rows.low.shape[1]
-        of_row = self.classes.of_row[index]
-        held, at = self._held(rows.rack, index, racks)
-        others = self.top[of_row]
-        is_held = (others[:, :, :, None] == held[:, :, None, :]).any(axis=3)
-        others = np.where(is_held, -1, others)
-        column = np.concatenate([held, others], axis=2).reshape(len(index), -1)
-        own = np.concatenate([at, np.broadcast_to(self.cost.other[index][:, None, None], others.shape)], axis=2)
-        seat = np.maximum(column, 0)
-        state = self.classes.choices.brokers[of_row[:, None], seat]
-        allowed = (column >= 0) & self.classes.rows.allowed[of_row[:, None], seat]
-        weight = own.reshape(column.shape) + self.price[of_row[:, None], seat]
-        width = held.shape[2] + others.shape[2]
-        shortened = replace(rows, allowed=allowed, column=seat, rack=np.repeat(np.arange(racks), width))
-        return shortened, replace(choices, brokers=state), weight
+    def seats(self, index: Ints) -> Seats:
+        """Return the seats of these rows: of each rack the brokers that they name, then the cheapest others."""
+        kind, racks = self.choices.kind[index], self.top.shape[1]
+        place = self._named_by_rack(index)
+        is_named = place >= 0
+        named = np.where(is_named, self.demand.named[index[:, None, None], place], -1)
+        others = self.top[kind]
+        for rack_place in range(self.most_named):
+            others = np.where(others == named[:, :, rack_place, None], -1, others)
+        column = np.concatenate([named, others], axis=2).reshape(len(index), -1)
+        other = np.broadcast_to(self.cost.other[index][:, None, None], others.shape)
+        own = np.concatenate([np.where(is_named, self.cost.at[index[:, None, None], place], 0), other], axis=2)
+        state = np.concatenate(
+            [
+                np.where(is_named, self.choices.named[index[:, None, None], place], np.int8(-1)),
+                np.where(others >= 0, self.choices.kinds[kind[:, None, None], others], np.int8(-1)),
+            ],
+            axis=2,
+        )
+        weight = own.reshape(column.shape) + self.asked[kind[:, None], column]
+        width = named.shape[2] + others.shape[2]
+        return Seats(column, state.reshape(column.shape), weight, np.repeat(np.arange(racks), width))
 
-    def _held(self, rack: Ints, index: Ints, racks: int) -> tuple[Ints, Ints]:
-        """Return the brokers that rows are on, rack by rack [index, racks, most], and their costs."""
-        columns, costs = self.cost.columns[index], self.cost.at[index]
-        held = np.full((len(index), racks, self.most_held), -1, dtype=np.int64)
-        at = np.zeros_like(held)
-        filled = np.zeros((len(index), racks), dtype=np.int64)
-        for place in range(columns.shape[1]):
-            row = np.flatnonzero(columns[:, place] >= 0)
-            column = columns[row, place]
-            where = rack[column]
-            held[row, where, filled[row, where]] = column
-            at[row, where, filled[row, where]] = costs[row, place]
-            filled[row, where] += 1
-        return held, at
+    def _named_by_rack(self, index: Ints) -> Ints:
+        """Return which of the named brokers stand in each rack [index, racks, most], -1 for none."""
+        named = self.demand.named[index]
+        found = np.full((len(index), self.top.shape[1], self.most_named), -1, dtype=np.int64)
+        filled = np.zeros((len(index), self.top.shape[1]), dtype=np.int64)
+        for place in range(named.shape[1]):
+            row = np.flatnonzero(named[:, place] >= 0)
+            rack = self.demand.rules.rack[named[row, place]]
+            found[row, rack, filled[row, rack]] = place
+            filled[row, rack] += 1
+        return found
 
 
 def _most_in_a_rack(rack: Ints, columns: Ints) -> int:
     """Return the most of one row's brokers that stand in one rack."""
-    where = np.where(columns >= 0, rack[columns], -1)
+    where = np.where(columns >= 0, rack[columns], -1) if len(rack) else columns
     racks = range(int(rack.max(initial=-1)) + 1)
     return max((int((where == number).sum(axis=1).max(initial=0)) for number in racks), default=0)

@@ -1,13 +1,13 @@
 """Chooses who leads each partition: a second flow, over its replicas, that orders lists and copies nothing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
-from reconciler.planner.costs import Cost, HeldCost, leader_turns
+from reconciler.planner.costs import Cost, is_at, leader_turns
 from reconciler.planner.objectives import (
     CountTargets,
     asked_of_leaders,
@@ -16,7 +16,7 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Ints, Rows, free_choices
+from reconciler.planner.rows import Bools, Demand, Ints, Rows, free_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,77 +27,71 @@ class Leaders:
     levels: tuple[PriceLevel, ...] = ()  # the prices that prove the choice
 
 
-def place_leaders(task: PlacementTask, held: Bools, balance: Balance) -> Leaders:
-    """Return each partition's preferred leader, one of the brokers that hold it [partitions, brokers].
+def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
+    """Return each partition's preferred leader, one of the brokers that hold it [partitions, most].
 
     Without a target the fewest leaders change; with one, the fewest that reach it.
     """
     if not task.partitions:
         return Leaders(task.rule_class)
     asked = list(asked_of_leaders(task, balance))
-    rows = _rows(task, held)
-    choices = free_choices(rows, len(task.topics) if any(targets.is_cells for _, targets in asked) else 0)
-    changed = _changed(task)
+    topics = len(task.topics) if any(targets.is_cells for _, targets in asked) else 0
+    of_topic = task.topic if topics else np.zeros_like(task.topic)
+    demand = Demand(_rules(max(1, topics), len(task.eligible.ids)), of_topic, held, np.ones_like(task.topic))
+    choices = free_choices(demand, topics)
+    choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
+    changed, before = _changed(task, held), None
     levels = []
     for objective, targets in asked:
-        solved = evened(rows, choices, targets, near=changed)
-        choices = solved.choices
-        levels.append(price_level(objective, targets.imbalance(rows, solved.placed), task, solved))
-    last, _, more = solved_in_order(task, rows, choices, ("leaders changed", changed), _tie_breaks(task, balance))
-    seat = last.placed.argmax(axis=1)
-    return Leaders(rows.broker(np.arange(len(seat)), seat), (*levels, *more))
+        solved = evened(demand, choices, targets, near=changed, before=before)
+        choices, before = solved.choices, solved.placed
+        levels.append(price_level(objective, targets.imbalance(demand, solved.placed), task, solved))
+    first, ties = ("leaders changed", changed), _tie_breaks(task, held, balance)
+    last, _, more = solved_in_order(task, demand, choices, first, ties, before=before)
+    return Leaders(last.placed.table(len(held), 1)[:, 0], (*levels, *more))
 
 
-def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
+def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals: leaders that have the data, a better balance, turns; nothing is proved."""
-    yield "", _fresh(task)
+    yield "", _unless(is_at(held, task.replicas), task)
     if not isinstance(balance.leaders, Even):
         yield "", CountTargets(task.led, task.eligible.capacity)
     if task.is_new.any():
-        yield "", leader_turns(task.partitions, task.eligible)
+        yield "", leader_turns(task.partitions, task.eligible, held)
 
 
-def _rows(task: PlacementTask, held: Bools) -> Rows:
-    """Return one row a partition, whose seats are the brokers that hold it; racks have no say."""
-    partition, broker = np.nonzero(held)
-    size = held.sum(axis=1)
-    place = np.arange(len(partition)) - (np.cumsum(size) - size)[partition]
-    column = np.zeros((len(held), max(1, int(size.max(initial=0)))), dtype=np.int64)
-    column[partition, place] = broker
-    one = np.ones((len(held), 1), dtype=np.int64)
+def _rules(topics: int, brokers: int) -> Rows:
+    """Return what each topic demands: one leader, among brokers that a partition names; racks have no say."""
+    one = np.ones((topics, 1), dtype=np.int64)
     return Rows(
-        count=one[:, 0],
         need=one[:, 0],
-        allowed=_candidates(task, column, np.arange(column.shape[1]) < size[:, None]),
+        allowed=np.zeros((topics, brokers), dtype=np.bool_),
         low=0 * one,
         high=one,
-        rack=np.zeros(column.shape[1], dtype=np.int64),
+        rack=np.zeros(brokers, dtype=np.int64),
         leading=np.zeros(one.shape, dtype=np.bool_),
-        topic=task.topic,
-        column=column,
-        brokers=len(task.eligible.ids),
+        topic=np.arange(topics),
     )
 
 
-def _candidates(task: PlacementTask, column: Ints, is_there: Bools) -> Bools:
-    """Return which seats may lead: an allowed one; where none is, one in maintenance; where none is, any."""
-    rule_class = task.rule_class[:, None]
-    candidates = is_there & task.rule_classes.leadable[rule_class, column]
-    for tier in (is_there & task.rule_classes.leadable_at_need[rule_class, column], is_there):
+def _candidates(task: PlacementTask, held: Ints) -> Bools:
+    """Return which of the holders may lead: an allowed one; where none is, one in maintenance; where none is, any."""
+    rule_class, is_there = task.rule_class[:, None], held >= 0
+    candidates = is_there & task.rule_classes.leadable[rule_class, held]
+    for tier in (is_there & task.rule_classes.leadable_at_need[rule_class, held], is_there):
         nobody = ~candidates.any(axis=1)
         candidates[nobody] = tier[nobody]
     # Who writes an assignment has written its leader: the first of the list.
     explicit = np.flatnonzero((task.need == 0) & (task.fixed[:, 0] >= 0))
-    candidates[explicit] = is_there[explicit] & (column[explicit] == task.fixed[explicit, :1])
+    candidates[explicit] = is_there[explicit] & (held[explicit] == task.fixed[explicit, :1])
     return candidates
 
 
-def _changed(task: PlacementTask) -> HeldCost:
+def _changed(task: PlacementTask, held: Ints) -> Cost:
     """Return a cost of one for each leader that changes."""
-    first = task.replicas[:, :1]
-    return HeldCost((~task.is_new).astype(np.int64), first, np.zeros_like(first))
+    return _unless(is_at(held, task.replicas[:, :1]), task)
 
 
-def _fresh(task: PlacementTask) -> HeldCost:
-    """Return one for each leader that does not hold the data yet."""
-    return HeldCost((~task.is_new).astype(np.int64), task.replicas, np.zeros_like(task.replicas))
+def _unless(is_free: Bools, task: PlacementTask) -> Cost:
+    """Return a cost of one for each holder that is not free and whose partition is not new."""
+    return Cost(np.zeros(len(is_free), dtype=np.int64), (~is_free & ~task.is_new[:, None]).astype(np.int64))

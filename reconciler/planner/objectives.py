@@ -14,12 +14,12 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
-from reconciler.planner.cheapest_sets import Classes
-from reconciler.planner.costs import NO_COST, Cost
-from reconciler.planner.flow import NumbersTooLarge, Pieces, Sinks, flat, flat_sinks, outside, rising
+from reconciler.planner.costs import Cost, no_cost
+from reconciler.planner.face import Solved
+from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Choices, Counts, Ints, Rows
-from reconciler.planner.sparse_flow import Solved, solve
+from reconciler.planner.rows import Bools, Choices, Demand, Ints, Placed
+from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
 """Counts have one arc a unit so far from the fair share. The rules seldom force a broker further; a topic's part of a
@@ -38,46 +38,50 @@ class CountTargets:
     low: Ints | None = None  # from `low` to `high` nothing is asked for; None: as even as can be
     high: Ints | None = None
 
-    def imbalance(self, rows: Rows, placed: Counts) -> int:
+    def placed(self, demand: Demand, placed: Placed) -> Ints:
+        """Return how many replicas each place gets."""
+        of_topic = demand.rules.topic[demand.rule] if self.is_cells else None
+        return placed.counts(len(self.base), of_topic, demand.rules.brokers)
+
+    def imbalance(self, demand: Demand, placed: Placed) -> int:
         """Return how far the counts are from their shares: squares over capacity, or replicas outside the band."""
-        counts = self.base + rows.units(placed, is_by_topic=self.is_cells, topics=len(self.base) // rows.brokers)
+        counts = self.base + self.placed(demand, placed)
         if self.low is None or self.high is None:
             weight = weights(self.capacity, int(counts.sum()))
             return sum(count * count * each for count, each in zip(counts.tolist(), weight.tolist(), strict=True))
         return int((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)).sum())
 
 
-def least_cost(rows: Rows, choices: Choices, cost: Cost, classes: Classes | None = None) -> Solved:
-    """Minimise the sum of the costs of the replicas placed."""
-    return solve(rows, choices, cost, flat_sinks(choices), classes=classes)
+def least_cost(demand: Demand, choices: Choices, cost: Cost, before: Placed | None = None) -> Solved:
+    """Minimise the sum of the costs of the replicas placed; `before` is what the objective before placed."""
+    return solve(demand, choices, cost, flat_sinks(choices), before=before)
 
 
-def evened(rows: Rows, choices: Choices, targets: CountTargets, near: Cost = NO_COST) -> Solved:
+def evened(
+    demand: Demand,
+    choices: Choices,
+    targets: CountTargets,
+    *,
+    near: Cost | None = None,
+    before: Placed | None = None,
+) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
     low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
+    cost = no_cost(demand.named)
     if targets.low is not None and targets.high is not None:
         floor, roof = (np.clip(limit - targets.base, low, high) for limit in (targets.low, targets.high))
-        return solve(rows, choices, NO_COST, _sinks(choices, targets, outside(low, high, floor, roof)), near=near)
-    return _least_squares(rows, choices, targets, (low, high), near)
-
-
-def _least_squares(
-    rows: Rows, choices: Choices, targets: CountTargets, bounds: tuple[Ints, Ints], near: Cost
-) -> Solved:
-    """Minimise the sum over places of (base + placed)^2 / capacity.
-
-    Units with rising cost stand only within a window round the fair share; the window moves until the solution is
-    inside it, where it is exact.
-    """
-    low, high = bounds
-    weight = weights(targets.capacity, rows.total + int(targets.base.sum()))
-    centre = np.clip(_fair_share(rows, targets) - targets.base, low, high)
+        sinks = _sinks(choices, targets, outside(low, high, floor, roof))
+        return solve(demand, choices, cost, sinks, near=near, before=before)
+    # The sum over places of (base + placed)^2 / capacity. Units with rising cost stand only within a window round the
+    # fair share; the window moves until the solution is inside it, where it is exact.
+    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
+    centre = np.clip(_fair_share(demand, targets) - targets.base, low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     while True:
         window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
         pieces = rising(low, high, window, targets.base, weight)
-        solved = solve(rows, choices, NO_COST, _sinks(choices, targets, pieces), near=near)
-        placed = rows.units(solved.placed, is_by_topic=targets.is_cells, topics=len(low) // rows.brokers)
+        solved = solve(demand, choices, cost, _sinks(choices, targets, pieces), near=near, before=before)
+        placed = targets.placed(demand, solved.placed)
         is_inside = ((placed >= window[0]) | (window[0] == low)) & ((placed < window[1]) | (window[1] == high))
         if is_inside.all():
             return solved
@@ -90,14 +94,15 @@ def _sinks(choices: Choices, targets: CountTargets, pieces: Pieces) -> Sinks:
     return Sinks(pieces, flat(choices.cell_low, choices.cell_high) if choices.has_cells else None)
 
 
-def _fair_share(rows: Rows, targets: CountTargets) -> Ints:
+def _fair_share(demand: Demand, targets: CountTargets) -> Ints:
     """Return the share of each place by its capacity: of all replicas, or of its topic's."""
-    groups = targets.capacity.reshape(-1, rows.brokers)
-    total = np.full(1, rows.total)
+    brokers = demand.rules.brokers
+    groups = targets.capacity.reshape(-1, brokers)
+    total = np.full(1, demand.total)
     if targets.is_cells:
         total = np.zeros(len(groups), dtype=np.int64)
-        np.add.at(total, rows.topic, rows.count * rows.need)
-    held = total + targets.base.reshape(-1, rows.brokers).sum(axis=1)
+        np.add.at(total, demand.rules.topic[demand.rule], demand.count * demand.need)
+    held = total + targets.base.reshape(-1, brokers).sum(axis=1)
     share: Ints = np.rint(held[:, None] / groups.sum(axis=1, keepdims=True) * groups).astype(np.int64).ravel()
     return share
 
@@ -106,38 +111,37 @@ def weights(capacity: Ints, most: int) -> Ints:
     """Return whole numbers in the proportion of 1 / capacity, for counts up to `most`."""
     common = lcm(*set(capacity.tolist()))
     # The dearest unit costs (2n - 1) * weight, and no weight is more than the common multiple.
-    if common * 2 * most > np.iinfo(np.int64).max:
-        raise NumbersTooLarge("the brokers' capacities have no small common multiple: write smaller capacities")
-    weighed: Ints = common // capacity
+    is_wide = common * 2 * most > np.iinfo(np.int64).max
+    weighed: Ints = common // (capacity.astype(object) if is_wide else capacity)
     return weighed
 
 
 def solved_in_order(
     task: PlacementTask,
-    rows: Rows,
+    demand: Demand,
     choices: Choices,
     first: tuple[str, Cost],
     ties: Iterable[tuple[str, Cost | CountTargets]],
     *,
-    classes: Classes | None = None,
+    before: Placed | None = None,
 ) -> tuple[Solved, int, list[PriceLevel]]:
     """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
 
     Return the last solution, what the prices of the first objective prove, and the prices of all that have a name.
-    `classes` are those of the rows, and only valid for the first objective: after it, rows of one class may differ in
-    what is decided.
     """
     name, cost = first
-    solved = least_cost(rows, choices, cost, classes)
+    solved = least_cost(demand, choices, cost, before)
     bound, levels = solved.bound, [price_level(name, solved.value, task, solved)]
-    # No solution but the last is kept: its placed replicas alone take 83 MB for 200,000 partitions on 104 brokers.
     for name, tie in ties:
-        choices = solved.choices
-        if not choices.free(rows).any():
+        choices, before = solved.choices, solved.placed
+        if not choices.many(demand, 0).any():
             break
-        solved = evened(rows, choices, tie) if isinstance(tie, CountTargets) else least_cost(rows, choices, tie)
+        if isinstance(tie, CountTargets):
+            solved = evened(demand, choices, tie, before=before)
+        else:
+            solved = least_cost(demand, choices, tie, before)
         if name:
-            value = tie.imbalance(rows, solved.placed) if isinstance(tie, CountTargets) else solved.value
+            value = tie.imbalance(demand, solved.placed) if isinstance(tie, CountTargets) else solved.value
             levels.append(price_level(name, value, task, solved))
     return solved, bound, levels
 

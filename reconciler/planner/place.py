@@ -1,6 +1,7 @@
 """Plans a placement: the planner's way in, from values to arrays, and from arrays back to moves and a proof."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,12 +18,13 @@ from reconciler.model.problem import Location, PlacementInfeasible, Problem, Sev
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
+from reconciler.planner.costs import is_at
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
-from reconciler.planner.placement_task import EligibleBrokers, PlacementTask, eligible_brokers, placement_task
+from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.rows import Ints, columns_of
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Unmoved, partitions_to_place
@@ -73,12 +75,12 @@ def plan_placement(
 
         carried = _carried(task, unmoved, observed, balance, loads)
         outcome = placed_with_loads(task, unmoved, balance, carried.of)
-        sets, leaders = ReplicaSets(outcome.held, outcome.proof), Leaders(outcome.leader)
+        sets, leaders = ReplicaSets(columns_of(outcome.held), outcome.proof), Leaders(outcome.leader)
         tightness = (*carried.warnings, *outcome.warnings)
-        held = sets.held | task.mask(task.fixed)
+        held = _with_fixed(task, sets.held)
     else:
         sets = place_replicas(task, balance)
-        held = sets.held | task.mask(task.fixed)
+        held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
     target = _target(task, held, leaders.column)
@@ -156,25 +158,32 @@ def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
             yield Problem("KR303", message, at)
 
 
-def _target(task: PlacementTask, held: Bools, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
+def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
+    """Return who holds each partition [partitions, some], with the replicas that are decided already."""
+    return np.concatenate([held, task.fixed], axis=1) if (task.fixed >= 0).any() else held
+
+
+def _target(task: PlacementTask, held: Ints, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
     """Return the whole ordered replicas of each partition that does not stay exactly as it is."""
     length = (task.partitions.replicas >= 0).sum(axis=1)
-    is_same = (held == task.mask(task.replicas)).all(axis=1) & (held.sum(axis=1) == length)
+    many = (held >= 0).sum(axis=1)
+    is_same = (many == length) & (is_at(held, task.replicas).sum(axis=1) == many)
     is_same &= (leader == task.replicas[:, 0]) & (task.need > 0)
     lists = {}
     numbers = np.flatnonzero(~is_same).tolist()
     for number, partition in zip(numbers, task.partitions.at(numbers), strict=True):
-        replicas = _ordered(partition, held[number], task.eligible.ids[leader[number]], task.eligible)
+        holders = {task.eligible.ids[column] for column in held[number].tolist() if column >= 0}
+        replicas = _ordered(partition, holders, task.eligible.ids[leader[number]])
         if replicas != partition.replicas:
             lists[partition.topic_partition] = replicas
     return lists
 
 
-def _ordered(partition: PartitionToPlace, held: Bools, leader: int, eligible: EligibleBrokers) -> tuple[int, ...]:
+def _ordered(partition: PartitionToPlace, held: AbstractSet[int], leader: int) -> tuple[int, ...]:
     """Return the leader, then kept replicas in their present order, then new ones by id, from the leader's id on."""
     if partition.fixed and partition.need == 0:
         return partition.fixed
-    holders = {eligible.ids[column] for column in np.flatnonzero(held)} | set(partition.fixed)
+    holders = {*held, *partition.fixed}
     kept = [replica for replica in partition.replicas if replica in holders and replica != leader]
     new = sorted(holders.difference(partition.replicas) - {leader}, key=lambda replica: (replica < leader, replica))
     return (leader, *kept, *new)

@@ -89,12 +89,6 @@ class PlacementTask:
     is_new: Bools  # [partitions]
 
     @property
-    def rows(self) -> Rows:
-        """The choices as arrays, one row a partition."""
-        rows = self.rule_classes.rows.take(self.rule_class)
-        return replace(rows, count=np.ones_like(self.rule_class), topic=self.topic)
-
-    @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each present partition are known."""
         return bool((self.is_new | (self.partitions.size >= 0)).all())
@@ -169,7 +163,6 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
     low, high = (np.array([choice[part] for choice in choices], dtype=np.int64).reshape(racked) for part in (1, 2))
     rows = Rows(
-        count=np.ones(len(first), dtype=np.int64),
         need=np.array([partition.need for partition in first], dtype=np.int64),
         allowed=allowed,
         low=low,
@@ -177,8 +170,6 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
         rack=eligible.rack,
         leading=np.array([choice[3] for choice in choices], dtype=np.bool_).reshape(racked),
         topic=np.zeros(len(first), dtype=np.int64),
-        column=np.arange(len(eligible.ids)),
-        brokers=len(eligible.ids),
     )
     freely, at_need = (
         np.array([eligible.mask(who) for who in each], dtype=np.bool_).reshape(shape)

@@ -84,13 +84,14 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
         return
     swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in _swaps(move, task.eligible)})
     staying = _staying(task, {move.topic_partition for move in moves})
-    held = task.mask(task.replicas)
-    giver, candidates = -1, np.empty(0, dtype=np.int64)
+    place, seat = np.nonzero(task.replicas[staying] >= 0)
+    broker = task.replicas[staying[place], seat]
+    order = np.argsort(broker, kind="stable")
+    start = np.searchsorted(broker[order], np.arange(len(task.eligible.ids) + 1))
     for swap in swaps:
         source, destination = task.eligible.column[swap.giver], task.eligible.column[swap.taker]
-        if source != giver:
-            giver, candidates = source, staying[held[staying, source]]
-        number = _first(candidates[_may_swap(task, held, candidates, source, destination)])
+        candidates = staying[place[order[start[source] : start[source + 1]]]]
+        number = _first_that_may(task, candidates, source, destination)
         if number is not None:
             partition = task.partitions[number]
             yield swap, OtherMove(*swap, *partition.topic_partition, int(task.size[number]))
@@ -112,19 +113,28 @@ def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:
     return number[np.argsort(task.size[number], kind="stable")]
 
 
-def _may_swap(task: PlacementTask, held: Bools, number: Ints, source: int, destination: int) -> Bools:
+def _first_that_may(task: PlacementTask, candidates: Ints, source: int, destination: int) -> int | None:
+    """Return the first of these partitions that may be swapped so; nearly always it is one of the first few."""
+    start, size = 0, 64
+    while start < len(candidates):
+        some = candidates[start : start + size]
+        found = some[_may_swap(task, some, source, destination)]
+        if len(found):
+            return int(found[0])
+        start, size = start + size, 4 * size
+    return None
+
+
+def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) -> Bools:
     """Return which of these partitions, all on the source, keep every rule with the replica on the destination."""
     rule_class, rows, rack = task.rule_class[number], task.rule_classes.rows, task.eligible.rack
-    allowed: Bools = rows.allowed[rule_class, destination] & ~held[number, destination]
+    replicas = task.replicas[number]
+    allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
     allowed &= ~rows.leading[rule_class].any(axis=1)
     for side, bound in ((source, 1), (destination, -1)):
-        count = held[number][:, rack == rack[side]].sum(axis=1)
+        count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
         limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]
         allowed &= (count > limit) if bound > 0 else (count < limit)
     return allowed
-
-
-def _first(numbers: Ints) -> int | None:
-    return int(numbers[0]) if len(numbers) else None

@@ -10,8 +10,7 @@ import numpy as np
 
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.planner.cheapest_sets import Classes
-from reconciler.planner.costs import Cost, HeldCost, turns
+from reconciler.planner.costs import Cost, copies, no_cost, turns
 from reconciler.planner.objectives import (
     CountTargets,
     asked_of_replicas,
@@ -20,14 +19,14 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Rows, classes, demand_classes, free_choices
+from reconciler.planner.rows import Choices, Demand, Ints, classes, free_choices, one_a_class
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSets:
     """The chosen replicas, beside those that are fixed."""
 
-    held: Bools  # [partitions, brokers]
+    held: Ints  # [partitions, most]: columns, -1 beyond the last
     proof: Proof  # that no choice as balanced as this copies less
 
 
@@ -37,44 +36,47 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     Where a size is unknown, replicas are counted before bytes.
     """
     if not task.partitions:
-        return ReplicaSets(task.rows.allowed, Proof())
-    rows, by_class, levels = _balanced(task, balance)
-    choices = by_class.choices.take(by_class.of_row)
+        return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
+    demand, choices, levels = _balanced(task, balance)
     is_known = task.is_size_known
     first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
     last, bound, (least, *more) = solved_in_order(
-        task, rows, choices, first, _tie_breaks(task, balance), classes=by_class
+        task, demand, choices, first, _tie_breaks(task, balance, is_size_known=is_known)
     )
     levels.append(least)
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
-    return ReplicaSets(last.placed > 0, proof)
+    return ReplicaSets(last.placed.table(len(task.rule_class), max(1, int(task.need.max()))), proof)
 
 
-def _balanced(task: PlacementTask, balance: Balance) -> tuple[Rows, Classes, list[PriceLevel]]:
-    """Return the rows, and the choices of their classes whose counts are as balanced as the rules allow.
+def _balanced(task: PlacementTask, balance: Balance) -> tuple[Demand, Choices, list[PriceLevel]]:
+    """Return the rows, and their choices of which the counts are as balanced as the rules allow.
 
     Only counts matter here, so partitions with the same choice are one row: the solutions of the classes are those of
     the partitions, since they are flows, and a flow of n equal ones is n flows.
     """
     asked = list(asked_of_replicas(task, balance))
     has_cells = any(targets.is_cells for _, targets in asked)
-    rows = task.rows if has_cells else replace(task.rows, topic=np.zeros_like(task.topic))
-    picked, of_row = classes(rows, demand_classes(task.rule_classes.rows)[task.rule_class])
-    choices = free_choices(picked, len(task.topics) if has_cells else 0)
+    topic = task.topic if has_cells else np.zeros_like(task.topic)
+    picked, of_row, count = classes(task.rule_classes.rows, task.rule_class, topic)
+    by_class = one_a_class(picked, count)
+    choices = free_choices(by_class, len(task.topics) if has_cells else 0)
     levels = []
     for objective, targets in asked:
-        solved = evened(picked, choices, targets)
+        solved = evened(by_class, choices, targets)
         choices = solved.choices
-        levels.append(price_level(objective, targets.imbalance(picked, solved.placed), task, solved))
-    return rows, Classes(picked, choices, of_row), levels
+        levels.append(price_level(objective, targets.imbalance(by_class, solved.placed), task, solved))
+    demand = Demand(picked, of_row, task.replicas, np.ones_like(of_row))
+    return demand, choices.spread(of_row, task.replicas), levels
 
 
-def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
+def _tie_breaks(
+    task: PlacementTask, balance: Balance, *, is_size_known: bool
+) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
 
     What is proved has a name.
     """
-    yield ("replicas", _copies(task)) if task.is_size_known else ("bytes", _bytes(task))
+    yield ("replicas", _copies(task)) if is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
         yield "evenness", CountTargets(task.base, task.eligible.capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
@@ -82,34 +84,33 @@ def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Co
         yield "", _lagging_kept(task)
     yield "", _leaders_kept(task)
     if task.is_new.any():
-        yield "", turns(task.partitions, task.eligible)
+        yield "", replace(no_cost(task.replicas), turns=turns(task.partitions, task.eligible))
 
 
-def _bytes(task: PlacementTask) -> HeldCost:
+def _bytes(task: PlacementTask) -> Cost:
     """Return the bytes that each choice copies; a new partition starts empty."""
-    return HeldCost(task.size, task.replicas, np.zeros_like(task.replicas))
+    return copies(task.size, task.replicas)
 
 
-def _copies(task: PlacementTask) -> HeldCost:
-    return HeldCost((~task.is_new).astype(np.int64), task.replicas, np.zeros_like(task.replicas))
+def _copies(task: PlacementTask) -> Cost:
+    return copies((~task.is_new).astype(np.int64), task.replicas)
 
 
-def _lagging_kept(task: PlacementTask) -> HeldCost:
+def _lagging_kept(task: PlacementTask) -> Cost:
     """Return one for each present replica that is out of sync."""
     at = np.zeros_like(task.replicas)
     for row, lagging in task.partitions.lagging.items():
         at[row] = np.isin(task.partitions.replicas[row], [*lagging])
-    return HeldCost(np.zeros(len(at), dtype=np.int64), task.replicas, at)
+    return Cost(np.zeros(len(at), dtype=np.int64), at)
 
 
-def _leaders_kept(task: PlacementTask) -> HeldCost:
+def _leaders_kept(task: PlacementTask) -> Cost:
     """Return a gain for the present preferred leader, where it may lead."""
-    first = task.replicas[:, :1]
-    number = np.arange(len(first))
-    may_lead = (first[:, 0] >= 0) & task.rule_classes.leadable[task.rule_class, np.maximum(first[:, 0], 0)]
-    at = np.zeros_like(first)
-    at[number[may_lead], 0] = -1
-    return HeldCost(np.zeros(len(first), dtype=np.int64), first, at)
+    first = task.replicas[:, 0]
+    may_lead = (first >= 0) & task.rule_classes.leadable[task.rule_class, first]
+    at = np.zeros_like(task.replicas)
+    at[may_lead, 0] = -1
+    return Cost(np.zeros(len(at), dtype=np.int64), at)
 
 
 def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, int]:

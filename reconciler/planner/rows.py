@@ -1,4 +1,7 @@
-"""Holds what is to be placed as arrays: one row a partition, or a class of partitions that obey the same rules."""
+"""Holds what is to be placed as arrays: rules by class, and rows that name the few brokers which differ to them.
+
+Most brokers are alike to a partition but those that it is on, so no array here has a place for each row and broker.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -9,21 +12,18 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
-Counts = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Demands on brokers, all arrays with one row each. A seat is a broker that a row may choose.
+    """What classes of partitions demand, all arrays with one entry a class.
 
-    `count` [n]: partitions in the row. `need` [n]: replicas of one of them. `allowed` [n, seats]: which seats it may
-    take. `low`, `high` [n, racks]: the fewest and most replicas of one partition in a rack; `high` is no more than the
-    rack's allowed seats. `rack` [seats]: the rack of each seat. `leading` [n, racks]: racks that together must hold at
-    least one replica; all false where none must. `topic` [n]: the number of its topic, where topics are balanced.
-    `column` [seats], or [n, seats] where rows differ: the broker of each seat, of `brokers` in all.
+    `need` [n]: replicas of one partition. `allowed` [n, brokers]: who may hold one. `low`, `high` [n, racks]: the
+    fewest and most replicas of one partition in a rack; `high` is no more than the rack's allowed brokers. `rack`
+    [brokers]: the rack of each broker. `leading` [n, racks]: racks that together must hold at least one replica; all
+    false where none must. `topic` [n]: the number of its topic, where topics are balanced.
     """
 
-    count: Ints
     need: Ints
     allowed: Bools
     low: Ints
@@ -31,18 +31,15 @@ class Rows:
     rack: Ints
     leading: Bools
     topic: Ints
-    column: Ints
-    brokers: int
 
     @property
-    def total(self) -> int:
-        """Replicas to place."""
-        return int((self.count * self.need).sum())
+    def brokers(self) -> int:
+        """How many brokers there are."""
+        return len(self.rack)
 
-    def take(self, index: Ints | slice) -> "Rows":
-        """Return these rows alone."""
+    def take(self, index: Ints) -> "Rows":
+        """Return these classes alone, or one for each row."""
         return Rows(
-            self.count[index],
             self.need[index],
             self.allowed[index],
             self.low[index],
@@ -50,34 +47,99 @@ class Rows:
             self.rack,
             self.leading[index],
             self.topic[index],
-            self.column if self.column.ndim == 1 else self.column[index],
-            self.brokers,
         )
 
-    def units(self, placed: Counts, *, is_by_topic: bool, topics: int = 0) -> Ints:
-        """Return how many replicas `placed` [n, seats] each broker gets, or each broker of each topic."""
-        row, seat = np.nonzero(placed)
-        place, places = self.broker(row, seat), self.brokers
-        if is_by_topic:
-            place, places = self.topic[row] * self.brokers + place, topics * self.brokers
-        return np.bincount(place, weights=placed[row, seat], minlength=places).astype(np.int64)
 
-    def broker(self, row: Ints, seat: Ints) -> Ints:
-        """Return the broker of these rows' seats."""
-        return self.column[seat] if self.column.ndim == 1 else self.column[row, seat]
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rows that demand brokers: a partition each, or `count` [n] partitions of one class.
+
+    `rule` [n]: their class in `rules`. `named` [n, some]: brokers that differ to a row from those that are alike to its
+    class, as it is on them already; -1 for none.
+    """
+
+    rules: Rows
+    rule: Ints
+    named: Ints
+    count: Ints
+
+    @property
+    def need(self) -> Ints:
+        """Replicas of one partition [n]."""
+        return self.rules.need[self.rule]
+
+    @property
+    def is_by_class(self) -> bool:
+        """Whether rows stand for classes, which name no brokers, and not for a partition each."""
+        return not self.named.shape[1]
+
+    @property
+    def total(self) -> int:
+        """Replicas to place."""
+        return int((self.count * self.need).sum())
+
+
+def one_a_class(rules: Rows, count: Ints) -> Demand:
+    """Return a row for each class, of so many partitions."""
+    number = np.arange(len(count))
+    return Demand(rules, number, np.zeros((len(count), 0), dtype=np.int64), count)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Who holds what: `units` replicas of each `row` on each `broker`; sorted by row, then broker."""
+
+    row: Ints
+    broker: Ints
+    units: Ints
+
+    @classmethod
+    def of(cls, row: Ints, broker: Ints, units: Ints) -> "Placed":
+        """Return what is placed, in order; entries without units are dropped."""
+        order = np.lexsort((broker, row))
+        order = order[units[order] > 0]
+        return cls(row[order], broker[order], units[order])
+
+    def counts(self, places: int, of_topic: Ints | None = None, brokers: int = 0) -> Ints:
+        """Return how many replicas each broker gets; given the topic of each row, each broker of each topic."""
+        place = self.broker if of_topic is None else of_topic[self.row] * brokers + self.broker
+        return np.bincount(place, weights=self.units, minlength=places).astype(np.int64)
+
+    def table(self, rows: int, width: int) -> Ints:
+        """Return the brokers of each row [rows, width] of one partition, -1 beyond the last."""
+        table = np.full((rows, width), -1, dtype=np.int64)
+        first = np.searchsorted(self.row, self.row)
+        table[self.row, np.arange(len(first)) - first] = self.broker
+        return table
+
+
+def placed_as(table: Ints) -> Placed:
+    """Return what a table of brokers [rows, some] places."""
+    row, place = np.nonzero(table >= 0)
+    return Placed.of(row, table[row, place], np.ones_like(row))
+
+
+def columns_of(held: Bools) -> Ints:
+    """Return the columns [rows, most] that a mask [rows, columns] marks, -1 beyond the last."""
+    row, column = np.nonzero(held)
+    return Placed(row, column, np.ones_like(row)).table(len(held), max(1, int(held.sum(axis=1).max(initial=0))))
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """Which choices are still free, as the objectives solved so far left them: the face of their optimal solutions.
 
-    `racks` [n, racks], `brokers` [n, seats] and `leading` [n]: -1 held at the lower bound, 1 at the upper, 0 free.
-    `low`, `high` [brokers]: bounds of what each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the
-    same for each topic's part of it, empty where topics are not balanced.
+    States are -1 for what is barred or left, 1 for what is taken, 0 for what is free: `kinds` [kinds, brokers] those of
+    brokers that a row does not name, by the row's `kind` [n], `named` [n, some] those of brokers that it names.
+    `racks` [n, racks] and `leading` [n] are -1 where held at the lower bound, 1 at the upper. `low`, `high` [brokers]:
+    bounds of what each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the same for each topic's part
+    of it, empty where topics are not balanced.
     """
 
+    kind: Ints
+    kinds: States
+    named: States
     racks: States
-    brokers: States
     leading: States
     low: Ints
     high: Ints
@@ -89,27 +151,36 @@ class Choices:
         """Whether each topic's replicas on each broker are counted by themselves."""
         return len(self.cell_low) > 0
 
-    def take(self, index: Ints | slice) -> "Choices":
-        """Return the choices of these rows alone; of the same brokers."""
-        return replace(self, racks=self.racks[index], brokers=self.brokers[index], leading=self.leading[index])
+    def many(self, demand: Demand, state: int) -> Ints:
+        """Return how many brokers [n] are in that state to each row."""
+        found: Ints = (self.kinds == state).sum(axis=1)[self.kind] + (self.named == state).sum(axis=1)
+        for place in range(demand.named.shape[1]):
+            broker = demand.named[:, place]
+            found -= (broker >= 0) & (self.kinds[self.kind, broker] == state)
+        return found
 
-    def free(self, rows: Rows) -> Bools:
-        """Return [n, seats] where a row's choice of a seat is not decided."""
-        undecided: Bools = rows.allowed & (self.brokers == 0)
-        return undecided
+    def spread(self, of_row: Ints, named: Ints) -> "Choices":
+        """Return the choices of rows that are of these classes and name these brokers."""
+        kind = self.kind[of_row]
+        states = np.where(named >= 0, self.kinds[kind[:, None], named], np.int8(-1))
+        return replace(self, kind=kind, named=states, racks=self.racks[of_row], leading=self.leading[of_row])
 
 
-def free_choices(rows: Rows, topics: int = 0) -> Choices:
+def free_choices(demand: Demand, topics: int = 0) -> Choices:
     """Return choices with nothing decided; with `topics`, so many are counted broker by broker."""
-    brokers, cells = rows.brokers, topics * rows.brokers
+    rules, named, total = demand.rules, demand.named, demand.total
+    brokers, cells = rules.brokers, topics * rules.brokers
+    may_hold = rules.allowed[demand.rule[:, None], named] & (named >= 0)
     return Choices(
-        racks=np.zeros(rows.low.shape, dtype=np.int8),
-        brokers=np.zeros(rows.allowed.shape, dtype=np.int8),
-        leading=np.zeros(len(rows.count), dtype=np.int8),
+        kind=demand.rule,
+        kinds=np.where(rules.allowed, np.int8(0), np.int8(-1)),
+        named=np.where(may_hold, np.int8(0), np.int8(-1)),
+        racks=np.zeros((len(named), rules.low.shape[1]), dtype=np.int8),
+        leading=np.zeros(len(named), dtype=np.int8),
         low=np.zeros(brokers, dtype=np.int64),
-        high=np.full(brokers, rows.total, dtype=np.int64),
+        high=np.full(brokers, total, dtype=np.int64),
         cell_low=np.zeros(cells, dtype=np.int64),
-        cell_high=np.full(cells, rows.total, dtype=np.int64),
+        cell_high=np.full(cells, total, dtype=np.int64),
     )
 
 
@@ -121,17 +192,19 @@ def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
     return found
 
 
-def classes(rows: Rows, of_rules: Ints) -> tuple[Rows, Ints]:
-    """Return one row for each class of rows of equal `of_rules` [n] and topic, and the class of each row."""
-    _, first, of_row = np.unique(
-        of_rules * (rows.topic.max(initial=0) + 1) + rows.topic, return_index=True, return_inverse=True
-    )
-    count = np.bincount(of_row, weights=rows.count, minlength=len(first)).astype(np.int64)
-    return replace(rows.take(first), count=count), of_row
+def classes(rules: Rows, rule: Ints, topic: Ints) -> tuple[Rows, Ints, Ints]:
+    """Return the classes of rows with equal demands and topics [n], the class of each row, and how many rows each has.
+
+    `rule` [n] are the rows' positions in `rules`, of which several may be equal.
+    """
+    of_rules = _demand_classes(rules)[rule]
+    _, first, of_row = np.unique(of_rules * (topic.max(initial=0) + 1) + topic, return_index=True, return_inverse=True)
+    picked = replace(rules.take(rule[first]), topic=topic[first])
+    return picked, of_row, np.bincount(of_row, minlength=len(first)).astype(np.int64)
 
 
-def demand_classes(rows: Rows) -> Ints:
-    """Return a number for each row, equal for rows with equal demands, whatever their topics."""
+def _demand_classes(rows: Rows) -> Ints:
+    """Return a number for each class, equal for those with equal demands, whatever their topics."""
     # Bytes that are compared as one value: numbers of replicas are small, and masks take a bit a broker.
     key = np.concatenate(
         [
@@ -143,6 +216,11 @@ def demand_classes(rows: Rows) -> Ints:
         ],
         axis=1,
     )
+    return distinct(key)[1]
+
+
+def distinct(key: NDArray[np.uint8]) -> tuple[Ints, Ints]:
+    """Return the first place of each distinct row of bytes, and the number of each row among the distinct ones."""
     packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, of_row = np.unique(packed, return_inverse=True)
-    return of_row.astype(np.int64)
+    _, first, number = np.unique(packed, return_index=True, return_inverse=True)
+    return first.astype(np.int64), number.astype(np.int64)

@@ -12,7 +12,7 @@ from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Ints, Rows, classes, demand_classes, free_choices
+from reconciler.planner.rows import Ints, Rows, classes, free_choices, one_a_class
 
 UNWRITTEN_SPREAD = (
     "no topic writes placement.racks, but a partition that moves is not spread worse over the racks than now, and a new"
@@ -20,12 +20,12 @@ UNWRITTEN_SPREAD = (
 )
 
 
-def tightness_warnings(balance: Balance, task: PlacementTask, held: Bools, leader: Ints) -> Iterator[Problem]:
+def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader: Ints) -> Iterator[Problem]:
     """Yield a warning for each balance that the rules keep from its target, with these replicas and leaders placed."""
     eligible = task.eligible
     if not task.partitions:
         return
-    counts = task.base + held.sum(axis=0)
+    counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
     if not _is_reached(counts, eligible.capacity, balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
@@ -37,10 +37,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Bools, leade
         yield from _uneven_topics(balance, task, held)
 
 
-def _uneven_topics(balance: Balance, task: PlacementTask, held: Bools) -> Iterator[Problem]:
+def _uneven_topics(balance: Balance, task: PlacementTask, held: Ints) -> Iterator[Problem]:
     """Yield a warning where topics stay further from their shares over the brokers than asked."""
     count = task.base_of_topic.copy()
-    np.add.at(count, task.topic, held.astype(np.int64))
+    row, place = np.nonzero(held >= 0)
+    np.add.at(count, (task.topic[row], held[row, place]), 1)
     uneven = []
     for number, may_hold in enumerate(eligible_by_topic(task)):
         counts, capacity = count[number, may_hold], task.eligible.capacity[may_hold]
@@ -65,8 +66,7 @@ def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
 
 def _forbidding(task: PlacementTask) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
-    rows = replace(task.rows, topic=np.zeros_like(task.topic))
-    picked, _ = classes(rows, demand_classes(task.rule_classes.rows)[task.rule_class])
+    picked, _, count = classes(task.rule_classes.rows, task.rule_class, np.zeros_like(task.topic))
     without_racks = replace(
         picked,
         low=np.zeros_like(picked.low),
@@ -75,10 +75,10 @@ def _forbidding(task: PlacementTask) -> str:
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity)
-    now = _unevenness(picked, targets)
-    if _unevenness(without_racks, targets) < now:
+    now = _unevenness(picked, count, targets)
+    if _unevenness(without_racks, count, targets) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
-    if _unevenness(without_brokers, targets) < now:
+    if _unevenness(without_brokers, count, targets) < now:
         return "placement.brokers, racks.only or a cordoned broker forbids more"
     return "replicas that may not move, or too few of them, forbid more"
 
@@ -89,8 +89,9 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
     return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
 
 
-def _unevenness(rows: Rows, targets: CountTargets) -> int:
-    return targets.imbalance(rows, evened(rows, free_choices(rows), targets).placed)
+def _unevenness(rules: Rows, count: Ints, targets: CountTargets) -> int:
+    demand = one_a_class(rules, count)
+    return targets.imbalance(demand, evened(demand, free_choices(demand), targets).placed)
 
 
 def _span(counts: Ints) -> str:

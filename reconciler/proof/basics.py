@@ -1,5 +1,6 @@
 """Names what the whole proof uses: its arrays, a sum of them that cannot overflow, and the error that ends it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,14 @@ class NotProved(Exception):
 
 
 SAFE = 1 << 60
-"""A few numbers below it can be added in 64 bits."""
+"""A few numbers below it can be added in 64 bits; where one is not below it, all are Python's own."""
 _HALF = 32
+
+
+def whole_numbers(values: Sequence[int]) -> Ints:
+    """Return these numbers, of which a few can be added."""
+    is_safe = max(values, default=0) < SAFE and min(values, default=0) > -SAFE
+    return np.array(values, dtype=np.int64 if is_safe else object)
 
 
 def exact_sum(values: Ints) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.basics import SAFE, Bools, Ints, NotProved
+from reconciler.proof.basics import Bools, Ints, NotProved, whole_numbers
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
 from reconciler.proof.counts import Box, CountCost, Free, count_cost_of, squares_of
 from reconciler.proof.demands import NOBODY, Demands
@@ -159,19 +159,18 @@ def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objecti
     topic_prices = None
     if level.topic_prices:
         number = {topic: position for position, topic in enumerate(demands.topics)}
-        topic_prices = np.zeros((len(demands.topics), len(brokers.ids)), dtype=np.int64)
-        for topic, prices in level.topic_prices.items():
-            if topic not in number:
-                raise NotProved(f"{level.objective}: there are prices of topic {topic}, which has no part in the plan")
-            topic_prices[number[topic]] = price_row(demands, level, prices)
+        unknown = [topic for topic in level.topic_prices if topic not in number]
+        if unknown:
+            raise NotProved(f"{level.objective}: there are prices of topic {unknown[0]}, which has no part in the plan")
+        rows = {number[topic]: price_row(demands, level, prices) for topic, prices in level.topic_prices.items()}
+        is_wide = any(row.dtype == object for row in rows.values())
+        topic_prices = np.zeros((len(demands.topics), len(brokers.ids)), dtype=object if is_wide else np.int64)
+        topic_prices[list(rows)] = list(rows.values())
     return Objective(measure.copy, price_row(demands, level, level.prices), topic_prices)
 
 
 def _sizes(demands: Demands) -> Ints:
-    sizes = [size or 0 for size in demands.rows.sizes]
-    if max(sizes, default=0) >= SAFE:
-        raise NotProved(f"a partition of {max(sizes)} bytes is larger than can be added up")
-    return np.array(sizes, dtype=np.int64)
+    return whole_numbers([size or 0 for size in demands.rows.sizes])
 
 
 def _replica_holdings(demands: Demands, end: Reached) -> Holdings:

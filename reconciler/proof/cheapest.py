@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.plan import PriceLevel, Prices
-from reconciler.proof.basics import SAFE, Bools, Ints, NotProved, exact_sum
+from reconciler.proof.basics import Bools, Ints, NotProved, exact_sum, whole_numbers
 from reconciler.proof.demands import NOBODY, Demands, padded
 from reconciler.proof.reached import Reached, leader_candidates
 
@@ -35,18 +35,16 @@ class Objective:
 
 
 def price_row(demands: Demands, level: PriceLevel, given: Prices) -> Ints:
-    """Return prices [brokers], 0 where none is given; refuse those of other brokers and those too large to add."""
+    """Return prices [brokers], 0 where none is given; refuse those of other brokers."""
     column = demands.brokers.column
-    row = np.zeros(len(column), dtype=np.int64)
+    row = [0] * len(column)
     for broker_id, price in given.items():
         if broker_id not in column:
             raise NotProved(
                 f"{level.objective}: there is a price of broker {broker_id}, which takes no part in the plan"
             )
-        if abs(price) >= SAFE:
-            raise NotProved(f"{level.objective}: the price of broker {broker_id}, {price}, is beyond any cost")
         row[column[broker_id]] = price
-    return row
+    return whole_numbers(row)
 
 
 class NoLegalSet(Exception):
@@ -85,7 +83,7 @@ def cheapest_leaders(demands: Demands, end: Reached, objectives: Sequence[Object
         key = each.prices[column] + each.copy[:, None] * is_other
         if each.topic_prices is not None:
             key = key + each.topic_prices[demands.topic[:, None], column]
-        least = np.where(is_open, key, np.iinfo(np.int64).max).min(axis=1)
+        least = np.where(is_open, key, key.max() + 1).min(axis=1)
         is_open = is_open & (key == least[:, None])
         sums.append(exact_sum(least))
     return sums
@@ -162,7 +160,7 @@ class _Table:
 def _key(objective: Objective, rows: Ints, topic: Ints, broker: Ints, is_copy: Bools) -> Ints:
     key: Ints = objective.prices[broker] + objective.copy[rows][:, None] * is_copy
     if objective.topic_prices is not None:
-        key += objective.topic_prices[topic[rows][:, None], broker]
+        key = key + objective.topic_prices[topic[rows][:, None], broker]
     if objective.load_prices is not None and objective.carried is not None:
         for prices, carried in zip(objective.load_prices, objective.carried, strict=True):
             key += carried[rows][:, None] * prices[broker]

@@ -1,7 +1,9 @@
 """Checks a plan: its moves followed, its values counted again, and the bound of each objective computed."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.desired import Balance, Desired, Even
@@ -40,7 +42,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     which may leave a gap, and says nothing of the other objectives. `loads` are those that the plan was made with.
 
     Everything is computed anew: rules from the states, the end from the moves, values from that end, bounds from the
-    plan's prices. These may be any numbers below 2^60: wrong ones only give a weaker bound. What is taken from the plan
+    plan's prices. These may be any whole numbers: wrong ones only give a weaker bound. What is taken from the plan
     is the topics that it is confined to.
     """
     is_within_bands = is_loaded(desired.cluster.balance)
@@ -59,7 +61,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     except NotProved as wrong:
         return Verdict(str(wrong))
     pairs = zip(end.replicas, demands.rows.now, strict=True)
-    copied = sum(bool(now) and not set(now).issuperset(after) for after, now in pairs)
+    copied = sum(after != now and bool(now) and not set(now).issuperset(after) for after, now in pairs)
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
@@ -247,17 +249,12 @@ def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
 
 def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
     """Raise NotProved where the balance that the plan says it reaches is another than its moves reach."""
-    counts: dict[int, int] = {}
-    led: dict[int, int] = {}
     lists = [*end.replicas, *(each.replicas for each in demands.decided.values())]
-    for replicas in lists:
-        for broker_id in replicas:
-            counts[broker_id] = counts.get(broker_id, 0) + 1
-        led[replicas[0]] = led.get(replicas[0], 0) + 1
+    counts, led = Counter(chain.from_iterable(lists)), Counter(replicas[0] for replicas in lists)
     for broker_id in sorted({*plan.balance_after, *counts}):
         share = plan.balance_after.get(broker_id)
         told = (share.replicas, share.leaders) if share is not None else (0, 0)
-        held = counts.get(broker_id, 0), led.get(broker_id, 0)
+        held = counts[broker_id], led[broker_id]
         if told != held:
             raise NotProved(
                 f"the plan says that broker {broker_id} ends with {told[0]} replicas and leads {told[1]}, "

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -73,8 +74,7 @@ class Demands:
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each partition that may be copied are known."""
-        assigned = (each.size for each in self.decided.values() if each.is_assigned)
-        return all(size is not None for sizes in (self.rows.sizes, assigned) for size in sizes)
+        return None not in self.rows.sizes and None not in (e.size for e in self.decided.values() if e.is_assigned)
 
     @property
     def is_anything_open(self) -> bool:
@@ -106,9 +106,10 @@ def padded(lists: Sequence[Replicas], brokers: Brokers) -> Ints:
     length = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     width = int(length.max(initial=0))
     table = np.full((len(lists), width), NOBODY, dtype=np.int64)
-    column = brokers.column
-    flat = [column.get(broker_id, ELSEWHERE) for replicas in lists for broker_id in replicas]
-    table[np.arange(width)[None, :] < length[:, None]] = flat
+    flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(length.sum()))
+    ids = np.array([*brokers.ids, np.iinfo(np.int64).max])
+    place = np.searchsorted(ids, flat)
+    table[np.arange(width)[None, :] < length[:, None]] = np.where(ids[place] == flat, place, ELSEWHERE)
     return table
 
 

@@ -24,7 +24,7 @@ from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Within
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner import objectives, sparse_flow
+from reconciler.planner import goal, objectives, sparse_flow, start
 from reconciler.planner.place import Placed
 
 pytestmark = pytest.mark.long
@@ -166,8 +166,8 @@ def test_how_far_a_count_is_from_its_fair_share_does_not_matter(seeds: range, mo
 def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = _solved(seeds)
     monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
-    monkeypatch.setattr(sparse_flow, "SPARE_ROWS", 1)
-    monkeypatch.setattr(sparse_flow, "CHUNK", 3)
+    monkeypatch.setattr(start, "SPARE_ROWS", 1)
+    monkeypatch.setattr(goal, "CHUNK", 3)
     for case in cases:
         target = case.desired.cluster.balance.replicas
         placed = planned(case.desired, case.observed)

@@ -25,7 +25,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner import sparse_flow
+from reconciler.planner import sparse_flow, start
 
 pytestmark = pytest.mark.long
 
@@ -113,7 +113,7 @@ def test_topics_are_as_even_as_enumeration_finds_and_no_plan_copies_less(
 ) -> None:
     if is_sifted:
         monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
-        monkeypatch.setattr(sparse_flow, "SPARE_ROWS", 0)
+        monkeypatch.setattr(start, "SPARE_ROWS", 0)
     for seed in seeds:
         desired, observed = _random_cluster(seed)
         plan = planned(desired, observed)

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.proving import plan_of_placed
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
@@ -17,8 +18,8 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.flow import NumbersTooLarge
 from reconciler.planner.place import plan_placement
+from reconciler.proof.check import prove
 
 STRICT = Placement(racks_spread=Spread.STRICT)
 
@@ -74,7 +75,7 @@ def test_no_rule_is_blamed_that_nobody_wrote(placement: Placement) -> None:
     assert problem.message.startswith("replicas per broker end at 3 to 6: no topic writes placement.racks, but ")
 
 
-def test_numbers_that_cannot_be_added_up_exactly_are_refused_in_a_sentence() -> None:
+def test_capacities_without_a_small_common_multiple_are_planned_and_proved() -> None:
     observed = small_cluster("orders-0: 1,2,3 size 1", "orders-1: 1,2,3 size 1")
     primes = (999_983, 999_979, 999_961, 999_959, 999_953, 999_931)
     brokers = {number: DesiredBroker(number, capacity=prime) for number, prime in enumerate(primes, start=1)}
@@ -82,5 +83,6 @@ def test_numbers_that_cannot_be_added_up_exactly_are_refused_in_a_sentence() -> 
         DesiredCluster("c", brokers=brokers, balance=Balance(replicas=Even())), {"orders": DesiredTopic("orders")}
     )
     rules = topic_rules(desired, observed)
-    with pytest.raises(NumbersTooLarge, match="write smaller capacities"):
-        plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    placed = plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    assert placed.proof.levels[0].value > 1 << 100
+    assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None

@@ -1,0 +1,145 @@
+"""States one objective over all rows, and what prices mean to each of them: weights, cheapest sets, who is content."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
+from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.pieces import Pieces, Sinks, exact_dot
+from reconciler.planner.rows import Bools, Choices, Demand, Ints, Placed
+
+CHUNK = 1 << 14
+"""Rows priced at a time: their arrays of seats take some megabytes, however many rows there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """An objective: what replicas cost, and what the sinks make of the counts that they lead to.
+
+    `turns` [kinds, brokers] come on top of the cost of brokers that a row does not name. `open_rows` have something
+    left to choose. `before` is what the objective before placed, None for the first.
+    """
+
+    demand: Demand
+    choices: Choices
+    cost: Cost
+    sinks: Sinks
+    before: Placed | None
+    turns: Ints | None
+    topic_of_kind: Ints
+    open_rows: Ints
+
+    @classmethod
+    def of(cls, demand: Demand, choices: Choices, cost: Cost, sinks: Sinks, before: Placed | None = None) -> "Goal":
+        """Return the objective, in numbers that are wide enough for it."""
+        turns = None
+        if cost.turns is not None:
+            # Rows of one kind but of different turns are no longer alike.
+            number = cost.turns.number
+            key = choices.kind * (number.max(initial=0) + 2) + number + 1
+            _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+            turns = cost.turns.away(number[first][:, None], np.arange(demand.rules.brokers))
+            choices = replace(choices, kind=kind, kinds=choices.kinds[choices.kind[first]])
+        if _is_wide(demand, cost, sinks):
+            cost = replace(cost, other=cost.other.astype(object), at=cost.at.astype(object))
+            sinks = Sinks(sinks.brokers.widened(), None if sinks.cells is None else sinks.cells.widened())
+        topic = np.zeros(len(choices.kinds), dtype=np.int64)
+        topic[choices.kind] = demand.rules.topic[demand.rule]
+        is_open = (demand.need > 0) & ((choices.many(demand, 0) > 0) | (before is None))
+        return cls(demand, choices, cost, sinks, before, turns, topic, np.flatnonzero(is_open))
+
+    @property
+    def pieces(self) -> Pieces:
+        """The pieces of the places where replicas end."""
+        return self.sinks.cells or self.sinks.brokers
+
+    @property
+    def places(self) -> int:
+        """How many places replicas may end in: the brokers, or the cells."""
+        return len(self.choices.cell_low) or self.demand.rules.brokers
+
+    @property
+    def most(self) -> int:
+        """The most replicas that a row has."""
+        return int(self.demand.need.max(initial=0))
+
+    def place(self, row: Ints, broker: Ints) -> Ints:
+        """Return the place where a row's replica on that broker ends."""
+        rules = self.demand.rules
+        return rules.topic[self.demand.rule[row]] * rules.brokers + broker if self.choices.has_cells else broker
+
+    def count(self, table: Ints) -> Ints:
+        """Return how many replicas of a table of brokers [n, most] are in each place."""
+        row, seat = np.nonzero(table >= 0)
+        return np.bincount(self.place(row, table[row, seat]), minlength=self.places)
+
+    def own(self, row: Ints, broker: Ints) -> Ints:
+        """Return what each of these rows pays for the broker beside it."""
+        own = self.cost.other[row]
+        if self.turns is not None:
+            own = own + self.turns[self.choices.kind[row], broker]
+        for place in range(self.demand.named.shape[1]):
+            there = self.demand.named[row, place] == broker
+            own[there] = self.cost.at[row[there], place]
+        return own
+
+    def asked(self, price: Ints) -> Ints:
+        """Return what prices and turns ask [kinds, brokers] of a row of each kind."""
+        by_topic = price.reshape(-1, self.demand.rules.brokers)
+        shape = self.choices.kinds.shape
+        asked = by_topic[self.topic_of_kind] if len(by_topic) > 1 else np.broadcast_to(by_topic, shape)
+        asked = asked if self.turns is None else asked + self.turns
+        return asked.astype(self.cost.other.dtype, copy=False)
+
+    def cheapest(self, asked: Ints, index: Ints) -> Iterator[tuple[Ints, Seats, Cheapest]]:
+        """Yield the cheapest sets of these rows, a chunk at a time, and the seats that they chose from."""
+        short = Shortlist.at(self.demand, self.choices, self.cost, asked)
+        for start in range(0, len(index), CHUNK):
+            some = index[start : start + CHUNK]
+            seats = short.seats(some)
+            yield some, seats, cheapest_sets(seats, bounds_of(self.demand, self.choices, some))
+
+    def paid(self, asked: Ints, index: Ints, table: Ints) -> Ints:
+        """Return what these rows pay for what they hold, prices included; their `table` is [index, most]."""
+        row, seat = np.nonzero(table >= 0)
+        broker = table[row, seat]
+        kind = self.choices.kind[index[row]]
+        turn = 0 if self.turns is None else self.turns[kind, broker]
+        paid = np.zeros(len(index), dtype=asked.dtype)
+        np.add.at(paid, row, self.own(index[row], broker) + asked[kind, broker] - turn)
+        return paid
+
+    def content(self, asked: Ints, index: Ints, table: Ints) -> tuple[Bools, Bools]:
+        """Return which of these rows surely hold a cheapest set, and which surely the only one.
+
+        What they hold is legal, and no broker left is cheaper than any that they hold.
+        """
+        named, state, kind = self.demand.named[index], self.choices.named[index], self.choices.kind[index]
+        weight = self.cost.at[index] + asked[kind[:, None], named]
+        beyond = far(weight)
+        is_held, is_free = is_at(named, table), state == 0
+        dearest = np.where(is_held & is_free, weight, -beyond).max(axis=1, initial=-beyond)
+        cheapest = np.where(~is_held & is_free, weight, beyond).min(axis=1, initial=beyond)
+        is_open = self.choices.kinds == 0
+        other = np.where(is_open, asked, beyond).min(axis=1, initial=beyond)
+        cheapest = np.minimum(cheapest, self.cost.other[index] + other[kind])
+        # A broker that is held and not named is among the others, so that at best it costs as much as one of them.
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, named))
+        broker = table[row, seat]
+        row, broker = (each[is_open[kind[row], broker]] for each in (row, broker))
+        np.maximum.at(dearest, row, self.cost.other[index[row]] + asked[kind[row], broker])
+        is_whole = (table >= 0).sum(axis=1) == self.demand.need[index]
+        return is_whole & (dearest <= cheapest), is_whole & (dearest < cheapest)
+
+
+def _is_wide(demand: Demand, cost: Cost, sinks: Sinks) -> bool:
+    """Whether weights may not fit 64 bits: a price is no more than all that rows could pay, and two sinks."""
+    dearest = np.maximum(np.abs(cost.other), np.abs(cost.at).max(axis=1, initial=0))
+    pieces = [each.cost for each in (sinks.brokers, sinks.cells) if each is not None]
+    if any(each.dtype == object for each in pieces):
+        return True
+    most = exact_dot(dearest, demand.count * demand.need)
+    most += sum(2 * max(int(each.max(initial=0)), -int(each.min(initial=0))) for each in pieces)
+    return 4 * most * max(1, int(demand.need.max(initial=0))) > LARGEST

@@ -1,0 +1,112 @@
+"""The planner and its proof on bytes of up to 63 bits, one partition of 30 TB among many, and counts as bounds."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from helpers.clusters.flat_clusters import CASE_D, CASES
+from helpers.clusters.random_clusters import SMALL, random_cluster
+from helpers.depth import parts
+from helpers.plans.oracle import is_feasible, problem_of, worth_of
+from helpers.plans.planning import planned, replicas_after
+from helpers.plans.proving import plan_of_placed
+from planner.closed_form import one_replica_a_rack
+from planner.exact_flow import flow_placement, is_for_flow
+
+from reconciler.model.cluster import Cluster, Topic
+from reconciler.model.desired import Desired
+from reconciler.planner import goal, sparse_flow, start
+from reconciler.planner.flow import Network, minimise
+from reconciler.proof.check import prove
+
+pytestmark = pytest.mark.long
+
+WIDTHS = (63, 63, 60, 40, 10)
+TERABYTES_30 = 30 * 10**12
+
+
+def _widened(observed: Cluster, seed: int) -> Cluster:
+    random = Random(seed)
+
+    def widened(topic: Topic) -> Topic:
+        sizes = [random.getrandbits(random.choice(WIDTHS)) for _ in topic.partitions]
+        pairs = zip(topic.partitions, sizes, strict=True)
+        return replace(topic, partitions=tuple(replace(one, sizes=(size,) * len(one.sizes)) for one, size in pairs))
+
+    return replace(observed, topics={name: widened(topic) for name, topic in observed.topics.items()})
+
+
+def _wide_clusters(seeds: range) -> Iterator[tuple[int, Desired, Cluster]]:
+    for seed in seeds:
+        desired, observed = random_cluster(seed, SMALL)
+        observed = _widened(observed, seed)
+        problem = problem_of(desired, observed)
+        if is_feasible(problem) and is_for_flow(problem):
+            yield seed, desired, observed
+
+
+@pytest.mark.parametrize("is_sifted", [False, True])
+@parts("seeds", range(0, 200, 5), deep=range(200))
+def test_bytes_of_63_bits_are_planned_as_the_flow_oracle_does_and_proved(
+    seeds: range, monkeypatch: pytest.MonkeyPatch, *, is_sifted: bool
+) -> None:
+    if is_sifted:
+        monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
+        monkeypatch.setattr(start, "SPARE_ROWS", 1)
+        monkeypatch.setattr(goal, "CHUNK", 3)
+    tried = 0
+    for seed, desired, observed in _wide_clusters(seeds):
+        problem, target = problem_of(desired, observed), desired.cluster.balance.replicas
+        placed = planned(desired, observed)
+        best = worth_of(problem, target, flow_placement(problem, target))
+        assert worth_of(problem, target, replicas_after(observed, placed)) == best, seed
+        assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
+        tried += 1
+    assert tried > len(seeds) / 8
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_one_partition_of_30_terabytes_among_many_is_planned_exactly(name: str) -> None:
+    desired, observed = CASES[name].build()
+    topic = next(iter(observed.topics.values()))
+    large = replace(topic.partitions[0], sizes=(TERABYTES_30,) * len(topic.partitions[0].replicas))
+    observed = replace(
+        observed, topics={**observed.topics, topic.name: replace(topic, partitions=(large, *topic.partitions[1:]))}
+    )
+    placed = planned(desired, observed)
+    assert sum(move.bytes for move in placed.moves) == one_replica_a_rack(problem_of(desired, observed)).bytes
+
+
+def test_a_change_of_the_factor_of_many_partitions_copies_each_once() -> None:
+    # Each of the partitions is open to most brokers, so what is beside the fewest bytes is the counts alone.
+    desired, observed = replace(CASE_D, topics=100, before=2, leaving=()).build()
+    placed = planned(desired, observed)
+    sizes = [partition.bytes_to_copy or 0 for _, partition in observed.partitions()]
+    assert sum(move.bytes for move in placed.moves) == sum(sizes) == placed.proof.lower_bound
+
+
+@pytest.mark.parametrize("bits", [20, 62, 200])
+def test_a_flow_costs_the_least_whatever_the_width_of_its_costs(bits: int) -> None:
+    random = Random(bits)
+    for _ in range(20):
+        tail = np.repeat(np.arange(5), 4)
+        head = 5 + np.tile(np.arange(4), 5)
+        cost = np.array([random.getrandbits(bits) for _ in tail], dtype=object)
+        ones, none = np.ones(20, dtype=np.int64), np.zeros(20, dtype=np.int64)
+        network = Network(
+            tail=np.concatenate([tail, np.arange(5, 9)]),
+            head=np.concatenate([head, np.full(4, 9)]),
+            lower=np.concatenate([none, np.ones(4, dtype=np.int64)]),
+            upper=np.concatenate([ones, np.full(4, 2)]),
+            cost=np.concatenate([cost, np.zeros(4, dtype=object)]),
+            supply=np.array([1] * 5 + [0] * 4 + [-5]),
+            layers=(20, 24),
+        )
+        solution = minimise(network)
+        reduced = network.cost + solution.price[network.tail] - solution.price[network.head]
+        # Complementary slackness: with it no flow costs less, whoever found the prices.
+        assert (reduced[solution.flow < network.upper] >= 0).all()
+        assert (reduced[solution.flow > network.lower] <= 0).all()
+        assert np.bincount(head, weights=solution.flow[:20]).sum() == 5
