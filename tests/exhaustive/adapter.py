@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from exhaustive.state import NOW, TICK, Process, State, World
 
-from reconciler.admin.port import Answer, Reassignment
+from reconciler.admin.port import Answer, Lock, Reassignment, WaitHook
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.admin.simulated_locks import MemoryLocks
+from reconciler.admin.simulated_locks import MemoryLocks, SimulatedLock
 from reconciler.apply import run as run_module
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.checks import Gate
@@ -30,13 +30,14 @@ from reconciler.apply.steps import ATTEMPTS
 from reconciler.apply.turns import OUTAGE, Run
 from reconciler.model.change import ConfigChange
 from reconciler.model.cluster import Broker, Cluster, Topic
-from reconciler.model.lock import purpose_of_run
+from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown, ReconcilerError
 from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 WRITES = frozenset({"alter_broker_configs", "alter_topic_configs", "elect_preferred_leaders", "keep", "reassign"})
 CAN_BE_LATE = frozenset({"elect_preferred_leaders", "reassign"})
@@ -184,6 +185,8 @@ class ModelAdmin(SimulatedAdmin):
         self.dead: frozenset[int] = frozenset()
         """The brokers that the run saw dead last."""
         self.has_acted = False
+        self.is_counted = False
+        self.fate_of_keep: str | None = None
 
     @property
     def now_world(self) -> World:
@@ -195,21 +198,31 @@ class ModelAdmin(SimulatedAdmin):
         self.world = event(self.now_world)
         self.cluster = self.world.cluster
 
+    def lock(
+        self, purpose: str, *, digest: str = "", waiting: WaitHook | None = None, stopping: str | None = None
+    ) -> Lock:
+        del waiting, stopping
+        self._before("lock")
+        holder = Holder(purpose, "operator", "host", 1, "2026-01-01T00:00:00Z", digest)
+        self._lock = SimulatedLock(self._locks.take(holder), self._keep)
+        return self._lock
+
     def brokers(self) -> Mapping[int, Broker]:
-        found = self._image("brokers").brokers()
+        found = self._as_shown("brokers", super().brokers)
         self.dead = frozenset(one.id for one in found.values() if one.is_fenced)
         return found
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
-        return self._image("topics").topics(names)
+        return self._as_shown("topics", lambda: SimulatedAdmin.topics(self, names))
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        return self._image("topic_configs").topic_configs(names)
+        return self._as_shown("topic_configs", lambda: SimulatedAdmin.topic_configs(self, names))
 
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
-        alive = [broker for broker in broker_ids if self.cluster.is_alive(broker)]
-        found = self._image("broker_configs").cluster.brokers
-        return {broker: dict(found[broker].configs) for broker in sorted(alive)}
+        self._before("broker_configs")
+        found = (self.world.shown or self.cluster).brokers
+        # Only the broker itself can answer.
+        return {broker: dict(found[broker].configs) for broker in sorted(broker_ids) if self.cluster.is_alive(broker)}
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         self.listed = super().reassignments()
@@ -282,8 +295,8 @@ class ModelAdmin(SimulatedAdmin):
         return answers
 
     def _before(self, name: str) -> Answer | None:
-        if name in WRITES - {"keep"}:
-            return None  # `_through` has looked after it
+        if self.is_counted or name in WRITES - {"keep"}:
+            return None  # `_as_shown`, or `_through`, has looked after it
         fate = self._arrives(name)
         if name == "keep":
             self.fate_of_keep = fate
@@ -315,10 +328,15 @@ class ModelAdmin(SimulatedAdmin):
         if fate == KILLED:
             raise Killed(name)
 
-    def _image(self, name: str) -> SimulatedAdmin:
-        """Return the cluster as brokers show it."""
+    def _as_shown(self, name: str, read: Callable[[], T]) -> T:
+        """Return what brokers show of the cluster."""
         self._before(name)
-        return SimulatedAdmin(self.world.shown or self.cluster)
+        now, self.cluster = self.cluster, self.world.shown or self.cluster
+        self.is_counted = True
+        try:
+            return read()
+        finally:
+            self.cluster, self.is_counted = now, False
 
     def _tick(self) -> None:
         self.happens(self.passing)
@@ -359,10 +377,11 @@ class Executor:
     ) -> Done:
         """Take a process up again, and let it have its turn; where it `is_stopped`, by a signal, it ends in order."""
         assert state.process is not None
-        admin = ModelAdmin(state.world, self.requests, disturbance, passing)
+        admin = ModelAdmin(state.world, self.requests, None, passing)
         session = Session(admin, MemoryJournal(), self.paths)
         session.lock = admin.lock(purpose_of_run(self.plan.id), digest=self.plan.digest)
         admin.calls.clear()
+        admin.disturbance = disturbance
         for name, value in zip(CARRIED, state.process.session, strict=True):
             setattr(session, name, copy(value))
         reason = "SIGTERM" if is_stopped else None
@@ -387,8 +406,10 @@ class Executor:
             told = "\n".join([*result.messages, *map(str, result.leftover_throttles)])
         world = admin.now_world
         if admin.model_clock.ticks:
-            # Who waits has seen all that there is to throttle.
-            world = replace(world, excused=world.excused & {f"broker {broker}" for broker in admin.dead})
+            # Who waits has seen all that there is to throttle, and who waits again has had the time to do it.
+            seen = {f"{one}, seen" for one in world.excused if not one.endswith(", seen")}
+            unseen = world.excused & {f"broker {broker}" for broker in admin.dead}
+            world = replace(world, excused=frozenset({*seen, *unseen}))
         state = State(world, process, ended)
         return Done(
             state, admin.calls, admin.asked, admin.model_clock.ticks, admin.writes, told, has_acted=admin.has_acted

@@ -29,7 +29,7 @@ from reconciler.simulate.storage import with_partitions
 FREE = ""
 DEATH, SHRINK, STALE, OTHERS, FAULT, KILL = "death", "shrink", "stale", "others", "fault", "kill"
 KINDS = (DEATH, SHRINK, STALE, OTHERS, FAULT, KILL)
-LONGEST_LAG = 2
+LONGEST_LAG = 1
 """For how many ticks metadata may be old: less than the executor's patience (120 s)."""
 THEIR_RATE = "9"
 
@@ -57,12 +57,15 @@ class Event:
     change: Callable[[World], World]
     throttles: tuple[str, ...] = ()
     """Those that it sets."""
+    is_unclear: bool = False
+    """Nobody can tell what they want there."""
 
     def happened(self, world: World) -> World:
         """Return the world after it."""
         after = replace(self.change(world), changed=world.changed.union(self.throttles))
         # Where what is read may be old, nobody can tell their change from what was there before.
-        return self._contested(after) if world.shown is not None else spent(after, self.kind)
+        is_unclear = self.is_unclear or world.shown is not None
+        return self._contested(after) if is_unclear else spent(after, self.kind)
 
     def raced(self, world: World) -> World:
         """Return the world after it, between a look of the executor and what it does then: Kafka compares nothing."""
@@ -90,7 +93,7 @@ def passing(world: World) -> World:
     world = effect_of_late(world)
     if world.shown is None:
         return world
-    if world.shown_for + 1 >= LONGEST_LAG:
+    if world.shown_for == LONGEST_LAG:
         return _caught_up(world)
     return replace(world, shown_for=world.shown_for + 1)
 
@@ -148,7 +151,7 @@ def _of_brokers(world: World) -> Iterator[Event]:
 
 
 def _returned(broker: int, world: World) -> World:
-    excused = world.excused | {f"broker {broker}"}
+    excused = (world.excused - {f"broker {broker}, seen"}) | {f"broker {broker}"}
     return replace(world, cluster=unfence(world.cluster, broker), excused=excused)
 
 
@@ -199,9 +202,11 @@ def _of_others(case: Case, world: World) -> Iterator[Event]:
             yield Event(f"somebody else elects {key}", OTHERS, partial(_elected_by_others, key))
     for broker in sorted(world.cluster.brokers):
         where = tuple(f"broker {broker} {key}" for key in BROKER_THROTTLES)
-        for rate in (THEIR_RATE, None):
-            text = f"sets the rate of broker {broker} to {rate}" if rate else f"removes the rates of broker {broker}"
-            yield Event(f"somebody else {text}", OTHERS, partial(_rate_of_others, broker, rate), where)
+        change = partial(_rate_of_others, broker, THEIR_RATE)
+        yield Event(f"somebody else sets the rate of broker {broker} to {THEIR_RATE}", OTHERS, change, where)
+        # Ours, or the one that ours has taken the place of?
+        change = partial(_rate_of_others, broker, None)
+        yield Event(f"somebody else removes the rates of broker {broker}", OTHERS, change, where, is_unclear=True)
     for name in case.before.topics:
         for key, item in ((LEADER_THROTTLED_REPLICAS, "*"), (FOLLOWER_THROTTLED_REPLICAS, "0:2")):
             change = partial(_list_of_others, name, key, item)

@@ -35,6 +35,7 @@ BLAMES: Mapping[str, tuple[str, ...]] = {
     "KR713": (KILL,),
     "KR714": (DEATH, SHRINK, OTHERS),
     "KR730": (KILL,),
+    "KR736": (DEATH, FAULT),
 }
 """What must have happened for a run to end with that code, one of them at least: a reason that names nothing is none."""
 
@@ -119,7 +120,7 @@ class Rules(Requests):
             due = [after for stage, _, after in chain if stage < number]
             later = [after for stage, _, after in chain if stage >= number]
             found = world.cluster.partition(other)
-            if not due or found is None or other in world.touched:
+            if not due or found is None or other in world.touched or _is_cancelled(found, chain):
                 continue
             if found.target_replicas not in [due[-1], *later]:
                 raise Violation(f"{key} is submitted in stage {number}, but {other} is on {found.target_replicas}")
@@ -153,7 +154,7 @@ class Rules(Requests):
         for broker in {*sources, *added}:
             for name in BROKER_THROTTLES:
                 is_set = name in world.cluster.brokers[broker].configs or not world.cluster.is_alive(broker)
-                if not is_set and f"broker {broker}" not in world.excused and f"broker {broker} {name}" not in world.changed:
+                if not is_set and not _is_excused(f"broker {broker}", world) and f"broker {broker} {name}" not in world.changed:
                     missing.append(f"broker {broker} has no {name}")
         return missing
 
@@ -239,14 +240,14 @@ class Rules(Requests):
         for key, one in self._ours(world):
             for number, before, after in self.case.chains[key]:
                 added = [broker for broker in one.adding_replicas if broker in after and broker not in one.isr]
-                if one.target_replicas == after and str(key) not in world.excused:
+                if one.target_replicas == after and not _is_excused(str(key), world):
                     missing = self._missing_throttles(key, number, before, added, world)
                     if missing:
                         raise Violation(f"{key} is copied without its throttle: {missing}")
 
     # Of ends
 
-    def end(self, done: Done, *, is_calm: bool) -> None:
+    def end(self, done: Done, *, is_calm: bool, has_begun: bool) -> None:
         """Look at how a run, or a cancel, ended; where all `is_calm`, copies came to their end."""
         state, told = done.state, done.told
         world, code = state.world, state.ended
@@ -259,7 +260,7 @@ class Rules(Requests):
         flying = [key for key, _ in self._ours(world)]
         done.state = State(replace(world, excused=world.excused.union(map(str, flying))), state.process, code)
         unnamed = [str(key) for key in flying if str(key) not in told and "may still be in flight" not in told]
-        if unnamed or (flying and code == DONE):
+        if (has_begun and unnamed) or (flying and code == DONE):
             raise Violation(f"the run ends with {code}, and {flying} go on: {told!r} does not say so")
         there = throttles(world.cluster)
         for where in sorted({*there, *world.theirs}):
@@ -290,5 +291,23 @@ class Rules(Requests):
 
     def second(self, done: Done) -> None:
         """Look at an apply of a plan that was run to its end, with nothing happening since."""
-        if done.state.ended != DONE or done.asked:
+        world = done.state.world
+        if done.asked or (done.state.ended != DONE and not world.touched):
             raise Violation(f"a second apply ends with {done.state.ended}, and asked for {done.asked}: {done.told}")
+        there = throttles(world.cluster)
+        wrong = [where for where in sorted({*there, *world.theirs}) if there.get(where) != world.theirs.get(where)]
+        wrong = [where for where in wrong if where not in world.contested]
+        if wrong:
+            raise Violation(f"all is well, and {wrong} are not as they would be without us")
+
+
+def _is_excused(name: str, world: World) -> bool:
+    return not world.excused.isdisjoint({name, f"{name}, seen"})
+
+
+def _is_cancelled(partition: Partition, chain: Sequence[tuple[int, Replicas, Replicas]]) -> bool:
+    """Whether a partition is as Kafka's own cancel of one of its moves leaves it: in the new order, without the new."""
+    return not partition.is_reassigning and any(
+        partition.replicas == (*(one for one in after if one in before), *sorted(set(before) - set(after)))
+        for _, before, after in chain
+    )

@@ -189,7 +189,7 @@ class Search:
         if done.has_acted:
             done.state = State(spent(done.state.world, kind), done.state.process, done.state.ended)
         if done.state.ended:
-            self.rules.end(done, is_calm=is_calm)
+            self.rules.end(done, is_calm=is_calm, has_begun=state.process is not None or bool(done.asked))
         return done
 
     # Every run comes to an end
@@ -220,10 +220,19 @@ class Search:
             action = Action("turn", FREE, self.executor.turns if state.process else self.executor.starts)
             state = self._done(state, action, passing_=settling, is_calm=True).state
         if state.is_over:
-            self.under_way = "another apply"
-            again = self.executor.starts(State(state.world), passing)
-            self.rules.second(again)
+            self._asks_for_nothing_more(state)
         self.lively.update(path)
+
+    def _asks_for_nothing_more(self, state: State) -> None:
+        """Once what died lives again, an apply pays what a run could not put back, and the next one writes nothing."""
+        apply = Action("another apply", FREE, self.executor.starts)
+        for _ in range(LONGEST):
+            done = self._done(State(healed(state.world), state.process), apply, passing_=settling, is_calm=True)
+            apply = Action("another apply", FREE, self.executor.turns if done.state.process else self.executor.starts)
+            state = done.state
+            if state.ended:
+                break
+        self.rules.second(self._done(State(state.world), Action("a second apply", FREE, self.executor.starts)))
 
     # The way to a fault
 

@@ -15,9 +15,9 @@ from reconciler.model.topic_partition import TopicPartition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 """The time in each state: what happened before is so much older."""
-TICK = timedelta(seconds=30)
-"""What passes when the executor waits: longer than it takes others' doings for unclear (5 s), and as long as it waits
-for a dead broker. Waits without any time are in the model too: whatever happens before a look may happen at once."""
+TICK = timedelta(seconds=60)
+"""What passes when the executor waits: longer than it takes others' doings for unclear (5 s), and than it waits for a
+dead broker (30 s). A wait without any time is in the model too: whatever happens before a look may happen at once."""
 
 
 @dataclass(frozen=True, slots=True)
