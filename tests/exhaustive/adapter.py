@@ -5,7 +5,6 @@ memory is laid into the state, with times made ages and counters ended at the ex
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -245,7 +244,10 @@ class ModelAdmin(SimulatedAdmin):
 
         named = tuple((key, target and tuple(target)) for key, target in sorted(targets.items()))
         late = ("reassign", named, is_replication_factor_change_allowed)
-        return self._through("reassign", list(targets), request, late)
+        answers = self._through("reassign", list(targets), request, late)
+        taken = {(str(key), tuple(target)) for key, target in targets.items() if target and answers[key].is_ok}
+        self.world = replace(self.world, answered=self.world.answered | taken)
+        return answers
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
         self.asked.append(f"elects {', '.join(map(str, topic_partitions))}")
@@ -356,11 +358,12 @@ class Executor:
     def starts(self, state: State, passing: Callable[[World], World], disturbance: Disturbance | None = None) -> Done:
         """Start a process: it runs to before its first turn."""
         admin = ModelAdmin(state.world, self.requests, disturbance, passing)
-        own, run_module.Run = run_module.Run, PausedRun  # type: ignore[misc]
+        names = vars(run_module)
+        own, names["Run"] = names["Run"], PausedRun
         try:
             return self._ended(admin, lambda: run_plan(self.plan, admin, MemoryJournal()))
         finally:
-            run_module.Run = own  # type: ignore[misc]
+            names["Run"] = own
 
     def cancels(self, state: State, passing: Callable[[World], World], disturbance: Disturbance | None = None) -> Done:
         """Cancel the plan, from its start to its end."""
@@ -383,7 +386,7 @@ class Executor:
         admin.calls.clear()
         admin.disturbance = disturbance
         for name, value in zip(CARRIED, state.process.session, strict=True):
-            setattr(session, name, copy(value))
+            setattr(session, name, _own(value))
         reason = "SIGTERM" if is_stopped else None
         run = PausedRun(session, Gate(session, None, lambda: reason, ()), None, state.process.index)
         run.resumed_at, run.turns = state.process.index, 1
@@ -405,6 +408,8 @@ class Executor:
         if result is not None:
             told = "\n".join([*result.messages, *map(str, result.leftover_throttles)])
         world = admin.now_world
+        if process is None:
+            world = replace(world, answered=frozenset())
         if admin.model_clock.ticks:
             # Who waits has seen all that there is to throttle, and who waits again has had the time to do it.
             seen = {f"{one}, seen" for one in world.excused if not one.endswith(", seen")}
@@ -423,7 +428,7 @@ def _process(pause: Paused, passed: timedelta) -> Process:
     assert memory is not None
     aged = _aged(memory, passed, session.paths.plan.timeout_seconds)
     outage = run.outage_since and _since(run.outage_since, passed, OUTAGE)
-    kept = tuple(copy(getattr(session, name)) for name in CARRIED)
+    kept = tuple(_own(getattr(session, name)) for name in CARRIED)
     ran = (aged, outage, run.is_record_written)
     told = dict(zip(CARRIED, kept, strict=True))
     record = session.record
@@ -455,8 +460,10 @@ def _memory_key(memory: StageMemory) -> tuple[tuple[str, object], ...]:
         *(
             (
                 str(key),
-                (str(one.state), one.attempts, _age(one.quiet_until), _age(one.off_since), _age(one.lagging_since))
-                + (one.is_seen_in_flight,),
+                (
+                    *(str(one.state), one.attempts, one.is_seen_in_flight),
+                    *(_age(one.quiet_until), _age(one.off_since), _age(one.lagging_since)),
+                ),
             )
             for key, one in sorted(memory.histories.items())
         ),
@@ -478,6 +485,11 @@ def _throttles_key(throttles: object) -> tuple[object, ...]:
         tuple(sorted(rates.items())),
         tuple(sorted((key, one.before, tuple(sorted(one.items))) for key, one in lists.items())),
     )
+
+
+def _own(value: object) -> object:
+    """Return a copy of what a turn may change in place."""
+    return dict(value) if type(value) is dict else set(value) if type(value) is set else value
 
 
 def _sorted(values: Mapping[K, object]) -> tuple[object, ...]:
@@ -527,4 +539,3 @@ def _since(at: datetime, passed: timedelta, longest: timedelta) -> datetime:
 
 def _short(change: ConfigChange) -> str:
     return f"{change.operation} {change.key.replace('replication.throttled.', '')} {change.value}".strip()
-

@@ -87,9 +87,7 @@ def moves() -> Case:
 
 def factors() -> Case:
     """A partition gets a replica and one loses one, without a throttle; then both are led by others."""
-    before = small_cluster(
-        "a-0: 1,2", "a-1: 2,1,3", brokers=range(1, 4), configs={"a": {"min.insync.replicas": "2"}}
-    )
+    before = small_cluster("a-0: 1,2", "a-1: 2,1,3", brokers=range(1, 4), configs={"a": {"min.insync.replicas": "2"}})
     first = ReassignStage(1, (move("a-0", "1,2", "1,2,3"), move("a-1", "2,1,3", "2,1")))
     second = ReassignStage(
         2,

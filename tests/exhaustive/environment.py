@@ -17,7 +17,6 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     Cluster,
-    Partition,
 )
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import controller_of
@@ -208,9 +207,9 @@ def _of_others(case: Case, world: World) -> Iterator[Event]:
         change = partial(_rate_of_others, broker, None)
         yield Event(f"somebody else removes the rates of broker {broker}", OTHERS, change, where, is_unclear=True)
     for name in case.before.topics:
-        for key, item in ((LEADER_THROTTLED_REPLICAS, "*"), (FOLLOWER_THROTTLED_REPLICAS, "0:2")):
-            change = partial(_list_of_others, name, key, item)
-            yield Event(f"somebody else throttles {item} of {name}", OTHERS, change, (f"topic {name} {key}",))
+        for config, item in ((LEADER_THROTTLED_REPLICAS, "*"), (FOLLOWER_THROTTLED_REPLICAS, "0:2")):
+            change = partial(_list_of_others, name, config, item)
+            yield Event(f"somebody else throttles {item} of {name}", OTHERS, change, (f"topic {name} {config}",))
 
 
 def _moved_by_others(key: TopicPartition, target: tuple[int, ...] | None, world: World) -> World:

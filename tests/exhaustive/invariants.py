@@ -37,7 +37,7 @@ BLAMES: Mapping[str, tuple[str, ...]] = {
     "KR730": (KILL,),
     "KR736": (DEATH, FAULT),
 }
-"""What must have happened for a run to end with that code, one of them at least: a reason that names nothing is none."""
+"""What must have happened for a run to end with that code, one of them at least."""
 
 
 class Violation(BaseException):
@@ -97,6 +97,10 @@ class Rules(Requests):
             raise Violation(f"{key} is submitted to {target}, which is not in the plan: {lists}")
         if key in world.touched:
             return
+        if (str(key), target) in world.answered and partition.replicas == target:
+            raise Violation(f"submits {key} to {target} again, where it is, though the controller has taken it")
+        if not partition.is_reassigning and partition.replicas in lists[lists.index(target) + 1 :]:
+            raise Violation(f"{key} goes back to {target} from {partition.replicas}, where its move has ended")
         if len(target) < min(len(partition.target_replicas), len(lists[0]), len(lists[-1])):
             raise Violation(f"{key} goes from {partition.target_replicas} to {target}: fewer than wanted")
         dead = admin.dead.intersection(target)
@@ -154,7 +158,11 @@ class Rules(Requests):
         for broker in {*sources, *added}:
             for name in BROKER_THROTTLES:
                 is_set = name in world.cluster.brokers[broker].configs or not world.cluster.is_alive(broker)
-                if not is_set and not _is_excused(f"broker {broker}", world) and f"broker {broker} {name}" not in world.changed:
+                if (
+                    not is_set
+                    and not _is_excused(f"broker {broker}", world)
+                    and f"broker {broker} {name}" not in world.changed
+                ):
                     missing.append(f"broker {broker} has no {name}")
         return missing
 
@@ -259,9 +267,11 @@ class Rules(Requests):
             self._as_planned(world)
         flying = [key for key, _ in self._ours(world)]
         done.state = State(replace(world, excused=world.excused.union(map(str, flying))), state.process, code)
-        unnamed = [str(key) for key in flying if str(key) not in told and "may still be in flight" not in told]
+        unnamed = [str(key) for key in flying if not (world.spent and _is_named(key, told))]
         if (has_begun and unnamed) or (flying and code == DONE):
             raise Violation(f"the run ends with {code}, and {flying} go on: {told!r} does not say so")
+        if has_begun:
+            self._orders(world, told)
         there = throttles(world.cluster)
         for where in sorted({*there, *world.theirs}):
             kind, name, _ = where.split(" ")
@@ -271,6 +281,19 @@ class Rules(Requests):
                     f"the run ends with {code}, and {where} is {there.get(where)!r}, "
                     f"without us it would be {world.theirs.get(where)!r}"
                 )
+
+    def _orders(self, world: World, told: str) -> None:
+        """What is at rest is on one of its lists, in order; or something happened, and it is named."""
+        for key in self.case.chains:
+            one, lists = world.cluster.partition(key), self.case.lists(key)
+            is_at_rest = one is not None and not one.is_reassigning and key not in world.touched
+            if (
+                one is not None
+                and is_at_rest
+                and one.replicas not in lists
+                and not (world.spent and _is_named(key, told))
+            ):
+                raise Violation(f"{key} is left on {one.replicas}, which is none of {lists}: {told!r} does not say so")
 
     def _as_planned(self, world: World) -> None:
         for key in self.case.chains:
@@ -299,6 +322,12 @@ class Rules(Requests):
         wrong = [where for where in wrong if where not in world.contested]
         if wrong:
             raise Violation(f"all is well, and {wrong} are not as they would be without us")
+
+
+def _is_named(key: TopicPartition, told: str) -> bool:
+    """Whether a text says what became of a partition that is not as the plan has it."""
+    lines = told.splitlines()
+    return any(line.startswith(f"{key}: ") or "may still be in flight" in line for line in lines)
 
 
 def _is_excused(name: str, world: World) -> bool:

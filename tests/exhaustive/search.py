@@ -1,9 +1,9 @@
-"""Visits every state that a run and its environment can come to, breadth first, and tells the shortest way to a fault."""
+"""Visits every state that a run and its environment can come to, breadth first; tells the shortest way to a fault."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 from exhaustive.adapter import (
     CAN_BE_LATE,
@@ -78,6 +78,10 @@ class Search:
         self.known: set[bytes] = set()
         self.parents: list[tuple[int, str]] = []
         self.lively: set[bytes] = set()
+        self.at = 0
+        """The number of the state that is looked at."""
+        self.calm: list[tuple[str, State]] = []
+        """What followed it where nothing happened any more."""
         self.under_way = ""
 
     def first(self) -> State:
@@ -85,36 +89,49 @@ class Search:
         return State(World(self.case.before, theirs=throttles(self.case.before)))
 
     def run(self) -> Report:
-        """Visit every state; ends at the first fault."""
+        """Visit every state, level by level, and let a run go on undisturbed from each; ends at the first fault."""
         report = Report()
-        queue: deque[tuple[int, int, State]] = deque()
-        self._visit(self.first(), -1, "", 0, queue)
-        while queue:
-            number, depth, state = queue.popleft()
-            report.depth = max(report.depth, depth)
-            report.ends[state.ended] = report.ends.get(state.ended, 0) + 1
-            try:
-                for label, after in self.after(state):
-                    report.transitions += 1
-                    self.under_way = label
-                    self._visit(after, number, label, depth + 1, queue)
-                self._runs_to_its_end(state)
-            except Violation as violation:
-                report.trace = self._trace(number, self.under_way, violation)
-                break
-            if self.most_states is not None and len(self.known) > self.most_states:
-                break
+        level: list[tuple[int, State]] = []
+        try:
+            self._visit(self.first(), "", level)
+            while level and not self._is_enough(report):
+                level = self._next_level(level, report)
+                report.depth += bool(level)
+        except Violation as violation:
+            report.trace = self._trace(violation)
         report.states = len(self.known)
         return report
 
-    def _visit(self, state: State, parent: int, label: str, depth: int, queue: deque[tuple[int, int, State]]) -> None:
+    def _is_enough(self, report: Report) -> bool:
+        """Whether no shorter way to a fault can be found, or none was within the states that may be visited."""
+        is_full = self.most_states is not None and len(self.known) > self.most_states
+        return is_full or (report.trace is not None and report.depth + 1 >= len(report.trace.steps))
+
+    def _next_level(self, level: list[tuple[int, State]], report: Report) -> list[tuple[int, State]]:
+        found: list[tuple[int, State]] = []
+        for self.at, state in level:
+            report.ends[state.ended] = report.ends.get(state.ended, 0) + 1
+            for label, after in self.after(state):
+                report.transitions += 1
+                self.under_way = label
+                self._visit(after, label, found)
+        # A way on which nothing happens any more may be longer than another one to the same fault, which is looked for.
+        try:
+            for self.at, state in level if report.trace is None else ():
+                self._runs_to_its_end(state)
+        except Violation as violation:
+            report.trace = self._trace(violation)
+            self.calm = []
+        return found
+
+    def _visit(self, state: State, label: str, level: list[tuple[int, State]]) -> None:
         key = state.fingerprint
         if key in self.known:
             return
         self.rules.state(state)
         self.known.add(key)
-        self.parents.append((parent, label))
-        queue.append((len(self.parents) - 1, depth, state))
+        self.parents.append((self.at, label))
+        level.append((len(self.parents) - 1, state))
 
     # What may follow
 
@@ -128,7 +145,7 @@ class Search:
         for action in self._actions(state):
             yield from self._outcomes(state, action)
         if state.process is not None and self.bounds.allow(state.world, KILL):
-            yield "the process is killed", State(spent(state.world, KILL))
+            yield "the process is killed", State(spent(replace(state.world, answered=frozenset()), KILL))
 
     def _actions(self, state: State) -> Iterator[Action]:
         if state.process is not None:
@@ -169,8 +186,8 @@ class Search:
                 yield Disturbance(at, LATE), FAULT
             if may_kill and is_write:
                 yield Disturbance(at, KILLED), KILL
-            # What happens before the first call is an action of its own.
-            if at == 1 or (at > 1 and is_write):
+            # What happens before the first call is an action of its own; between two reads in a row nothing is decided.
+            if at == 1 or (at > 1 and (is_write or calm.calls[at - 1] in WRITES)):
                 for event in happening:
                     yield Disturbance(at, event.what, event.raced), FREE
 
@@ -201,13 +218,13 @@ class Search:
         more asks for nothing.
         """
         path, is_healed = [], False
-        state = State(settled(state.world), state.process, state.ended)
+        self.calm = []
+        state = self._calmly("from now on nothing happens", State(settled(state.world), state.process, state.ended))
         while not state.is_over:
             key = state.fingerprint
             if key in self.lively:
                 break
             path.append(key)
-            self.under_way = "then nothing happens any more"
             if len(path) > LONGEST:
                 raise Violation(f"after {LONGEST} turns in which nothing happened, the run has not ended")
             if state.process is None and state.ended:
@@ -216,39 +233,53 @@ class Search:
                 if is_healed:
                     break
                 is_healed = True
-                state = State(healed(state.world), None, state.ended)
-            action = Action("turn", FREE, self.executor.turns if state.process else self.executor.starts)
-            state = self._done(state, action, passing_=settling, is_calm=True).state
+                state = self._calmly("every broker lives", State(healed(state.world), None, state.ended))
+            state = self._goes_on(state)
         if state.is_over:
             self._asks_for_nothing_more(state)
         self.lively.update(path)
 
+    def _calmly(self, label: str, state: State) -> State:
+        self.calm.append((label, state))
+        return state
+
+    def _goes_on(self, state: State) -> State:
+        """Return the state after a turn, or a start, with which nothing interferes."""
+        action = (
+            Action("turn", FREE, self.executor.turns) if state.process else Action("apply", FREE, self.executor.starts)
+        )
+        done = self._done(state, action, passing_=settling, is_calm=True)
+        return self._calmly(_label(action, done), done.state)
+
     def _asks_for_nothing_more(self, state: State) -> None:
         """Once what died lives again, an apply pays what a run could not put back, and the next one writes nothing."""
-        apply = Action("another apply", FREE, self.executor.starts)
+        state = self._calmly("every broker lives", State(healed(state.world)))
         for _ in range(LONGEST):
-            done = self._done(State(healed(state.world), state.process), apply, passing_=settling, is_calm=True)
-            apply = Action("another apply", FREE, self.executor.turns if done.state.process else self.executor.starts)
-            state = done.state
+            state = self._goes_on(state)
             if state.ended:
                 break
         self.rules.second(self._done(State(state.world), Action("a second apply", FREE, self.executor.starts)))
 
     # The way to a fault
 
-    def _trace(self, number: int, last: str, violation: Violation) -> Trace:
-        labels = [last]
+    def _trace(self, violation: Violation) -> Trace:
+        """Return the way to the state that was looked at, and on to the fault."""
+        labels, number, last = [], self.at, self.under_way
         while number > 0:
             number, label = self.parents[number]
             labels.append(label)
-        steps, state = [], self.first()
-        for label in reversed(labels[1:]):
-            after = next(after for told, after in self.after(state) if told == label)
-            before, now = described(state), described(after)
-            changed = {n: (before.get(n, ""), now.get(n, "")) for n in {**before, **now} if before.get(n) != now.get(n)}
-            steps.append((label, changed))
-            state = after
+        states, calm = [("", self.first())], self.calm
+        for label in reversed(labels):
+            states.append(next(one for one in self.after(states[-1][1]) if one[0] == label))
+        states += calm
+        steps = [(label, _changes(before, after)) for (_, before), (label, after) in pairwise(states)]
         return Trace([*steps, (last, {})], str(violation))
+
+
+def _changes(before: State, after: State) -> dict[str, tuple[str, str]]:
+    old, new = described(before), described(after)
+    names = {**old, **new}
+    return {name: (old.get(name, ""), new.get(name, "")) for name in names if old.get(name) != new.get(name)}
 
 
 def _label(action: Action, done: Done, disturbed: str = "") -> str:

@@ -1,6 +1,7 @@
-"""Holds one state of the model: the cluster, what others did to it, the process that runs the plan; and its canonical form.
+"""Holds one state of the model: the cluster, what others did to it, the process that runs the plan.
 
-Times are ages, in ticks, and end at the thresholds that the executor looks at; numbers that only grow end at its limits.
+In its canonical form times are ages, which end at the thresholds that the executor looks at, and numbers that only grow
+end at its limits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,9 @@ class World:
     changed: frozenset[str] = frozenset()
     """The throttles that somebody else has changed."""
     contested: frozenset[str] = frozenset()
-    """The throttles that somebody else set between a look of ours and our change: nobody can tell what they should be."""
+    """The throttles that somebody else set between a look of ours and our change: who can tell what they should be?"""
+    answered: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
+    """The targets that the controller has taken from the process that is on."""
     excused: frozenset[str] = frozenset()
     """What may be copied without a throttle until a run has seen it: partitions that one has left so, and told of, and
     brokers that have come back."""
@@ -88,12 +91,12 @@ class State:
             tuple(sorted(world.theirs.items())),
             tuple(sorted(world.changed)),
             tuple(sorted(world.contested)),
+            tuple(sorted(world.answered)),
             tuple(sorted(world.excused)),
             world.spent,
             self.process and self.process.key,
             self.ended,
         )
-
 
     @property
     def fingerprint(self) -> bytes:
