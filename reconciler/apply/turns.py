@@ -102,15 +102,9 @@ class Run:
     # Stages
 
     def _stage(self, index: int) -> None:
-        self.session.stage = self._plan.stages[index].number
-        self.is_record_written = False
-        # The first stage passed the gate before the run began.
-        if index > self.first and self.gate.enter(index, is_first=False):
+        if not self._begin(index):
             self.session.stages_done += 1
             return
-        self.session.write_event("stage", Outcome.STARTED)
-        now = self.session.now()
-        self.memory = StageMemory(index, now, now, has_lists_on=bool(self.session.throttles.lists))
         self.meter, self.log = Meter(), ProgressLog(self.session)
         self.disks = Disks(self.session, is_denied=self.is_disk_denied)
         with waiting_for() as self.wait:
@@ -121,6 +115,18 @@ class Run:
         self.session.write_event("stage", Outcome.DONE)
         self.session.stages_done += 1
         self.memory = None
+
+    def _begin(self, index: int) -> bool:
+        """Begin a stage; return False where nothing of it is left to do."""
+        self.session.stage = self._plan.stages[index].number
+        self.is_record_written = False
+        # The first stage passed the gate before the run began.
+        if index > self.first and self.gate.enter(index, is_first=False):
+            return False
+        self.session.write_event("stage", Outcome.STARTED)
+        now = self.session.now()
+        self.memory = StageMemory(index, now, now, has_lists_on=bool(self.session.throttles.lists))
+        return True
 
     # Turns
 

@@ -16,7 +16,7 @@ from reconciler.admin.waits import waiting_for
 from reconciler.apply.answers import Trouble, as_far_as_visible, told_answer, tried
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths, cancelled
+from reconciler.apply.partition_path import Place, PlanPaths, cancelled, union
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
@@ -194,7 +194,7 @@ def _cancel(session: Session, moves: Sequence[Move], outcome: Withdrawal) -> lis
 
 def _after_cancel(session: Session, batch: Sequence[Move], answers: Answers, outcome: Withdrawal) -> list[Move]:
     unseen = Withdrawal()
-    observed, _ = _looked_at(session, batch, unseen)
+    observed = _seen_after_cancel(session, batch, answers, unseen)
     stopped = []
     for move in batch:
         key, answer = move.topic_partition, answers.get(move.topic_partition, Answer(NOT_IN_PROGRESS))
@@ -209,6 +209,29 @@ def _after_cancel(session: Session, batch: Sequence[Move], answers: Answers, out
         else:
             outcome.left[key] = f"Kafka did not cancel it: {told_answer(answer)}"
     return stopped
+
+
+def _seen_after_cancel(session: Session, batch: Sequence[Move], answers: Answers, unseen: Withdrawal) -> Observed:
+    """Look at moves that were cancelled, again while metadata is older than the end of one that was not in progress.
+
+    Taken for one that was stopped, its list from before would be submitted: a copy back, over a move that has ended.
+    """
+    end = session.now() + SHOWN
+    while True:
+        observed, _ = _looked_at(session, batch, unseen)
+        if session.now() >= end or not any(_is_of_the_past(move, answers, observed) for move in batch):
+            return observed
+        session.admin.clock.sleep(POLL_SECONDS)
+
+
+def _is_of_the_past(move: Move, answers: Answers, observed: Observed) -> bool:
+    key, partition = move.topic_partition, observed.partition(move.topic_partition)
+    is_ended = key not in answers or answers[key].error == NOT_IN_PROGRESS
+    if partition is None or not is_ended or key in observed.reassignments:
+        return False
+    # Without an answer of its own it may have been cancelled by an earlier try: then the list from before is true.
+    older = {union(move.from_replicas, move.to_replicas), *([move.from_replicas] if key in answers else [])}
+    return partition.replicas in older
 
 
 def _restore_order(
