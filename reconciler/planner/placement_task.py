@@ -5,7 +5,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
