@@ -5,7 +5,7 @@ in which order the moves of one stage end is unknown. So old replicas are taken 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 
@@ -80,7 +80,7 @@ class DiskUse:
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
 
     def shortfall(self, step: Step) -> int:
-        """Return by how many bytes the step, begun now, would overfill the fullest of its destinations; 0: it fits."""
+        """Return by how many bytes the step, begun now, would overfill the fullest of its disks; 0: it fits."""
         ceiling, dirs = self._ceiling, self.dirs
         if not ceiling and not dirs:
             return 0
@@ -90,6 +90,8 @@ class DiskUse:
                 short = max(short, self.held[broker_id] + step.load - ceiling[broker_id])
             elif broker_id in dirs:
                 short = max(short, dirs[broker_id].shortfall(step.load))
+        for broker_id, path, _ in self._removed_from_dirs([step]):
+            short = max(short, dirs[broker_id].shortfall_without(path))
         return short
 
     @property
@@ -98,8 +100,10 @@ class DiskUse:
         return self._yields > 0
 
     def is_watched(self, step: Step) -> bool:
-        """Whether a destination of the step could be filled too far."""
-        return any(broker_id in self._ceiling or broker_id in self.dirs for broker_id in step.added)
+        """Whether a disk of the step could be filled too far."""
+        return any(broker_id in self._ceiling or broker_id in self.dirs for broker_id in step.added) or any(
+            broker_id in self.dirs for broker_id in step.removed
+        )
 
     def net(self, step: Step) -> int:
         """Return how many bytes more the watched brokers hold once the step has ended; negative: so many less."""
@@ -120,6 +124,8 @@ class DiskUse:
                 self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
             if broker_id in self.dirs:
                 self.dirs[broker_id].begin(step.move.topic_partition, step.load)
+        for broker_id, path, _ in self._removed_from_dirs([step]):
+            self.dirs[broker_id].leave(path)
 
     def end(self, steps: Sequence[Step]) -> None:
         """Free what the steps of an ended stage removed."""
@@ -128,7 +134,7 @@ class DiskUse:
                 if broker_id in self.held:
                     self.held[broker_id] -= self._freed(step, broker_id)
         if self.dirs:
-            removed = self._removed_from_dirs(steps)
+            removed = self._by_broker(steps)
             for broker_id in sorted(removed.keys() | {one for step in steps for one in step.added if one in self.dirs}):
                 self.dirs[broker_id].end(removed[broker_id])
 
@@ -165,20 +171,24 @@ class DiskUse:
             for broker_id in replicas:
                 if broker_id in self.dirs:
                     self.dirs[broker_id].create(topic_partition)
-        departing = self._removed_from_dirs(steps)
+        departing = self._by_broker(steps)
         for broker_id, dirs in self.dirs.items():
             dirs.watch(arriving.get(broker_id, 0), departing[broker_id])
 
-    def _removed_from_dirs(self, steps: Iterable[Step]) -> defaultdict[int, list[tuple[str, int]]]:
+    def _by_broker(self, steps: Iterable[Step]) -> defaultdict[int, list[tuple[str, int]]]:
         """Return the dir and the bytes of each replica that these steps remove, by broker."""
         found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
-        for step in steps:
-            for broker_id in step.removed:
-                if broker_id in self.dirs:
-                    path = self._log_dir(step, broker_id)
-                    if path is not None:
-                        found[broker_id].append((path, self._freed(step, broker_id)))
+        for broker_id, path, size in self._removed_from_dirs(steps):
+            found[broker_id].append((path, size))
         return found
+
+    def _removed_from_dirs(self, steps: Iterable[Step]) -> Iterator[tuple[int, str, int]]:
+        """Yield the broker, the dir and the bytes of each replica that these steps remove from a dir that is known."""
+        for step in steps if self.dirs else ():
+            for broker_id in step.removed:
+                path = self._log_dir(step, broker_id) if broker_id in self.dirs else None
+                if path is not None:
+                    yield broker_id, path, self._freed(step, broker_id)
 
     def _log_dir(self, step: Step, broker_id: int) -> str | None:
         """Return where the replica lies, None if that dir is offline."""

@@ -19,9 +19,10 @@ class Dir:
     """One log dir: the bytes that it has, may hold and holds, and its number of logs.
 
     `is_open`: new replicas may go there. `ceiling`: the bytes that packing keeps it below, None where nothing can fill
-    it, or nothing can be helped. `departing`: bytes that are still to leave it. `most`: how many of the stage's new
-    replicas may go there. `peak`: the most that it holds at any moment, `filled` while a new replica may come in, and
-    `doubtful` the same if in every stage the largest replicas went there, by `slack` more than predicted.
+    it, or nothing can be helped. `departing`: bytes that are still to leave it. `leaving`: how many of its logs leave in
+    this stage, and `most`, how many of the stage's new replicas may go there. `peak`: the most that it holds at any
+    moment, `filled` while a new replica may come in, and `doubtful` the same if in every stage the largest replicas
+    went there, by `slack` more than predicted.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Dir:
     is_open: bool = True
     ceiling: int | None = None
     departing: int = 0
+    leaving: int = 0
     most: int = 0
     peak: int = 0
     filled: int = 0
@@ -43,9 +45,9 @@ class BrokerDirs:
     """Counts the log dirs of one broker that has several.
 
     Kafka puts a new replica into the dir with the fewest logs (LogManager.nextLogDirs), however full it is. Which of a
-    stage's replicas come first, and which of two dirs with as many logs is taken, nobody can know. So inside a stage
-    each dir counts the largest replicas that may go there. Between stages they count as if they had come in order of
-    topic and partition, each to the first path among equals.
+    stage's replicas come first, which logs have left by then, and which of two dirs with as many logs is taken, nobody
+    can know. So inside a stage each dir counts the largest replicas that may go there, and none of its bytes freed.
+    Between stages they count as if they had come in order of topic and partition, each to the first path among equals.
     """
 
     def __init__(self, dirs: Sequence[Dir]) -> None:
@@ -88,11 +90,15 @@ class BrokerDirs:
 
     def shortfall(self, load: int) -> int:
         """Return by how many bytes a dir could be overfull once a replica of so many comes too."""
-        worst = 0
-        for one in self._open:
-            if one.ceiling is not None:
-                worst = max(worst, self._needed(one, load) - one.ceiling)
-        return worst
+        watched = (one for one in self._open if one.ceiling is not None)
+        return max((self._needed(one, load) - (one.ceiling or 0) for one in watched), default=0)
+
+    def shortfall_without(self, path: str) -> int:
+        """Return by how many bytes the dir could be overfull once one more of its logs leaves in the stage."""
+        one = self._dir[path]
+        if one.ceiling is None or not self._loads:
+            return 0
+        return self._worst(one, self._most(one, len(self._loads), one.leaving + 1)) - one.ceiling
 
     def begin(self, topic_partition: TopicPartition, load: int) -> None:
         """Take in a new replica of so many bytes, wherever it goes."""
@@ -100,7 +106,13 @@ class BrokerDirs:
         self._arrivals.append((topic_partition, load))
         insort(self._loads, load)
         for one in self._open:
-            one.most += self._is_one_more_possible(one, len(self._loads))
+            one.most = self._most(one, len(self._loads), one.leaving)
+
+    def leave(self, path: str) -> None:
+        """Let a log of that dir leave in this stage, at any time: until then it counts, and then more may come."""
+        one = self._dir[path]
+        one.leaving += 1
+        one.most = self._most(one, len(self._loads), one.leaving) if one.is_open else 0
 
     def yield_to(self, load: int) -> None:
         """Let a replica pass that nothing can make fit.
@@ -125,7 +137,7 @@ class BrokerDirs:
         """End the stage: its replicas are in, and then these, each with its dir and bytes, are gone."""
         for one in self._open:
             if one.most:
-                worst = one.held + sum(self._loads[-one.most :])
+                worst = self._worst(one, one.most)
                 one.filled = max(one.filled, worst)
                 one.peak = max(one.peak, worst)
                 one.doubtful = max(one.doubtful, worst + one.slack)
@@ -137,7 +149,8 @@ class BrokerDirs:
             self._predict(topic_partition, load)
         for one in self._open:
             one.slack -= one.held
-            one.most = 0
+        for one in self.dirs:
+            one.most = one.leaving = 0
         for path, size in removed:
             self._dir[path].held -= size
             self._dir[path].departing -= size
@@ -151,24 +164,30 @@ class BrokerDirs:
         one.logs += 1
         self.predicted[topic_partition] = one.path
 
-    def _is_one_more_possible(self, one: Dir, arrivals: int) -> bool:
-        """Whether, of so many new replicas, one more than `most` may go there: all others must hold as many logs."""
-        # Kafka takes this dir only while no other has fewer logs, so the others are filled up to as many first.
-        logs = one.logs + one.most
-        before = sum(max(0, logs - other.logs) for other in self._open if other is not one)
-        return before + one.most < arrivals
+    def _most(self, one: Dir, arrivals: int, leaving: int) -> int:
+        """Return how many of so many new replicas may go there, if so many of its logs may have left before."""
+        most = one.most
+        while most < arrivals:
+            # Kafka takes this dir only while no other has fewer logs, so the others are filled up to as many first.
+            logs = one.logs - leaving + most
+            if most + sum(max(0, logs - other.logs) for other in self._open if other is not one) >= arrivals:
+                break
+            most += 1
+        return most
+
+    def _worst(self, one: Dir, most: int) -> int:
+        """Return the bytes that the dir holds with the largest of the stage's replicas, so many."""
+        return one.held + (sum(self._loads[-most:]) if most else 0)
 
     def _needed(self, one: Dir, load: int) -> int:
         """Return the bytes that a dir could hold once a replica of so many comes too, 0 where it cannot go there."""
-        most = one.most + self._is_one_more_possible(one, len(self._loads) + 1)
-        return one.held + self._largest_with(load, most) if most else 0
-
-    def _largest_with(self, load: int, most: int) -> int:
-        """Return the sum of the largest of the stage's replicas and this one, so many in all, at least one."""
+        most = self._most(one, len(self._loads) + 1, one.leaving)
+        if not most:
+            return 0
         largest = self._loads[-most:]
         if len(largest) < most:
-            return sum(largest) + load
-        return sum(largest) + max(0, load - largest[0])
+            return one.held + sum(largest) + load
+        return one.held + sum(largest) + max(0, load - largest[0])
 
 
 def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:

@@ -45,12 +45,17 @@ class Disks:
         dirs = self.case.observed.brokers[number].log_dirs
         return sorted(one.path for one in dirs) if self.is_told(number) else [""]
 
-    def most(self, number: int, path: str, arrivals: int) -> int:
-        """Return how many of so many new replicas Kafka may put there: it takes the fewest logs, this one of equals."""
+    def most(self, number: int, path: str, arrivals: int, leaving: int) -> int:
+        """Return how many of so many new replicas Kafka may put there: it takes the fewest logs, this one of equals.
+
+        The logs that leave it in the stage may have left before any comes, and those of other dirs not yet.
+        """
         logs = {one: self.logs[number, one] for one in self.paths(number)}
+        logs[path] -= leaving
+        begun = logs[path]
         for _ in range(arrivals):
             logs[min(logs, key=lambda one: (logs[one], one != path))] += 1
-        return logs[path] - self.logs[number, path]
+        return logs[path] - begun
 
     def run(self, stage: ReassignStage) -> None:
         arriving: dict[int, list[tuple[TopicPartition, int]]] = {}
@@ -60,7 +65,11 @@ class Disks:
                 arriving.setdefault(number, []).append((move.topic_partition, size))
         for number, replicas in arriving.items():
             for path in self.paths(number):
-                most = self.most(number, path, len(replicas))
+                leaving = sum(
+                    number in move.removed and self.lies_in[move.topic_partition, number] == path
+                    for move in stage.moves
+                )
+                most = self.most(number, path, len(replicas), leaving)
                 worst = self.held[number, path] + sum(sorted((size for _, size in replicas), reverse=True)[:most])
                 if most:
                     self.filled[number, path] = max(self.filled[number, path], worst)

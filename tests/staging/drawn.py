@@ -18,6 +18,8 @@ from reconciler.staging.stages import Staging, stage_moves
 
 WHOLE = range(300)
 PART = WHOLE[::5]
+# How large log dirs are, in tenths of what lies in them.
+WIDE, TIGHT = range(20, 61, 10), range(11, 21)
 UNFIT = (BrokerState.DRAINING, BrokerState.MAINTENANCE)
 
 
@@ -78,9 +80,12 @@ def balanced(draw: random.Random, brokers: Sequence[int], rack_of: Mapping[int, 
 
 
 def with_log_dirs(
-    draw: random.Random, partitions: Sequence[Partition], disks: Mapping[int, LogDir]
+    draw: random.Random, partitions: Sequence[Partition], disks: Mapping[int, LogDir], tenths: Sequence[int]
 ) -> tuple[list[Partition], dict[int, tuple[LogDir, ...]]]:
-    """Return the partitions with a log dir for each replica, and each broker's dirs: one, or two or three."""
+    """Return the partitions with a log dir for each replica, and each broker's dirs: one, or two or three.
+
+    A log dir is as large as so many tenths of what lies in it.
+    """
     paths = {number: ["/d1", "/d2", "/d3"][: draw.randint(2, 3)] if draw.random() < 0.4 else ["/d"] for number in disks}
     is_told = draw.random() < 0.9
     placed, used = [], Counter[tuple[int, str]]()
@@ -92,18 +97,21 @@ def with_log_dirs(
         placed.append(replace(partition, log_dirs=chosen if is_told else ()))
     dirs = {}
     for number, several in paths.items():
-        sizes = [(path, used[number, path], draw.randint(2, 6)) for path in several]
-        dirs[number] = tuple(LogDir(path, times * size, times * size - size) for path, size, times in sizes)
+        sizes = [(path, used[number, path], draw.choice(tenths)) for path in several]
+        dirs[number] = tuple(LogDir(path, total * size // 10, total * size // 10 - size) for path, size, total in sizes)
         if several == ["/d"]:
             dirs[number] = (disks[number],)
     return placed, dirs
 
 
-def make_case(seed: int, *, is_strict: bool = True) -> Case:
+def make_case(seed: int, *, is_strict: bool = True, is_tight: bool = False) -> Case:
+    """Return a case; a tight one has racks of unequal size, log dirs almost full, and a min.insync.replicas."""
     draw = random.Random(seed)
     racks = "abcd"[: draw.randint(1, 3)]
     count = draw.randint(3, 12)
     rack_of = {number: racks[number % len(racks)] for number in range(1, count + 1)}
+    if is_tight:
+        rack_of = {number: draw.choice(racks + racks[0]) for number in rack_of}
     states = {
         number: draw.choice([BrokerState.DRAINING, BrokerState.MAINTENANCE])
         for number in rack_of
@@ -139,7 +147,7 @@ def make_case(seed: int, *, is_strict: bool = True) -> Case:
         for replica in partition.replicas:
             used[replica] += partition.sizes[0] or 0
     disks = {number: LogDir("/d", 3 * size, 3 * size - size) for number, size in used.items() if draw.random() < 0.7}
-    partitions, dirs_of = with_log_dirs(random.Random(seed + 1), partitions, disks)
+    partitions, dirs_of = with_log_dirs(random.Random(seed + 1), partitions, disks, TIGHT if is_tight else WIDE)
     return Case(
         observed=Cluster(
             "c",
@@ -147,7 +155,7 @@ def make_case(seed: int, *, is_strict: bool = True) -> Case:
                 number: Broker(number, rack=rack, is_fenced=number in dead, log_dirs=dirs_of.get(number, ()))
                 for number, rack in rack_of.items()
             },
-            topics={"t": Topic("t", tuple(partitions))},
+            topics={"t": Topic("t", tuple(partitions), configs={"min.insync.replicas": "2"} if is_tight else {})},
         ),
         wanted=desired(
             states,
