@@ -42,12 +42,18 @@ def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
         alike = Counter((frozenset(move.added), frozenset(move.removed)) for move in waiting)
         for move in waiting if is_copying else []:
             is_alone = alike[frozenset(move.added), frozenset(move.removed)] == 1
-            if move.added and is_alone and not is_disk_known(case, move.added):
+            is_forbidden = is_disk_known(case, move.added) or has_several_dirs(case, move.removed)
+            if move.added and is_alone and not is_forbidden:
                 _has_no_room(case, stages[number], move)
 
 
 def is_disk_known(case: Case, brokers: Collection[int]) -> bool:
     return any(case.observed.brokers[number].log_dirs for number in brokers)
+
+
+def has_several_dirs(case: Case, brokers: Collection[int]) -> bool:
+    """Whether what leaves one of these may draw other replicas to the dir that it leaves."""
+    return any(len(case.observed.brokers[number].log_dirs) > 1 for number in brokers)
 
 
 def _has_no_room(case: Case, stage: ReassignStage, move: Move) -> None:
