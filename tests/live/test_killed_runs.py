@@ -109,6 +109,8 @@ def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
     folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
+    if points.total() > len(OF_APPLY):
+        folder.moves = moves_at("50kB/s")  # a copy lasts longer than a process, so that many die while it goes on
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker, copies = Checker(kafka, *TOPICS), Copies(kafka, *TOPICS)
@@ -131,7 +133,7 @@ def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
 ) -> None:
     kafka = folder.kafka
     folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
-    folder.moves = moves_at("30kB/s")  # so that what is to be taken back does not end meanwhile
+    folder.moves = moves_at("5kB/s")  # so that what is to be taken back does not end meanwhile
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     as_it_is = {1: BEFORE[MOVED][1]}  # a change of order ends at once: nothing takes it back
