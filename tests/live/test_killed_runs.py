@@ -45,7 +45,7 @@ OF_SOME_STEPS = sorted({point.partition(".")[0]: point for point in sorted(OF_AP
 LOCK_AWAITED = 8
 """After every so many kills the lock of the dead run is left to end by itself, in 6 s; else it is taken off at once."""
 OFTEN = {
-    "throttle.broker": 2, "intent.written": 6, "reassign.sent": 5, "poll": 10, "unthrottle.broker": 2,
+    "throttle.broker": 2, "intent.written": 4, "reassign.sent": 4, "poll": 15, "unthrottle.broker": 2,
     "withdraw.before": 15, "withdraw.sent": 3,
 }  # fmt: skip
 """Where a run dies again and again: for the most part inside a stage, some of its moves waiting for a slot."""
@@ -96,6 +96,11 @@ def times(points: Collection[str]) -> Counter[str]:
     return Counter({point: OFTEN.get(point, 1) for point in points})
 
 
+def size_for(points: Counter[str]) -> int:
+    """Return the bytes of a partition: where many die its copy lasts, beyond what a broker's quota has saved up."""
+    return SIZE if points.total() < LOCK_AWAITED else 5 * SIZE
+
+
 def elsewhere(folder: LiveFolder, plan: str) -> Path:
     """Return a folder, as of another machine, with nothing in it but the plan."""
     place = folder.path.with_name("elsewhere")
@@ -109,9 +114,9 @@ def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
     folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
-    if points.total() > len(OF_APPLY):
-        folder.moves = moves_at("50kB/s")  # a copy lasts longer than a process, so that many die while it goes on
-    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
+    if size_for(points) > SIZE:
+        folder.moves = moves_at("250kB/s")
+    folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker, copies = Checker(kafka, *TOPICS), Copies(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
@@ -132,8 +137,8 @@ def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
     folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
-    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
-    folder.moves = moves_at("5kB/s")  # so that what is to be taken back does not end meanwhile
+    folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
+    folder.moves = moves_at("30kB/s")  # so that what is to be taken back does not end meanwhile
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     as_it_is = {1: BEFORE[MOVED][1]}  # a change of order ends at once: nothing takes it back
