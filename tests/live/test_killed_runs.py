@@ -160,7 +160,9 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
     folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
-    folder.create(BEFORE, size=SIZE, config="retention.ms: 1d")
+    if size_for(points) > SIZE:
+        folder.moves = moves_at("500kB/s")
+    folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
