@@ -5,8 +5,8 @@ leader. Kafka throttles the two directions apart (KIP-73), so neither waits for 
 serves nothing and takes no slot.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 K = TypeVar("K")
@@ -60,3 +60,47 @@ class Slots:
             self._received[broker] += sign
         if copy.source is not None:
             self._served[copy.source] += sign * len(copy.added)
+
+
+class Window:
+    """Admits the copies of one stage, each known by its place in the plan's order, as others end."""
+
+    def __init__(self, most: int | None) -> None:
+        """Begin with nothing in flight and nothing that waits."""
+        self._slots = Slots(most)
+        self._copies: dict[int, Copy] = {}
+        self._waiting: defaultdict[tuple[int | None, bool], set[int]] = defaultdict(set)
+
+    def add(self, number: int, copy: Copy) -> None:
+        """Let a copy wait."""
+        self._copies[number] = copy
+        for place in _places(copy):
+            self._waiting[place].add(number)
+
+    def begun(self) -> list[int]:
+        """Return the copies that begin at once."""
+        return self._admitted(self._copies)
+
+    def after(self, ended: Sequence[int]) -> list[int]:
+        """Return the copies that begin now that these have ended.
+
+        Only those that wait at their brokers are asked: at no other has a slot become free.
+        """
+        for number in ended:
+            self._slots.free(self._copies[number])
+        places = {place for number in ended for place in _places(self._copies[number])}
+        return self._admitted({number for place in places for number in self._waiting[place]})
+
+    def _admitted(self, numbers: Iterable[int]) -> list[int]:
+        begun = list(self._slots.admitted((number, self._copies[number]) for number in sorted(numbers)))
+        for number in begun:
+            for place in _places(self._copies[number]):
+                self._waiting[place].discard(number)
+        return begun
+
+
+def _places(copy: Copy) -> Iterator[tuple[int | None, bool]]:
+    """Yield where the copy takes slots: each broker, and whether it serves there."""
+    for broker in copy.added:
+        yield broker, False
+    yield copy.source, True

@@ -150,8 +150,9 @@ def _in_order(
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
-    for number, steps in enumerate(packed):
-        stages.append(_reassign(steps, policy))
+    seconds = stage_seconds([[(step.move, step.source) for step in steps] for steps in packed], policy)
+    for number, (steps, estimate) in enumerate(zip(packed, seconds, strict=True)):
+        stages.append(_reassign(steps, policy, estimate))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))
@@ -162,14 +163,14 @@ def _topic(step: Step) -> str:
     return step.move.topic_partition.topic
 
 
-def _reassign(steps: Sequence[Step], policy: MovePolicy) -> ReassignStage:
+def _reassign(steps: Sequence[Step], policy: MovePolicy, estimated_seconds: int) -> ReassignStage:
     # A change of order copies nothing, and a throttle takes a request to each broker on and off.
     is_copying = any(step.added for step in steps)
     return ReassignStage(
         number=0,
         moves=tuple(step.move for step in steps),
         throttle_bytes_per_second=policy.throttle_bytes_per_second if is_copying else None,
-        estimated_seconds=stage_seconds(((step.move, step.source) for step in steps), policy),
+        estimated_seconds=estimated_seconds,
         # With its moves, so that the copies of the next stage are served by the leaders that stay.
         elections=spread_over_leaders(
             [Election(step.move.topic_partition, step.elected) for step in steps if step.elected is not None]
