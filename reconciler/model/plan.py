@@ -320,6 +320,9 @@ class Plan:
         Key("run/cordon"),
         "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
     ] = ()
+    made_text: Annotated[str | None, HIDDEN, "Its file, once it was made."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
 
     @property
     def is_empty(self) -> bool:
