@@ -9,6 +9,7 @@ from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell
 from reconciler.command.values import STATISTIC_HELP, STATISTICS
 from reconciler.command.verbs import option, verb
+from reconciler.files.json_text import collector_paused
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ WHAT_IF_HELP = (
 @option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
+@collector_paused()  # a plan is made of very many values without cycles, and the process ends with it
 def command(
     asked: Asked,
     out: str | None,

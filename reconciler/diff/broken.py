@@ -35,11 +35,28 @@ def broken_partitions(
             yield (*broken_rules(desired, observed, rules[key.topic], key, replicas),)
 
     first, kind = alike(_as_rules_see_them(desired, observed, topics, table))
-    is_broken = np.array([bool(found) for found in broken(first)], dtype=np.bool_)[kind]
+    of_kind = [*broken(first)]
+    is_broken = np.array([bool(found) for found in of_kind], dtype=np.bool_)[kind]
     is_assigned = np.array([rule.assignment is not None for rule in topics], dtype=np.bool_)
     is_doomed = np.array([name in doomed for name in table.topics], dtype=np.bool_)
     suspect = (is_broken | is_assigned[table.topic]) & ~is_doomed[table.topic]
-    yield from filter(None, broken(np.flatnonzero(suspect)))
+    # A wrong number of replicas is told without naming a broker: of all of a kind in the same words.
+    is_told = np.array([[each.reason for each in found] == _NUMBER_ALONE for found in of_kind], dtype=np.bool_)[kind]
+    others, rows = broken(np.flatnonzero(suspect & ~is_told)), np.flatnonzero(suspect)
+    lists = (is_told[rows], table.topic[rows], table.number[rows], kind[rows])
+    for told, topic, number, one in zip(*(each.tolist() for each in lists), strict=True):
+        if told:
+            yield (_again(of_kind[one][0], topics[topic], number),)
+        elif found := next(others):
+            yield found
+
+
+_NUMBER_ALONE = [Reason.REPLICATION_FACTOR]
+
+
+def _again(rule: BrokenRule, rules: TopicRules, number: int) -> BrokenRule:
+    at = rules.declared.where("replicationFactor") if rules.declared is not None else None
+    return BrokenRule(TopicPartition(rules.topic, number), rule.reason, rule.detail, at)
 
 
 def _as_rules_see_them(
@@ -68,9 +85,13 @@ def _likeness(rule: TopicRules) -> object:
 
 def _trait(desired: Desired, observed: Cluster, rule: TopicRules, broker_id: int) -> object:
     who = (rule.receivable, rule.keepable, rule.leadable, rule.leadable_at_need)
-    is_leaving = desired.cluster.broker(broker_id).state in LEAVING
     is_in = tuple([broker_id in each for each in who])
-    return rule.rack_of.get(broker_id, NO_RACK), is_in, is_leaving, observed.is_alive(broker_id)
+    return rule.rack_of.get(broker_id, NO_RACK), is_in, _is_leaving(desired, broker_id), observed.is_alive(broker_id)
+
+
+def _is_leaving(desired: Desired, broker_id: int) -> bool:
+    declared = desired.cluster.brokers.get(broker_id)
+    return declared is not None and declared.state in LEAVING
 
 
 def broken_rules(
@@ -87,13 +108,13 @@ def broken_rules(
         return
     wanted = assigned(rules, topic_partition.partition)
     dead = [replica for replica in replicas if not observed.is_alive(replica)]
-    living = tuple(replica for replica in replicas if replica not in dead)
+    living = tuple([replica for replica in replicas if replica not in dead])
     yield from _dead(dead, declared, topic_partition)
     yield from _draining(desired, topic_partition, living)
     if wanted is not None:
         yield from _assignment(wanted, declared, topic_partition, replicas)
         return
-    staying = tuple(each for each in living if desired.cluster.broker(each).state not in LEAVING)
+    staying = tuple([each for each in living if not _is_leaving(desired, each)])
     for reason, detail, at in _rest(rules, declared, replicas, staying):
         yield BrokenRule(topic_partition, reason, detail, at)
 
@@ -112,7 +133,7 @@ def _dead(dead: list[int], declared: DesiredTopic, topic_partition: TopicPartiti
 
 
 def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> Iterator[BrokenRule]:
-    leaving = [replica for replica in replicas if desired.cluster.broker(replica).state in LEAVING]
+    leaving = [replica for replica in replicas if _is_leaving(desired, replica)]
     if leaving:
         first = desired.cluster.broker(leaving[0])
         word = "draining" if first.state is BrokerState.DRAINING else "absent"

@@ -18,7 +18,6 @@ from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, cluster_pieces, read_yaml
 from reconciler.files.topic_document import (
-    TopicClass,
     merged,
     topic_class_from,
     topics_from,
@@ -296,8 +295,8 @@ def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
                 yield outside(said, Location(document.name, *entries.value_at[key]))
 
 
-def _classes(found: _Found) -> dict[str, TopicClass]:
-    classes: dict[str, TopicClass] = {}
+def _classes(found: _Found) -> dict[str, DesiredTopic]:
+    classes: dict[str, DesiredTopic] = {}
     for document in found.of_kind("TopicClass"):
         read = topic_class_from(document.content, document.name, found.problems)
         alone = DesiredTopic(NAMELESS, config=read.config, custom_configs=read.custom_configs, at=read.at)
@@ -311,7 +310,7 @@ def _classes(found: _Found) -> dict[str, TopicClass]:
 
 
 def _with_class(
-    topic: DesiredTopic, document: _Document, classes: Mapping[str, TopicClass], found: _Found
+    topic: DesiredTopic, document: _Document, classes: Mapping[str, DesiredTopic], found: _Found
 ) -> DesiredTopic:
     """Return the topic over its class, without what a field that was taken out of either might have said instead."""
     spec = document.content["spec"]

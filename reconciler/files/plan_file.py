@@ -24,20 +24,26 @@ OTHER_DIGEST = "KR425"
 _DIGEST = "sha256:"
 _ID_LENGTH = 8
 _OVER_ALL_ELSE = frozenset({"id", "digest"})
+_WHOLE = frozenset({"rollback", "stages"})
+"""The members that are as long as the plan: no number in them has a fraction."""
 
 
 def with_id(plan: Plan) -> Plan:
     """Return the plan with its digest, the SHA-256 over everything else in its file, and its id, the digest's start."""
-    digest = _content_digest(to_json(plan))
-    return replace(plan, id=_id_of(digest), digest=digest)
+    with collector_paused():
+        document = to_json(plan)
+        digest = _content_digest(document)
+        named = replace(plan, id=_id_of(digest), digest=digest)
+        # What follows from a frozen value may be kept in it.
+        text = readable_json(document | {"id": named.id, "digest": digest}, _WHOLE)
+        object.__setattr__(named, "made_text", text)
+        object.__setattr__(named, "made_summary", plan.summary)
+    return named
 
 
 def plan_text(plan: Plan) -> str:
     """Return the plan's file: sorted keys, one move a line. Digest and id are computed, whatever the plan carries."""
-    with collector_paused():
-        document = to_json(plan)
-        digest = _content_digest(document)
-        return readable_json(document | {"id": _id_of(digest), "digest": digest})
+    return str(plan.made_text or with_id(plan).made_text)
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:
@@ -112,7 +118,7 @@ def plan_from_json(document: object) -> Plan:
 
 def _content_digest(document: dict[str, Any]) -> str:
     rest = {key: value for key, value in document.items() if key not in _OVER_ALL_ELSE}
-    return _DIGEST + hashlib.sha256(canonical_json(rest).encode()).hexdigest()
+    return _DIGEST + hashlib.sha256(canonical_json(rest, _WHOLE).encode()).hexdigest()
 
 
 def _id_of(digest: str) -> str:

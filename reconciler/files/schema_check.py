@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft7Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from typing import TYPE_CHECKING, Any
 
 from reconciler.files.quick_check import Check, compiled
 from reconciler.files.strict_yaml import YamlFloat, YamlMap, key_shown, place_of
 from reconciler.files.well_formed import Steps, take_out
 from reconciler.model.problem import Location, Problem
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "Topic": "topic.json"}
 LONGEST_SHOWN = 60
@@ -131,34 +130,31 @@ def _schema(kind: str) -> dict[str, Any]:
 
 
 @cache
-def _validator(kind: str) -> Validator:
-    validator: Validator = _StrictValidator(_schema(kind))
+def _validator(kind: str) -> "Validator":
+    """Return the validator, which is loaded only where something is wrong: a tenth of a second.
+
+    3.0 partitions is a slip, and "orders" with a newline behind it is no topic: JSON Schema would take both.
+    """
+    from jsonschema import Draft7Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+        # For Python, `$` also stands before a last newline.
+        if isinstance(value, str) and not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
+            yield ValidationError("has another form")
+
+    types = Draft7Validator.TYPE_CHECKER.redefine("integer", lambda _checker, value: type(value) is int)
+    strict: Any = extend(Draft7Validator, validators={"pattern": pattern}, type_checker=types)  # type: ignore[no-untyped-call] # the stubs give it no types
+    validator: Validator = strict(_schema(kind))
     return validator
 
 
-def _is_integer(_checker: object, value: object) -> bool:
-    return type(value) is int
-
-
-def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
-    """Yield an error where the whole text is not of that form; for Python, `$` also stands before a last newline."""
-    if isinstance(value, str) and not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
-        yield ValidationError("has another form")
-
-
-# 3.0 partitions is a slip, and "orders" with a newline behind it is no topic: JSON Schema would take both.
-_StrictValidator: Any = extend(  # type: ignore[no-untyped-call] # the stubs give it no types
-    Draft7Validator,
-    validators={"pattern": _pattern},
-    type_checker=Draft7Validator.TYPE_CHECKER.redefine("integer", _is_integer),
-)
-
-
-def _sort_key(document: Any, error: ValidationError) -> tuple[int, int, str]:
+def _sort_key(document: Any, error: "ValidationError") -> tuple[int, int, str]:
     return (*place_of(document, list(error.absolute_path)), error.message)
 
 
-def _told(document: YamlMap, error: ValidationError, name: str) -> Iterator[Problem]:
+def _told(document: YamlMap, error: "ValidationError", name: str) -> Iterator[Problem]:
     path = list(error.absolute_path)
     where = _dotted(path)
     at = _at(name, place_of(document, path))
@@ -186,7 +182,7 @@ def _is_of_client(path: Sequence[str | int], value: object) -> bool:
     return list(path[:2]) == ["spec", "client"] and value is not None and not isinstance(value, list | dict)
 
 
-def _no_branch(document: YamlMap, error: ValidationError, name: str) -> Iterator[Problem]:
+def _no_branch(document: YamlMap, error: "ValidationError", name: str) -> Iterator[Problem]:
     """Yield what is wrong with the one form that is of the value's type, else which forms there are."""
     near = [cause for cause in error.context or () if cause.validator != "type" or cause.path]
     if isinstance(error.instance, dict):
@@ -202,7 +198,7 @@ def _no_branch(document: YamlMap, error: ValidationError, name: str) -> Iterator
     yield Problem("KR104", message, _at(name, place_of(document, path)))
 
 
-def _list(error: ValidationError) -> list[Any]:
+def _list(error: "ValidationError") -> list[Any]:
     wanted: Any = error.validator_value
     return list(wanted)
 
@@ -211,7 +207,7 @@ def _dotted(path: Sequence[str | int]) -> str:
     return ".".join(key_shown(str(step)) for step in path) or "the document"
 
 
-def _meant(error: ValidationError) -> str:
+def _meant(error: "ValidationError") -> str:
     """Return what the schema says of the field, behind a hint for a number without its unit."""
     schema: Any = error.schema
     if not isinstance(schema, Mapping):
@@ -222,7 +218,7 @@ def _meant(error: ValidationError) -> str:
     return (f". Write a unit: {unit}" if unit else "") + (f". {text}" if text else "")
 
 
-def _unknown_keys(error: ValidationError, name: str, where: str) -> Iterator[Problem]:
+def _unknown_keys(error: "ValidationError", name: str, where: str) -> Iterator[Problem]:
     known = list(error.schema.get("properties", {})) if isinstance(error.schema, Mapping) else []
     holder: Any = error.instance
     for key in holder:
@@ -244,7 +240,7 @@ def _either(allowed: Sequence[str], found: object) -> str:
     return f"{text}; did you mean {close[0]!r}?" if close and len(allowed) > 1 else text
 
 
-def _why(error: ValidationError) -> str:
+def _why(error: "ValidationError") -> str:
     wanted: Any = error.validator_value
     if error.instance is None:
         return "says nothing: write its value, or leave the key out"

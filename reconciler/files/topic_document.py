@@ -1,7 +1,7 @@
 """Reads Topic and TopicClass documents, their form already checked, as values; and lays one over the other."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
@@ -14,31 +14,9 @@ from reconciler.model.problem import Location, Problem
 PATTERN_KEYS = frozenset({"class", "config", "customConfigs", "placement"})
 
 
-@dataclass(frozen=True, slots=True)
-class TopicClass:
-    """What the topics of a class have in common; `at` as in DesiredTopic."""
-
-    name: str
-    replication_factor: int | None = None
-    config: Mapping[str, str | None] = field(default_factory=dict)
-    placement: Placement = field(default_factory=Placement)
-    protect: frozenset[Protection] = frozenset()
-    custom_configs: frozenset[str] = frozenset()
-    at: Mapping[str, Location] = field(default_factory=dict)
-
-
-def topic_class_from(document: YamlMap, name: str, problems: list[Problem]) -> TopicClass:
-    """Return the class that the document declares."""
-    spec = document["spec"]
-    return TopicClass(
-        document["metadata"]["name"],
-        spec.get("replicationFactor"),
-        _config(spec, name, problems),
-        _placement(spec),
-        _protect(spec),
-        _set(spec, "customConfigs") or frozenset(),
-        _places(document, name),
-    )
+def topic_class_from(document: YamlMap, name: str, problems: list[Problem]) -> DesiredTopic:
+    """Return the class that the document declares: what its topics have in common, under its own name."""
+    return replace(_declared(document, name, problems), name=document["metadata"]["name"])
 
 
 def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterator[DesiredTopic]:
@@ -53,31 +31,33 @@ def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterat
     if "names" in metadata:
         for key in spec:
             if key not in PATTERN_KEYS or (key == "placement" and "assignment" in spec[key]):
-                at = Location(name, *(spec[key].key_at["assignment"] if key == "placement" else spec.key_at[key]))
-                problems.append(
-                    Problem("KR113", f"{_forbidden(key)} cannot be written for patterns of names: name each topic", at)
-                )
-    shared = DesiredTopic(
+                is_inside = key == "placement"
+                at = Location(name, *(spec[key].key_at["assignment"] if is_inside else spec.key_at[key]))
+                field = "placement.assignment" if is_inside else key
+                message = f"{field} cannot be written for patterns of names: name each topic"
+                problems.append(Problem("KR113", message, at))
+    shared = _declared(document, name, problems)
+    for wanted in metadata.get("names", [metadata.get("name")]):
+        yield replace(shared, name=wanted)
+
+
+def _declared(document: YamlMap, name: str, problems: list[Problem]) -> DesiredTopic:
+    spec = document["spec"]
+    return DesiredTopic(
         "",
         is_absent=spec.get("state") == "absent",
         partitions=spec.get("partitions"),
         replication_factor=spec.get("replicationFactor"),
         config=_config(spec, name, problems),
         placement=_placement(spec),
-        protect=_protect(spec),
+        protect=frozenset(Protection(word) for word in spec.get("protect", ())),
         custom_configs=_set(spec, "customConfigs") or frozenset(),
-        labels=dict(metadata.get("labels", {})),
+        labels=dict(document["metadata"].get("labels", {})),
         at=_places(document, name),
     )
-    for wanted in metadata.get("names", [metadata.get("name")]):
-        yield replace(shared, name=wanted)
 
 
-def _forbidden(key: str) -> str:
-    return "placement.assignment" if key == "placement" else key
-
-
-def merged(below: TopicClass, topic: DesiredTopic) -> DesiredTopic:
+def merged(below: DesiredTopic, topic: DesiredTopic) -> DesiredTopic:
     """Return the topic with the class's fields where it writes none of its own."""
     under, over = below.placement, topic.placement
     at = {path: place for path, place in below.at.items() if path and path not in topic.at}
@@ -119,7 +99,7 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
     return over_class
 
 
-def _spread_over(below: TopicClass, topic: DesiredTopic) -> Spread | None:
+def _spread_over(below: DesiredTopic, topic: DesiredTopic) -> Spread | None:
     """Return the topic's own spread; its mere `racks:` does not undo what the class says."""
     if "placement.racks.spread" in topic.at or below.placement.racks_spread is None:
         return topic.placement.racks_spread
@@ -164,10 +144,6 @@ def _placement(spec: Mapping[str, Any]) -> Placement:
 
 def _set(written: Mapping[str, Any], key: str) -> frozenset[Any] | None:
     return frozenset(written[key]) if key in written else None
-
-
-def _protect(spec: Mapping[str, Any]) -> frozenset[Protection]:
-    return frozenset(Protection(word) for word in spec.get("protect", ()))
 
 
 def _places(document: YamlMap, name: str) -> Mapping[str, Location]:

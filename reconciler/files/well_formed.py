@@ -1,17 +1,19 @@
 """Takes out of a document everything that has not its schema's form, and tells what that was."""
 
 from collections.abc import Iterable, Sequence
-
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING
 
 from reconciler.files.strict_yaml import YamlList, YamlMap
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 Steps = tuple[str | int, ...]
 _LISTS_OF_MAPPINGS = frozenset({("spec", "brokers"), ("spec", "windows")})
 _UNKNOWN_KEY = ""
 
 
-def take_out(document: YamlMap, errors: Iterable[ValidationError]) -> set[Steps]:
+def take_out(document: YamlMap, errors: "Iterable[ValidationError]") -> set[Steps]:
     """Take out of the document what these errors are about; return the path of each.
 
     An entry goes with its key, a list with all its items, but for lists of mappings, of which each says something by
@@ -43,7 +45,7 @@ def _whole(path: Steps) -> Steps:
     return path
 
 
-def _drop_unknown_keys(error: ValidationError) -> None:
+def _drop_unknown_keys(error: "ValidationError") -> None:
     holder, schema = error.instance, error.schema
     known = schema.get("properties", {}) if isinstance(schema, dict) else {}
     if isinstance(holder, YamlMap):

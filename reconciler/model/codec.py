@@ -345,7 +345,7 @@ def _enumeration(kind: type[Enum]) -> _Codec:
             raise Malformed("", message, found)
         return members[found]
 
-    return _Codec(attrgetter("value"), read, lambda _: {"enum": [*members]})
+    return _Codec(attrgetter("_value_"), read, lambda _: {"enum": [*members]})
 
 
 def _text_form(kind: Any) -> _Codec:
@@ -785,16 +785,18 @@ def _of_members(members: list[_Member]) -> _Codec:
 
 
 def _writer(own: list[_Member], groups: Mapping[str, _Codec]) -> Callable[[Any], dict[str, Any]]:
-    steps = [
-        (each.name, each.path[0], each.codec.write, MISSING if each.is_always else each.default, each.holds)
-        for each in own
-    ]
+    steps = []
+    for each in own:
+        left_out = MISSING if each.is_always else each.default
+        # Equality may be a slow call, and nothing but None equals None.
+        is_compared = left_out is not MISSING and left_out is not None
+        steps.append((attrgetter(each.name), each.path[0], each.codec.write, left_out, is_compared, each.holds))
 
     def write(value: Any) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        for name, key, write_one, left_out, holds in steps:
-            one = getattr(value, name)
-            if (left_out is not MISSING and one == left_out) or (holds is not None and not holds(value)):
+        for get, key, write_one, left_out, is_compared, holds in steps:
+            one = get(value)
+            if one is left_out or (is_compared and one == left_out) or (holds is not None and not holds(value)):
                 continue
             plain = one if write_one is None else write_one(one)
             if key:

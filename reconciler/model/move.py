@@ -40,12 +40,12 @@ class Move:
     @property
     def added(self) -> tuple[int, ...]:
         """The replicas that must be copied, in the order of `to_replicas`."""
-        return tuple(replica for replica in self.to_replicas if replica not in self.from_replicas)
+        return tuple([replica for replica in self.to_replicas if replica not in self.from_replicas])
 
     @property
     def removed(self) -> tuple[int, ...]:
         """The replicas that go, in the order of `from_replicas`."""
-        return tuple(replica for replica in self.from_replicas if replica not in self.to_replicas)
+        return tuple([replica for replica in self.from_replicas if replica not in self.to_replicas])
 
     @property
     def is_reorder(self) -> bool:

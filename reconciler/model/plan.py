@@ -320,6 +320,12 @@ class Plan:
         Key("run/cordon"),
         "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
     ] = ()
+    made_text: Annotated[str | None, HIDDEN, "Its file, once it was made."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
+    made_summary: Annotated[Summary | None, HIDDEN, "Its summary, once it was asked for."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
 
     @property
     def is_empty(self) -> bool:
@@ -334,6 +340,12 @@ class Plan:
     @property
     def summary(self) -> Annotated[Summary, Key("summary/", "The plan in numbers.")]:
         """The plan in numbers."""
+        if self.made_summary is None:
+            # What follows from a frozen value may be kept in it.
+            object.__setattr__(self, "made_summary", self._summed())
+        return self.made_summary  # type: ignore[return-value] # just made
+
+    def _summed(self) -> Summary:
         moves = [move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves]
         first: dict[TopicPartition, tuple[int, ...]] = {}
         last: dict[TopicPartition, tuple[int, ...]] = {}

@@ -11,9 +11,11 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.resealed import digest_of, resealed
 from helpers.plans.sample_plan import sample_plan
 
+from reconciler.files.json_text import canonical_json, readable_json
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.files.snapshot import write_snapshot
 from reconciler.model.change import DeleteTopic
+from reconciler.model.codec import schema_of, to_json
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, PriceLevel, Proof, Restore, Rollback, Source
 from reconciler.model.problem import InvalidInput, Location, Problem
@@ -255,3 +257,19 @@ def test_no_depth_of_nesting_is_a_crash(tmp_path: Path, depth: int) -> None:
         nested = [nested]
     text = '{"formatVersion": "1.0", "id": "00000000", "stages": ' + "[" * depth + "]" * depth + "}"
     refused(tmp_path / "plan.json", text)
+
+
+def test_no_number_has_a_fraction_in_what_is_written_quickly() -> None:
+    """Of floats, and of these alone, the quick writer has other forms than Python's."""
+    members = schema_of(Plan)["properties"]
+    assert '"type": "number"' not in json.dumps([members["stages"], members["rollback"]])
+
+
+@pytest.mark.parametrize("plan", [whole_plan(), tiny_plan()])
+def test_what_is_written_quickly_is_what_python_writes(plan: Plan) -> None:
+    document = to_json(plan)
+    longer = {"names": ["é\u2028\x7f\x00\n", "[{"], "bytes": 1 << 80, "nested": [{"a": [{}]}], "long": ["x"] * 400}
+    document["stages"].append({"kind": "", "moves": [longer, {"b": {}, "a": [], "é": None}]})
+    whole = {"stages", "rollback"}
+    assert readable_json(document, whole) == readable_json(document)
+    assert canonical_json(document, whole) == canonical_json(document)

@@ -1,8 +1,11 @@
+import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.rules import topic_rules
+from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement, Spread
@@ -73,3 +76,59 @@ def test_configs_that_another_kafka_takes_are_for_that_one_to_judge() -> None:
     plan = Plan("demo", observed.cluster_id, Source("sha256:0"), topic_changes=changes, stages=(TopicsStage(1, (0,)),))
     desired = Desired(DesiredCluster("demo"), {"clicks": DesiredTopic("clicks")})
     refuse_unsafe(plan, observed, topic_rules(desired, observed))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_of_partitions_that_are_alike_one_speaks_for_all(seed: int) -> None:
+    """A plan is refused exactly where one of its partitions, planned by itself, is."""
+    chance = random.Random(seed)
+    observed = small_cluster(
+        *(f"{name}-{number}: {_list(chance)}" for name in ("loose", "strict") for number in range(8)),
+        fenced=[6] if seed % 3 == 0 else (),
+        configs={"strict": {"min.insync.replicas": "2"}},
+    )
+    declared = {
+        "loose": DesiredTopic("loose", placement=Placement(racks_spread=Spread.PREFER)),
+        "strict": DesiredTopic("strict", placement=Placement(racks_spread=Spread.STRICT)),
+    }
+    rules = topic_rules(Desired(DesiredCluster("small"), declared), observed)
+    stages, at = [], dict(observed.partitions())
+    for number in (1, 2):
+        keys = chance.sample(sorted(at), 10)
+        targets = {key: _ids(chance) for key in keys}
+        moves = tuple(Move(key, at[key].replicas, targets[key], 5, Reason.BALANCE) for key in keys)
+        led = tuple(Election(key, targets[key][0]) for key in keys if targets[key][0] != at[key].replicas[0])
+        at |= {key: at[key].on_replicas(targets[key]) for key in keys}
+        stages.append(ReassignStage(number, moves, elections=led[:3]))
+    plan = Plan("small", observed.cluster_id, Source("sha256:0"), stages=tuple(stages))
+    alone = [_is_refused(_of(plan, key), observed, rules) for key in at]
+    assert _is_refused(plan, observed, rules) == any(alone)
+
+
+def _ids(chance: random.Random) -> tuple[int, ...]:
+    """Return a broker of each rack, and now and then any brokers."""
+    if chance.random() < 0.03:
+        return tuple(chance.sample(range(1, 7), chance.choice((2, 3, 4))))
+    return tuple(chance.sample([chance.choice(pair) for pair in ((1, 4), (2, 5), (3, 3))], 3))
+
+
+def _list(chance: random.Random) -> str:
+    return ",".join(map(str, _ids(chance)))
+
+
+def _of(plan: Plan, key: TopicPartition) -> Plan:
+    stages = []
+    for stage in plan.stages:
+        assert isinstance(stage, ReassignStage)
+        moves = tuple(move for move in stage.moves if move.topic_partition == key)
+        elections = tuple(each for each in stage.elections if each.topic_partition == key)
+        stages.append(replace(stage, moves=moves, elections=elections))
+    return replace(plan, stages=tuple(stages))
+
+
+def _is_refused(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> bool:
+    try:
+        refuse_unsafe(plan, observed, rules)
+    except UnsafePlan:
+        return True
+    return False
