@@ -121,7 +121,7 @@ class Search:
                 self._runs_to_its_end(state)
         except Violation as violation:
             report.trace = self._trace(violation)
-            self.calm = []
+        self.calm = []
         return found
 
     def _visit(self, state: State, label: str, level: list[tuple[int, State]]) -> None:
