@@ -238,6 +238,9 @@ class ModelAdmin(SimulatedAdmin):
 
         def request() -> Mapping[TopicPartition, Answer]:
             self.requests.reassign(self, targets)
+            # Whoever has asked for something else since may ask again for what came before it.
+            older = {one for one in self.world.answered if one[0] in set(map(str, targets))}
+            self.world = replace(self.world, answered=self.world.answered - older)
             return SimulatedAdmin.reassign(
                 self, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed
             )
