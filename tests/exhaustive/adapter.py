@@ -18,13 +18,13 @@ from reconciler.apply import run as run_module
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.checks import Gate
 from reconciler.apply.crash import Killed
-from reconciler.apply.decide import DEAD, ELECTION_ATTEMPTS
+from reconciler.apply.decide import ELECTION_ATTEMPTS
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.perform import THROTTLE_TRIES
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
-from reconciler.apply.stage_memory import SETTLE, UNCLEAR, Attempt, History, StageMemory
+from reconciler.apply.stage_memory import DEAD, SETTLE, UNCLEAR, Attempt, History, StageMemory
 from reconciler.apply.steps import ATTEMPTS
 from reconciler.apply.turns import OUTAGE, Run
 from reconciler.model.change import ConfigChange
@@ -459,6 +459,7 @@ def _memory_key(memory: StageMemory) -> tuple[tuple[str, object], ...]:
         ("progressed", _age(memory.progressed_at)),
         ("throttled", tuple(sorted(memory.throttled_brokers))),
         ("unreached", tuple(sorted((broker, _age(at)) for broker, at in memory.unreached_since.items()))),
+        ("hidden", tuple(sorted(memory.hidden))),
         ("lists on", memory.has_lists_on),
         *(
             (
