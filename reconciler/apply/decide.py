@@ -13,7 +13,7 @@ from typing import assert_never
 
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
-from reconciler.apply.stage_memory import SETTLE, BadDisk, MoveState, StageMemory
+from reconciler.apply.stage_memory import DEAD, SETTLE, BadDisk, MoveState, StageMemory
 from reconciler.apply.standings import elections_due
 from reconciler.apply.steps import (
     ATTEMPTS,
@@ -35,9 +35,6 @@ from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.words import named_some
-
-DEAD = timedelta(seconds=30)
-"""How long a destination may be dead before its moves are taken back; a restart takes 10 to 20 s."""
 
 FAILED = timedelta(seconds=10)
 """How long a log dir may be offline before moves into it are taken back: a new replica takes a moment to show."""
@@ -146,7 +143,7 @@ def _trouble(
     return (
         _conflict(paths, moves, observed, memory)
         or _dead_destination(paths, moves, memory, now)
-        or _hidden_broker(paths, moves, memory, now)
+        or _hidden_broker(paths, moves, memory)
         or _bad_disk(paths, moves, memory, now)
         or _dead_companion(moves, memory, now)
         or _crawl(stage, moves, memory, now)
@@ -207,11 +204,10 @@ def _give_up(
     return next((LeaveAlone(move.topic_partition, problem(move)) for move in skipped), None)
 
 
-def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory, now: datetime) -> LeaveAlone | None:
+def _hidden_broker(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory) -> LeaveAlone | None:
     """Return a move to skip because a broker it needs lives, and cannot be reached from here to be throttled."""
-    hidden = {broker for broker, since in memory.unreached_since.items() if now - since >= DEAD}
     for move in moves:
-        needed = sorted(hidden.intersection((*move.from_replicas, *move.added))) if move.added else []
+        needed = sorted(memory.hidden.intersection((*move.from_replicas, *move.added))) if move.added else []
         if needed and _is_in(memory, move, MoveState.TO_DO):
             key, broker = move.topic_partition, needed[0]
             text = f"broker {broker}, which {key} needs in {list(move.to_replicas)}, is alive and cannot be reached"

@@ -14,7 +14,7 @@ from reconciler.admin.port import Answer
 from reconciler.apply.answers import ALREADY, TRANSIENT, refusal, refused, told_answer
 from reconciler.apply.crash import crash_point
 from reconciler.apply.session import Session
-from reconciler.apply.stage_memory import SETTLE, StageMemory
+from reconciler.apply.stage_memory import DEAD, SETTLE, StageMemory
 from reconciler.apply.steps import (
     ChangeConfigs,
     CreateTopics,
@@ -123,10 +123,12 @@ def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) ->
     has_lists_on = bool(session.throttles.lists)
     if brokers is not None:
         now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
+        unreached = {broker: memory.unreached_since.get(broker, now) for broker in sorted(missing)}
         return replace(
             memory,
             throttled_brokers=memory.throttled_brokers | brokers,
-            unreached_since={broker: memory.unreached_since.get(broker, now) for broker in sorted(missing)},
+            unreached_since=unreached,
+            hidden=frozenset(broker for broker, since in unreached.items() if now - since >= DEAD),
             has_lists_on=has_lists_on,
         )
     if memory.count("throttle") >= THROTTLE_TRIES:

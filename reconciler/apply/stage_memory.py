@@ -19,6 +19,8 @@ from reconciler.model.words import size
 
 SETTLE = timedelta(seconds=120)
 """How long metadata may lag behind the controller; 65 s were seen on a small cluster after a mass creation."""
+DEAD = timedelta(seconds=30)
+"""How long a broker may be dead, or not be reached, before its moves are given up; a restart takes 10 to 20 s."""
 UNCLEAR = timedelta(seconds=5)
 """How long a partition may look as if somebody else moved it before that is believed."""
 NEARLY_NOTHING = 256 * 1024 * 1024
@@ -174,6 +176,8 @@ class StageMemory:
     """Those that have this stage's rate, as far as they were asked."""
     unreached_since: Mapping[int, datetime] = field(default_factory=dict)
     """Since when a broker that lives could not be asked to throttle."""
+    hidden: frozenset[int] = frozenset()
+    """Those of them that were asked again, in vain, once that had lasted: time alone gives no broker up."""
     has_lists_on: bool = False
     polls: int = 0
     """Looks in a row that showed nothing new."""
@@ -288,6 +292,7 @@ def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: Sta
         histories={**memory.histories, **histories},
         fenced_since={broker: memory.fenced_since.get(broker, now) for broker in dead},
         unreached_since={broker: at for broker, at in memory.unreached_since.items() if observed.is_alive(broker)},
+        hidden=frozenset(broker for broker in memory.hidden if observed.is_alive(broker)),
         bad_disks=bad_disks_of(memory.bad_disks, observed.log_dirs, now),
         progressed_at=now if has_progressed else memory.progressed_at,
         least_lag=least_lag,

@@ -83,7 +83,10 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     ended = [move for move in moves if _has_ended(session.paths, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
-    in_flight = [m for m in able if session.paths.position(m.topic_partition, observed).place is Place.MOVING]
+    # What was in flight and now shows its list from before may have ended: the answer to a cancel tells it from metadata
+    # that is of the past.
+    perhaps = {Place.MOVING, Place.AT, Place.BETWEEN}
+    in_flight = [move for move in able if session.paths.position(move.topic_partition, observed).place in perhaps]
     crash_point("withdraw.before")
     _tell(session, outcome, Outcome.STARTED, partitions=[str(move.topic_partition) for move in able])
     stopped = _cancel(session, in_flight, outcome)
@@ -229,8 +232,9 @@ def _is_of_the_past(move: Move, answers: Answers, observed: Observed) -> bool:
     is_ended = key not in answers or answers[key].error == NOT_IN_PROGRESS
     if partition is None or not is_ended or key in observed.reassignments:
         return False
-    # Without an answer of its own it may have been cancelled by an earlier try: then the list from before is true.
-    older = {union(move.from_replicas, move.to_replicas), *([move.from_replicas] if key in answers else [])}
+    # Without an answer of its own an earlier try may have cancelled it: then the list that a cancel leaves is true.
+    true = None if key in answers else cancelled(move.from_replicas, move.to_replicas)
+    older = {union(move.from_replicas, move.to_replicas), move.from_replicas} - {true}
     return partition.replicas in older
 
 

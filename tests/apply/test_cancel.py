@@ -1,6 +1,7 @@
 """A cancel takes back what is in flight, in its own order, and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
@@ -19,7 +20,7 @@ from reconciler.apply.run_record import read_record
 from reconciler.apply.session import Session
 from reconciler.apply.standings import moves_under_way
 from reconciler.apply.withdraw import withdraw
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, Refused, StalePlan
 from reconciler.model.run import RunEvent, RunFailed, RunState, StoppedEarly
@@ -279,6 +280,58 @@ def test_a_move_that_ends_while_it_is_to_be_taken_back_stays() -> None:
     outcome = withdraw(session, under_way)
     assert (outcome.finished, outcome.back) == ([TopicPartition("payments", 0)], [])
     assert assignments(admin.cluster)["payments-0"] == (2, 4, 6)
+
+
+class OldTopics(SimulatedAdmin):
+    """Shows topics as in `past`, until a time; `submitted` are the lists that were asked for."""
+
+    def __init__(self, cluster: Cluster, past: Cluster) -> None:
+        super().__init__(cluster)
+        self.past, self.until = past, timedelta.max
+        self.submitted: list[Sequence[int]] = []
+        self.started_at = self.clock.now()
+
+    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+        """Return the topics as they are shown."""
+        is_past = self.clock.now() - self.started_at < self.until
+        return {name: self.past.topics[name] for name in names} if is_past else super().topics(names)
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Note what is asked for, and reassign."""
+        self.submitted += [target for target in targets.values() if target is not None]
+        return super().reassign(targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+
+
+@pytest.mark.parametrize("shown", ["payments-0: 2,4", "payments-0: 4,6,2 isr 2,4 leader 2"], ids=["before", "union"])
+@pytest.mark.parametrize("ends", ["between the looks", "before the cancel", "before the cancel that gets lost"])
+def test_a_move_that_has_ended_stays_however_old_the_metadata_is(ends: str, shown: str) -> None:
+    plan = plan_of([ReassignStage(1, (move("payments-0", "2,4", "4,6"),))], cluster())
+    key = TopicPartition("payments", 0)
+    admin = OldTopics(cluster(), small_cluster(shown, brokers=range(1, 7)))
+    admin.reassign({key: (4, 6)})
+    session = Session(admin, MemoryJournal(), paths_of(plan))
+    under_way = moves_under_way(session.paths, session.look(["payments"]))
+
+    def end(name: str, moment: Moment) -> Answer | None:
+        if moment is Moment.BEFORE and name == ("reassignments" if ends == "between the looks" else "reassign"):
+            admin.fault = None
+            admin.clock.sleep(1000)
+            admin.until = timedelta(seconds=1110)
+            if ends == "before the cancel that gets lost":
+                raise ClusterUnavailable("not sent")
+        return None
+
+    admin.fault = end
+    outcome = withdraw(session, under_way)
+    assert (outcome.finished, outcome.back, outcome.left) == ([key], [], {})
+    assert admin.submitted == [(4, 6)], "nothing is copied back"
+    assert assignments(admin.cluster)["payments-0"] == (4, 6)
+    assert session.now() - admin.started_at < timedelta(seconds=1115), "it waits no longer than it must"
 
 
 class NotWritable(MemoryJournal):

@@ -1,14 +1,16 @@
 """Throttles are added to what is there, and exactly ours come off."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 import pytest
 from apply.small_world import At
+from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.admin.port import Reassignment
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
@@ -34,8 +36,9 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_REPLICAS,
 )
 from reconciler.model.plan import Plan
-from reconciler.model.run import Outcome, RunEvent, RunFailed
+from reconciler.model.run import Outcome, RunEvent, RunFailed, RunState
 from reconciler.model.stage import ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 
 LEADERS, FOLLOWERS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
 EMPTY = ThrottleRecord()
@@ -220,6 +223,29 @@ def killed_while_copying(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
     with planted(kill), pytest.raises(Killed):
         run_plan(plan, admin, journal)
     return MemoryJournal(journal.appended)
+
+
+class HiddenOnce(SimulatedAdmin):
+    """Broker 4 lives, and does not answer the first time; a minute later it does, as where a machine was asleep."""
+
+    asked = 0
+
+    def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
+        """Return what brokers answer."""
+        self.asked += 4 in broker_ids
+        return super().broker_configs([one for one in broker_ids if one != 4 or self.asked > 1])
+
+    def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
+        """Return what is in flight."""
+        if self.asked == 1:
+            self.clock.sleep(60)
+        return super().reassignments()
+
+
+def test_a_broker_that_does_not_answer_is_asked_again_before_it_is_given_up_however_late_it_is() -> None:
+    plan = plan_of([ReassignStage(1, (move("payments-0", "2,3", "2,4"),), RATE)], cluster())
+    before = small_cluster("payments-0: 2,3", brokers=range(1, 7))
+    assert run_plan(plan, HiddenOnce(before), MemoryJournal()).state is RunState.DONE
 
 
 def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal() -> None:

@@ -7,7 +7,8 @@ memory is laid into the state, with times made ages and counters ended at the ex
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 
 from exhaustive.state import NOW, TICK, Process, State, World
 
@@ -18,22 +19,27 @@ from reconciler.apply import run as run_module
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.checks import Gate
 from reconciler.apply.crash import Killed
-from reconciler.apply.decide import DEAD, ELECTION_ATTEMPTS
+from reconciler.apply.decide import ELECTION_ATTEMPTS
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.perform import THROTTLE_TRIES
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import RunRecord
 from reconciler.apply.session import Session
-from reconciler.apply.stage_memory import SETTLE, UNCLEAR, Attempt, History, StageMemory
+from reconciler.apply.stage_memory import DEAD, SETTLE, UNCLEAR, Attempt, BadDisk, History, StageMemory
 from reconciler.apply.steps import ATTEMPTS
+from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.apply.turns import OUTAGE, Run
 from reconciler.model.change import ConfigChange
 from reconciler.model.cluster import Broker, Cluster, Topic
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown, Problem, ReconcilerError
 from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from exhaustive.invariants import Rules
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -127,22 +133,6 @@ class PausedRun(Run):
         return super()._turn(index)
 
 
-class Requests:
-    """What is asked of the cluster, looked at before it has any effect; `exhaustive.invariants` does."""
-
-    def reassign(self, admin: "ModelAdmin", targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
-        """Look at targets."""
-
-    def elect(self, admin: "ModelAdmin", keys: Collection[TopicPartition]) -> None:
-        """Look at elections."""
-
-    def topic_configs(self, admin: "ModelAdmin", changes: Mapping[str, Sequence[ConfigChange]]) -> None:
-        """Look at changes of topic configs."""
-
-    def broker_configs(self, admin: "ModelAdmin", broker_id: int, changes: Sequence[ConfigChange]) -> None:
-        """Look at changes of a broker's configs."""
-
-
 class ModelClock:
     """The time within one turn. To sleep is to let whole ticks pass."""
 
@@ -166,7 +156,7 @@ class ModelAdmin(SimulatedAdmin):
     """A state's cluster behind the port. Time brings no copies: these end by an event of their own."""
 
     def __init__(
-        self, world: World, requests: Requests, disturbance: Disturbance | None, passing: Callable[[World], World]
+        self, world: World, rules: "Rules", disturbance: Disturbance | None, passing: Callable[[World], World]
     ) -> None:
         locks = MemoryLocks()
         locks.kept = world.kept
@@ -174,7 +164,7 @@ class ModelAdmin(SimulatedAdmin):
         self.model_clock = ModelClock(self._tick)
         self.clock = self.model_clock
         self.world = world
-        self.requests = requests
+        self.rules = rules
         self.disturbance = disturbance
         self.passing = passing
         self.calls: list[str] = []
@@ -237,7 +227,10 @@ class ModelAdmin(SimulatedAdmin):
             self.asked.append(f"cancels {key}" if target is None else f"submits {key} to {list(target)}")
 
         def request() -> Mapping[TopicPartition, Answer]:
-            self.requests.reassign(self, targets)
+            self.rules.reassign(self, targets)
+            # Whoever has asked for something else since may ask again for what came before it.
+            older = {one for one in self.world.answered if one[0] in set(map(str, targets))}
+            self.world = replace(self.world, answered=self.world.answered - older)
             return SimulatedAdmin.reassign(
                 self, targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed
             )
@@ -253,7 +246,7 @@ class ModelAdmin(SimulatedAdmin):
         self.asked.append(f"elects {', '.join(map(str, topic_partitions))}")
 
         def request() -> Mapping[TopicPartition, Answer]:
-            self.requests.elect(self, topic_partitions)
+            self.rules.elect(self, topic_partitions)
             return SimulatedAdmin.elect_preferred_leaders(self, topic_partitions)
 
         late = ("elect", tuple(topic_partitions))
@@ -267,7 +260,7 @@ class ModelAdmin(SimulatedAdmin):
             self.asked.append(f"topic {name}: {', '.join(map(_short, keys))}")
 
         def request() -> Mapping[str, Answer]:
-            self.requests.topic_configs(self, changes)
+            self.rules.topic_configs(self, changes)
             return SimulatedAdmin.alter_topic_configs(self, changes)
 
         return self._through("alter_topic_configs", list(changes), request)
@@ -277,7 +270,7 @@ class ModelAdmin(SimulatedAdmin):
         self.asked.append(f"broker {broker_id}: {', '.join(map(_short, changes))}")
 
         def request() -> Mapping[int, Answer]:
-            self.requests.broker_configs(self, broker_id, changes)
+            self.rules.broker_configs(self, broker_id, changes)
             return {broker_id: SimulatedAdmin.alter_broker_configs(self, broker_id, changes)}
 
         return self._through("alter_broker_configs", [broker_id], request)[broker_id]
@@ -350,14 +343,14 @@ class ModelAdmin(SimulatedAdmin):
 class Executor:
     """A plan's run, turn by turn."""
 
-    def __init__(self, plan: Plan, requests: Requests) -> None:
+    def __init__(self, plan: Plan, rules: "Rules") -> None:
         self.plan = plan
-        self.requests = requests
+        self.rules = rules
         self.paths = paths_of(plan)
 
     def starts(self, state: State, passing: Callable[[World], World], disturbance: Disturbance | None = None) -> Done:
         """Start a process: it runs to before its first turn."""
-        admin = ModelAdmin(state.world, self.requests, disturbance, passing)
+        admin = ModelAdmin(state.world, self.rules, disturbance, passing)
         names = vars(run_module)
         own, names["Run"] = names["Run"], PausedRun
         try:
@@ -367,7 +360,7 @@ class Executor:
 
     def cancels(self, state: State, passing: Callable[[World], World], disturbance: Disturbance | None = None) -> Done:
         """Cancel the plan, from its start to its end."""
-        admin = ModelAdmin(state.world, self.requests, disturbance, passing)
+        admin = ModelAdmin(state.world, self.rules, disturbance, passing)
         return self._ended(admin, lambda: cancel_run(self.plan, admin, MemoryJournal()))
 
     def turns(
@@ -380,7 +373,7 @@ class Executor:
     ) -> Done:
         """Take a process up again, and let it have its turn; where it `is_stopped`, by a signal, it ends in order."""
         assert state.process is not None
-        admin = ModelAdmin(state.world, self.requests, None, passing)
+        admin = ModelAdmin(state.world, self.rules, None, passing)
         session = Session(admin, MemoryJournal(), self.paths)
         session.lock = admin.lock(purpose_of_run(self.plan.id), digest=self.plan.digest)
         admin.calls.clear()
@@ -424,80 +417,41 @@ class Executor:
 def _process(pause: Paused, passed: timedelta) -> Process:
     """Return what a paused run keeps, `passed` later."""
     run, session = pause.run, pause.run.session
-    memory = run.memory
-    assert memory is not None
-    aged = _aged(memory, passed, session.paths.plan.timeout_seconds)
+    assert run.memory is not None
+    aged = _aged(run.memory, passed, session.paths.plan.timeout_seconds)
     outage = run.outage_since and _since(run.outage_since, passed, OUTAGE)
     kept = tuple(_own(getattr(session, name)) for name in CARRIED)
     ran = (aged, outage, run.is_record_written)
-    told = dict(zip(CARRIED, kept, strict=True))
-    record = session.record
-    key: tuple[tuple[str, object], ...] = (
-        *_memory_key(aged),
-        ("throttles", _throttles_key(told["throttles"])),
-        ("first rates", _sorted(session.first_rates)),
-        ("first lists", _sorted(session.first_lists)),
-        ("earlier lists", tuple(sorted(map(str, session.earlier_lists.items())))),
-        ("confirmed rates", _sorted(session.confirmed_rates)),
-        ("confirmed items", tuple(sorted((key, tuple(sorted(one))) for key, one in session.confirmed_items.items()))),
-        ("record", record and record.written()),
-        ("other record", session.other_record and session.other_record.written()),
-        ("flags", (session.is_record_refused, run.is_record_written, session.are_cordons_on)),
-        ("rates of ours", (session.rate, tuple(sorted(session.other_rates)))),
-        ("withdrawn", tuple(sorted(session.withdrawn))),
-        ("outage", _age(outage)),
-    )
-    return Process(pause.index, kept, ran, (key, pause.index), _memory_key(aged))
+    told = tuple((one.name, _canonical(getattr(aged, one.name))) for one in fields(aged))
+    return Process(pause.index, kept, ran, (told, _canonical(kept), _canonical(ran[1:]), pause.index), told)
 
 
-def _memory_key(memory: StageMemory) -> tuple[tuple[str, object], ...]:
-    return (
-        ("started", _age(memory.started_at)),
-        ("progressed", _age(memory.progressed_at)),
-        ("throttled", tuple(sorted(memory.throttled_brokers))),
-        ("unreached", tuple(sorted((broker, _age(at)) for broker, at in memory.unreached_since.items()))),
-        ("lists on", memory.has_lists_on),
-        *(
-            (
-                str(key),
-                (
-                    *(str(one.state), one.attempts, one.is_seen_in_flight),
-                    *(_age(one.quiet_until), _age(one.off_since), _age(one.lagging_since)),
-                ),
-            )
-            for key, one in sorted(memory.histories.items())
-        ),
-        ("fenced", tuple(sorted((broker, _age(at)) for broker, at in memory.fenced_since.items()))),
-        ("warned", tuple(sorted(memory.warned))),
-        ("left alone", tuple(sorted((str(key), one.code) for key, one in memory.left_alone.items()))),
-        (
-            "attempts",
-            tuple(sorted((item, one.count, _age(one.quiet_until)) for item, one in memory.attempts.items())),
-        ),
-        ("synced", memory.synced_replicas),
-        ("bad disks", tuple(sorted((broker, _age(one.since)) for broker, one in memory.bad_disks.items()))),
-    )
-
-
-def _throttles_key(throttles: object) -> tuple[object, ...]:
-    rates, lists = throttles.rates, throttles.lists  # type: ignore[attr-defined]
-    return (
-        tuple(sorted(rates.items())),
-        tuple(sorted((key, one.before, tuple(sorted(one.items))) for key, one in lists.items())),
-    )
+def _canonical(value: object) -> object:
+    """Return a value in a form that is equal for all that are alike: a time as its age, a problem as its code."""
+    form = value
+    match value:
+        case datetime():
+            form = int((NOW - value).total_seconds())
+        case RunRecord():
+            form = value.written()
+        case Problem():
+            form = value.code
+        case TopicPartition() | StrEnum():
+            form = str(value)
+        case Mapping():
+            form = tuple(sorted(((_canonical(key), _canonical(one)) for key, one in value.items()), key=str))
+        case set() | frozenset():
+            form = tuple(sorted(map(_canonical, value), key=str))
+        case tuple():
+            form = tuple(map(_canonical, value))
+        case History() | Attempt() | BadDisk() | Entry() | ThrottleRecord():
+            form = tuple(_canonical(getattr(value, one.name)) for one in fields(value))
+    return form
 
 
 def _own(value: object) -> object:
     """Return a copy of what a turn may change in place."""
     return dict(value) if type(value) is dict else set(value) if type(value) is set else value
-
-
-def _sorted(values: Mapping[K, object]) -> tuple[object, ...]:
-    return tuple(sorted(values.items(), key=str))
-
-
-def _age(at: datetime | None) -> int | None:
-    return None if at is None else int((NOW - at).total_seconds())
 
 
 def _aged(memory: StageMemory, passed: timedelta, timeout: int) -> StageMemory:

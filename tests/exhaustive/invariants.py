@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from exhaustive.adapter import Done, ModelAdmin, Requests
+from exhaustive.adapter import Done, ModelAdmin
 from exhaustive.cases import Case, Replicas
 from exhaustive.environment import DEATH, FAULT, FREE, KILL, OTHERS, SHRINK, STALE
 from exhaustive.state import State, World
@@ -44,7 +44,7 @@ class Violation(BaseException):
     """Something that must hold does not: unlike other exceptions, a run does not clean up after it."""
 
 
-class Rules(Requests):
+class Rules:
     """All that must hold for the run of one plan."""
 
     def __init__(self, case: Case) -> None:

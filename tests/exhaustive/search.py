@@ -1,6 +1,11 @@
-"""Visits every state that a run and its environment can come to, breadth first; tells the shortest way to a fault."""
+"""Visits every state that a run and its environment can come to; tells the way to a fault with the fewest disturbances.
 
-from collections.abc import Callable, Iterator, Mapping
+Of states that differ only in what is behind them the least disturbed stands for all: whatever may still happen to
+another may happen to it, and nothing excuses it that would not excuse the other.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -66,6 +71,32 @@ class Action:
     act: Act
 
 
+class Visited:
+    """The states that were visited, each with what was behind it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._behind: dict[bytes, list[Counter[str]]] = {}
+
+    def has(self, state: State) -> bool:
+        """Whether it was visited, or one that stands for it."""
+        behind = Counter(state.world.spent)
+        return any(one <= behind for one in self._behind.get(state.fingerprint, ()))
+
+    def add(self, state: State) -> None:
+        """Take it for visited."""
+        self.count += 1
+        self._behind.setdefault(state.fingerprint, []).append(Counter(state.world.spent))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Level:
+    """The states with so many disturbances behind them, and so many actions: looked at in this order."""
+
+    disturbances: int
+    actions: int
+
+
 class Search:
     """One plan, bounds, and what was visited so far."""
 
@@ -75,9 +106,10 @@ class Search:
         self.most_states = most_states
         self.rules = Rules(case)
         self.executor = Executor(case.plan, self.rules)
-        self.known: set[bytes] = set()
+        self.known = Visited()
+        self.levels: dict[Level, list[tuple[int, State]]] = {}
         self.parents: list[tuple[int, str]] = []
-        self.lively: set[bytes] = set()
+        self.lively = Visited()
         self.at = 0
         """The number of the state that is looked at."""
         self.calm: list[tuple[str, State]] = []
@@ -90,48 +122,45 @@ class Search:
 
     def run(self) -> Report:
         """Visit every state, level by level, and let a run go on undisturbed from each; ends at the first fault."""
-        report = Report()
-        level: list[tuple[int, State]] = []
+        report, limit = Report(), None
         try:
-            self._visit(self.first(), "", level)
-            while level and not self._is_enough(report):
-                level = self._next_level(level, report)
-                report.depth += bool(level)
+            self._visit(self.first(), "", 0)
+            while self.levels:
+                level = min(self.levels)
+                if (limit and level >= limit) or self.known.count > (self.most_states or self.known.count):
+                    break
+                report.depth = max(report.depth, level.actions)
+                self._look(level.actions, self.levels[level], report)
+                del self.levels[level]
+                # A way on which nothing happens any more may be longer than another one to the same fault.
+                limit = limit or (report.trace and Level(level.disturbances, len(report.trace.steps) - 1))
         except Violation as violation:
             report.trace = self._trace(violation)
-        report.states = len(self.known)
+        report.states = self.known.count
         return report
 
-    def _is_enough(self, report: Report) -> bool:
-        """Whether no shorter way to a fault can be found, or none was within the states that may be visited."""
-        is_full = self.most_states is not None and len(self.known) > self.most_states
-        return is_full or (report.trace is not None and report.depth + 1 >= len(report.trace.steps))
-
-    def _next_level(self, level: list[tuple[int, State]], report: Report) -> list[tuple[int, State]]:
-        found: list[tuple[int, State]] = []
-        for self.at, state in level:
+    def _look(self, actions: int, states: Sequence[tuple[int, State]], report: Report) -> None:
+        for self.at, state in states:
             report.ends[state.ended] = report.ends.get(state.ended, 0) + 1
             for label, after in self.after(state):
                 report.transitions += 1
                 self.under_way = label
-                self._visit(after, label, found)
-        # A way on which nothing happens any more may be longer than another one to the same fault, which is looked for.
+                self._visit(after, label, actions + 1)
         try:
-            for self.at, state in level if report.trace is None else ():
+            for self.at, state in states if report.trace is None else ():
                 self._runs_to_its_end(state)
         except Violation as violation:
             report.trace = self._trace(violation)
-            self.calm = []
-        return found
+        self.calm = []
 
-    def _visit(self, state: State, label: str, level: list[tuple[int, State]]) -> None:
-        key = state.fingerprint
-        if key in self.known:
+    def _visit(self, state: State, label: str, actions: int) -> None:
+        if self.known.has(state):
             return
         self.rules.state(state)
-        self.known.add(key)
+        self.known.add(state)
         self.parents.append((self.at, label))
-        level.append((len(self.parents) - 1, state))
+        level = Level(len(state.world.spent), actions)
+        self.levels.setdefault(level, []).append((len(self.parents) - 1, state))
 
     # What may follow
 
@@ -217,14 +246,14 @@ class Search:
         Once what died lives again, another apply ends as planned, unless somebody else has moved a partition; and one
         more asks for nothing.
         """
-        path, is_healed = [], False
+        path: list[State] = []
+        is_healed = False
         self.calm = []
         state = self._calmly("from now on nothing happens", State(settled(state.world), state.process, state.ended))
         while not state.is_over:
-            key = state.fingerprint
-            if key in self.lively:
+            if self.lively.has(state):
                 break
-            path.append(key)
+            path.append(state)
             if len(path) > LONGEST:
                 raise Violation(f"after {LONGEST} turns in which nothing happened, the run has not ended")
             if state.process is None and state.ended:
@@ -237,7 +266,8 @@ class Search:
             state = self._goes_on(state)
         if state.is_over:
             self._asks_for_nothing_more(state)
-        self.lively.update(path)
+        for state in path:
+            self.lively.add(state)
 
     def _calmly(self, label: str, state: State) -> State:
         self.calm.append((label, state))

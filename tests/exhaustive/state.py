@@ -79,7 +79,7 @@ class State:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The canonical form: equal for states from which the same can happen."""
+        """The canonical form, but for what is behind it: equal for states from which the same can happen."""
         world = self.world
         return (
             cluster_key(world.cluster),
@@ -93,9 +93,8 @@ class State:
             tuple(sorted(world.contested)),
             tuple(sorted(world.answered)),
             tuple(sorted(world.excused)),
-            world.spent,
             self.process and self.process.key,
-            self.ended,
+            self.is_over,
         )
 
     @property
