@@ -19,8 +19,8 @@ class Dir:
     """One log dir: the bytes that it has, may hold and holds, and its number of logs.
 
     `is_open`: new replicas may go there. `ceiling`: the bytes that packing keeps it below, None where nothing can fill
-    it, or nothing can be helped. `departing`: bytes that are still to leave it. `leaving`: how many of its logs leave in
-    this stage, and `most`, how many of the stage's new replicas may go there. `peak`: the most that it holds at any
+    it, or nothing can be helped. `departing`: bytes that are still to leave it. `leaving`: how many of its logs leave
+    in this stage, and `most`, how many of the stage's new replicas may go there. `peak`: the most that it holds at any
     moment, `filled` while a new replica may come in, and `doubtful` the same if in every stage the largest replicas
     went there, by `slack` more than predicted.
     """
