@@ -161,7 +161,7 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
 ) -> None:
     kafka = folder.kafka
     if size_for(points) > SIZE:
-        folder.moves = moves_at("500kB/s")
+        folder.moves = moves_at("250kB/s")
     folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
@@ -176,6 +176,6 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
         folder.run("cancel", "--rollback", "--yes", plan)
     assert checker.faults(checker.lists, delivery) == []
     assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"86400000"}
-    assert set(deaths.killed) >= set(points) - {"withdraw.sent"}  # a slow machine may let the moves in flight end first
+    assert set(deaths.killed) >= set(points) - {"withdraw.sent", "poll"}  # a slow machine may let what is in flight end first
     figures("live kills, cancel --rollback", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
     tally.accepted("rollback killed", checker, delivery)

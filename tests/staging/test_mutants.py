@@ -55,7 +55,7 @@ def _in_one_order(_: object, one: Dir, arrivals: int, leaving: int) -> int:
     return min(1, arrivals)
 
 
-MOST = BrokerDirs._most  # noqa: SLF001 - a fault is planted in it
+MOST = BrokerDirs._most
 
 
 def _last_of_equals(dirs: BrokerDirs, one: Dir, arrivals: int, leaving: int) -> int:
