@@ -176,6 +176,7 @@ def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
         folder.run("cancel", "--rollback", "--yes", plan)
     assert checker.faults(checker.lists, delivery) == []
     assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"86400000"}
-    assert set(deaths.killed) >= set(points) - {"withdraw.sent", "poll"}  # a slow machine may let what is in flight end first
+    # A slow machine may let what is in flight end first.
+    assert set(deaths.killed) >= set(points) - {"withdraw.sent", "poll"}
     figures("live kills, cancel --rollback", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
     tally.accepted("rollback killed", checker, delivery)

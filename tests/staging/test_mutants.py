@@ -51,7 +51,7 @@ def _emptiest(dirs: BrokerDirs, topic_partition: TopicPartition, load: int) -> N
     dirs.predicted[topic_partition] = one.path
 
 
-def _in_one_order(_: object, one: Dir, arrivals: int, leaving: int) -> int:
+def _in_one_order(_: object, _one: Dir, arrivals: int, _leaving: int) -> int:
     return min(1, arrivals)
 
 
@@ -62,7 +62,7 @@ def _last_of_equals(dirs: BrokerDirs, one: Dir, arrivals: int, leaving: int) -> 
     return MOST(dirs, one, arrivals, leaving - 1)
 
 
-def nothing_leaves(dirs: BrokerDirs, one: Dir, arrivals: int, leaving: int) -> int:
+def nothing_leaves(dirs: BrokerDirs, one: Dir, arrivals: int, _leaving: int) -> int:
     return MOST(dirs, one, arrivals, 0)
 
 
