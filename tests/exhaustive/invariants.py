@@ -17,6 +17,8 @@ from reconciler.model.topic_partition import TopicPartition
 
 DONE = "done"
 CANCELLED = "cancelled"
+NO_ANSWER = "KR600"
+"""Before a run has begun: it could not look at what a killed one has left."""
 STALLED = "KR702"
 """Copies may take as long as they like, and nothing else need have happened."""
 BLAMES: Mapping[str, tuple[str, ...]] = {
@@ -272,6 +274,12 @@ class Rules:
             raise Violation(f"the run ends with {code}, and {flying} go on: {told!r} does not say so")
         if has_begun:
             self._orders(world, told)
+        if code != NO_ANSWER or has_begun:
+            self._put_back(state, told)
+
+    def _put_back(self, state: State, told: str) -> None:
+        """Throttles are as they would be without us, or named."""
+        world, code = state.world, state.ended
         there = throttles(world.cluster)
         for where in sorted({*there, *world.theirs}):
             kind, name, _ = where.split(" ")
