@@ -277,6 +277,17 @@ class Rules:
         if code != NO_ANSWER or has_begun:
             self._put_back(state, told)
 
+    def killed(self, done: Done) -> None:
+        """Look at what a killed process leaves: one that could not take a move back may not have come to tell of it."""
+        world = done.state.world
+        stuck = [
+            str(key)
+            for key, one in self._ours(world)
+            for _, before, after in self.case.chains[key]
+            if after == one.target_replicas and not (set(one.isr) >= set(before) and _are_alive(before, world))
+        ]
+        done.state = State(replace(world, excused=world.excused.union(stuck)))
+
     def _put_back(self, state: State, told: str) -> None:
         """Throttles are as they would be without us, or named."""
         world, code = state.world, state.ended
@@ -336,6 +347,10 @@ def _is_named(key: TopicPartition, told: str) -> bool:
     """Whether a text says what became of a partition that is not as the plan has it."""
     lines = told.splitlines()
     return any(line.startswith(f"{key}: ") or "may still be in flight" in line for line in lines)
+
+
+def _are_alive(brokers: Replicas, world: World) -> bool:
+    return all(map(world.cluster.is_alive, brokers))
 
 
 def _is_excused(name: str, world: World) -> bool:
