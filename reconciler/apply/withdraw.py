@@ -83,8 +83,8 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     ended = [move for move in moves if _has_ended(session.paths, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
-    # What was in flight and now shows its list from before may have ended: the answer to a cancel tells an end from old
-    # metadata.
+    # What was in flight and now shows its list from before may have ended, and metadata be of the past: the answer to a
+    # cancel tells.
     perhaps = {Place.MOVING, Place.AT, Place.BETWEEN}
     in_flight = [move for move in able if session.paths.position(move.topic_partition, observed).place in perhaps]
     crash_point("withdraw.before")

@@ -38,3 +38,8 @@ QUICK = _named(NOTHING)
 LONG = _named(STALE, KILL, FAULT)
 ONE_EACH = _named(NOTHING, KILL, FAULT, STALE, SHRINK, OTHERS, DEATH)
 """One thing of each kind, the smallest search first."""
+PAIRS = (
+    *_named("stale+kill", "fault+kill", "fault+stale", "shrink+kill"),
+    *(f"factors {what}" for what in ("shrink+fault", "stale+shrink", "others+kill", "others+stale", "others+fault")),
+)
+"""Two things of two kinds, as far as that takes ten CPU minutes together: see decision 55."""

@@ -1,7 +1,17 @@
 """Lists what may happen to a cluster at any moment: copies end, brokers die, metadata is old, others change things.
 
 As in Vanlightly's specification of KIP-966 the environment is free to do each of these between any two actions of
-whoever is checked; what could go on for ever is bounded by a budget, kind by kind and in all.
+whoever is checked; what could go on for ever is bounded by a budget, kind by kind and in all:
+
+    death    a broker dies: its partitions get other leaders, ISRs shrink, with KIP-966 into the ELR; it may return
+    shrink   a replica that lives falls out of an ISR, or into the ELR; it may catch up
+    stale    brokers show metadata and configs of a moment before, for two minutes at most; the controller's list never
+    others   another administrator moves, cancels, elects, sets or removes rates, adds to throttle lists
+    fault    a request is lost, or its answer is, or it has its effect later; or it meets another controller, which
+             refuses it: a new controller has all that the old one had
+    kill     the process is killed at any write, or ends by SIGTERM, or the plan is cancelled
+
+Copies end at any moment, without a budget.
 """
 
 from collections.abc import Callable, Iterator, Mapping

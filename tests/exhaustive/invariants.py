@@ -17,6 +17,8 @@ from reconciler.model.topic_partition import TopicPartition
 
 DONE = "done"
 CANCELLED = "cancelled"
+NO_ANSWER = "KR600"
+"""Before a run has begun: it could not look at what a killed one has left."""
 STALLED = "KR702"
 """Copies may take as long as they like, and nothing else need have happened."""
 BLAMES: Mapping[str, tuple[str, ...]] = {
@@ -272,6 +274,23 @@ class Rules:
             raise Violation(f"the run ends with {code}, and {flying} go on: {told!r} does not say so")
         if has_begun:
             self._orders(world, told)
+        if code != NO_ANSWER or has_begun:
+            self._put_back(state, told)
+
+    def killed(self, done: Done) -> None:
+        """Look at what a killed process leaves: one that could not take a move back may not have come to tell of it."""
+        world = done.state.world
+        stuck = [
+            str(key)
+            for key, one in self._ours(world)
+            for _, before, after in self.case.chains[key]
+            if after == one.target_replicas and not (set(one.isr) >= set(before) and _are_alive(before, world))
+        ]
+        done.state = State(replace(world, excused=world.excused.union(stuck)))
+
+    def _put_back(self, state: State, told: str) -> None:
+        """Throttles are as they would be without us, or named."""
+        world, code = state.world, state.ended
         there = throttles(world.cluster)
         for where in sorted({*there, *world.theirs}):
             kind, name, _ = where.split(" ")
@@ -328,6 +347,10 @@ def _is_named(key: TopicPartition, told: str) -> bool:
     """Whether a text says what became of a partition that is not as the plan has it."""
     lines = told.splitlines()
     return any(line.startswith(f"{key}: ") or "may still be in flight" in line for line in lines)
+
+
+def _are_alive(brokers: Replicas, world: World) -> bool:
+    return all(map(world.cluster.is_alive, brokers))
 
 
 def _is_excused(name: str, world: World) -> bool:

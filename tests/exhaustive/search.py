@@ -236,6 +236,8 @@ class Search:
             done.state = State(spent(done.state.world, kind), done.state.process, done.state.ended)
         if done.state.ended:
             self.rules.end(done, is_calm=is_calm, has_begun=state.process is not None or bool(done.asked))
+        elif done.state.process is None:
+            self.rules.killed(done)
         return done
 
     # Every run comes to an end

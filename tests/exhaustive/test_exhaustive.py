@@ -4,7 +4,7 @@ Two partitions on three brokers, moved in two stages. What may happen is bounded
 """
 
 import pytest
-from exhaustive.bounds import LONG, ONE_EACH, QUICK, searched, told
+from exhaustive.bounds import LONG, ONE_EACH, PAIRS, QUICK, searched, told
 from helpers.figures import Tell
 
 
@@ -22,6 +22,12 @@ def test_a_run_to_which_nothing_happens(name: str, figures: Tell) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
 def test_a_run_to_which_one_thing_happens(name: str, figures: Tell) -> None:
+    check(name, figures)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_run_to_which_two_things_happen(name: str, figures: Tell) -> None:
     check(name, figures)
 
 

@@ -122,6 +122,13 @@ FAULTS = [
         "moves stale",
     ),
     Fault(
+        "a move that ends between two looks of a cancel is taken back",
+        "withdraw.withdraw",
+        "{Place.MOVING, Place.AT, Place.BETWEEN}",
+        "{Place.MOVING}",
+        "factors stale+kill",
+    ),
+    Fault(
         "what has ended by itself is not seen when it is cancelled",
         "withdraw._after_cancel",
         "and partition.replicas == move.to_replicas",
