@@ -214,29 +214,26 @@ def _resized(at: Supposed, one: SetReplicationFactor, where: Location) -> Suppos
     topic = _declared(at, one.topic)
     if isinstance(topic, str):
         return topic
-    if topic.placement.assignment is not None:
-        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
     places = {**topic.at, "replicationFactor": where}
     return _with_topic(at, replace(topic, replication_factor=one.replication_factor, at=places))
 
 
 def _grown(at: Supposed, one: SetPartitions, where: Location) -> Supposed | str:
-    topic = _declared(at, one.topic)
+    topic, there = _declared(at, one.topic), at.observed.topics.get(one.topic)
     if isinstance(topic, str):
         return topic
-    there = at.observed.topics.get(one.topic)
     if there is not None and one.partitions < len(there.partitions):
         return f"it has {len(there.partitions)} partitions, and Kafka cannot take any away"
-    if topic.placement.assignment is not None:
-        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
     return _with_topic(at, replace(topic, partitions=one.partitions, at={**topic.at, "partitions": where}))
 
 
 def _declared(at: Supposed, name: str) -> DesiredTopic | str:
-    """Return what is declared of that topic, nothing at all where no document speaks of it; or why it cannot be."""
+    """Return what is declared of that topic, nothing at all where no document speaks of it; or why it cannot change."""
     topic = managed_topics(at.desired, at.observed).get(name)
     if topic is not None and topic.is_absent:
         return f"topic {name} is declared absent{_at(topic, 'state')}"
+    if topic is not None and topic.placement.assignment is not None:
+        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
     if topic is None and name not in at.observed.topics:
         return f"no topic {name!r} is observed or declared; {_near(name, [*at.observed.topics, *at.desired.topics])}"
     return topic or DesiredTopic(name)

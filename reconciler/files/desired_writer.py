@@ -33,7 +33,7 @@ def is_writable(key: str, value: str) -> bool:
     """Whether a config of a topic, once it is written, is read as it is and refused for nothing."""
     if not CONFIG_KEY.fullmatch(key):
         return False
-    read = read_yaml(f"{{{_key(key)}: {config_scalar(key, value)}}}".encode(errors="replace"), "")
+    read = read_yaml(f"{{{scalar(key)}: {config_scalar(key, value)}}}".encode(errors="replace"), "")
     if read.problems or not read.documents or key not in read.documents[0]:
         return False
     try:
@@ -163,7 +163,7 @@ def _topic_document(topic: DesiredTopic, found: FoundClass | None) -> str:
         fields["placement"] = _placement(Placement(assignment=topic.placement.assignment))
     own = {key: value for key, value in topic.config.items() if found is None or found.config.get(key) != value}
     fields |= _configs(own)
-    labels = ", ".join(f"{_key(key)}: {scalar(value)}" for key, value in sorted(topic.labels.items()))
+    labels = ", ".join(f"{scalar(key)}: {scalar(value)}" for key, value in sorted(topic.labels.items()))
     metadata = f"name: {scalar(topic.name)}" + (f", labels: {{{labels}}}" if labels else "")
     return f"{_API}kind: Topic\nmetadata: {{{metadata}}}\n{_spec(fields)}"
 
@@ -199,8 +199,8 @@ def _listed(key: str, racks: frozenset[str] | None) -> list[str]:
 
 def _configs(config: Mapping[str, str | None]) -> dict[str, str]:
     """Return the configs, and the list of those that no known Kafka has."""
-    pairs = ", ".join(f"{_key(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
-    custom = ", ".join(_key(key) for key in sorted(config) if key not in TOPIC_CONFIGS)
+    pairs = ", ".join(f"{scalar(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
+    custom = ", ".join(scalar(key) for key in sorted(config) if key not in TOPIC_CONFIGS)
     return ({"config": f"{{{pairs}}}"} if pairs else {}) | ({"customConfigs": f"[{custom}]"} if custom else {})
 
 
@@ -225,7 +225,3 @@ def scalar(text: str) -> str:
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     return json.dumps(text, ensure_ascii=False)
-
-
-def _key(key: str) -> str:
-    return scalar(key)

@@ -75,7 +75,7 @@ def read_declared(root: Path, cluster: str) -> Declared:
             _read(content, _name(path, root), found)
         desired = _assembled(found, cluster, folder, root)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
-    return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=_by_place)))
+    return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=by_place)))
 
 
 def load_cluster(root: Path, cluster: str) -> DesiredCluster:
@@ -98,7 +98,7 @@ def load_cluster(root: Path, cluster: str) -> DesiredCluster:
     declared = _cluster(found, cluster, folder)
     found.problems += [*_ways_out(found, folder, root), *cluster_problems(declared)]
     if found.problems:
-        raise InvalidInput(sorted(found.problems, key=_by_place))
+        raise InvalidInput(sorted(found.problems, key=by_place))
     return declared
 
 
@@ -337,6 +337,7 @@ def _refuse_repeated(pattern: DesiredTopic, seen: dict[str, Location | None], pr
     seen.setdefault(pattern.name, at)
 
 
-def _by_place(problem: Problem) -> tuple[str, int, int, str]:
+def by_place(problem: Problem) -> tuple[str, int, int, str]:
+    """Return what problems are sorted by: file, line and column, then what they say."""
     at = problem.at or Location("", 0, 0)
     return at.file, at.line, at.column, problem.message

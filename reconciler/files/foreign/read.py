@@ -8,7 +8,7 @@ from reconciler.files.foreign import jikkou, strimzi
 from reconciler.files.foreign.topicctl import read_topicctl
 from reconciler.files.foreign.topics import SKIPPED, WRONG, Part, Reading
 from reconciler.files.inside import required_inside
-from reconciler.files.load import SUFFIXES
+from reconciler.files.load import SUFFIXES, by_place
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
 from reconciler.files.strict_yaml import YamlMap, read_yaml
 from reconciler.model.problem import InvalidInput, Location, Problem
@@ -42,8 +42,8 @@ def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
             read_topicctl(part)
     _refuse_repeated(reading)
     if reading.problems:
-        raise InvalidInput(sorted(reading.problems, key=_by_place), is_below_root=False)
-    reading.warnings.sort(key=_by_place)
+        raise InvalidInput(sorted(reading.problems, key=by_place), is_below_root=False)
+    reading.warnings.sort(key=by_place)
     return reading
 
 
@@ -121,8 +121,3 @@ def _refuse_repeated(reading: Reading) -> None:
             "is declared twice" if first == name else f"collides with {first}: in metrics, Kafka takes . and _ for one"
         )
         reading.problems.append(Problem(WRONG, f"topic {name} {same}, first at {at}", each.at))
-
-
-def _by_place(problem: Problem) -> tuple[str, int, int, str]:
-    at = problem.at or Location("", 0, 0)
-    return at.file, at.line, at.column, problem.message
