@@ -11,6 +11,7 @@ meet at one broker in one stage; the others are looked at again. All numbers are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -46,18 +47,23 @@ class Loads:
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Loads":
         """Return what these steps ask."""
-        brokers = {broker for step in steps for broker in (*step.added, step.source) if broker is not None}
+        added = [step.added for step in steps]
+        sources = [step.source for step in steps]
+        brokers = {broker for broker in (*chain.from_iterable(added), *sources) if broker is not None}
         row = {broker: 2 * number for number, broker in enumerate(sorted(brokers), start=1)}
-        width = 1 + max((len(step.added) for step in steps), default=0)
-        unit = -(-sum(step.move.bytes for step in steps) // (1 << 60)) or 1
-        rows, sizes = np.zeros((len(steps), width), dtype=np.int64), np.zeros((len(steps), width), dtype=np.int64)
-        for number, step in enumerate(steps):
-            if step.added:
-                for place, broker in enumerate(step.added):
-                    rows[number, place], sizes[number, place] = row[broker], -(-step.load // unit)
-                if step.source is not None:
-                    # The leader sends every new replica a copy of its own.
-                    rows[number, -1], sizes[number, -1] = row[step.source] + 1, -(-step.move.bytes // unit)
+        # The leader sends every new replica a copy of its own.
+        given = [step.load * len(step.added) for step in steps]
+        unit = -(-sum(given) // (1 << 60)) or 1
+        count = np.array([*map(len, added)], dtype=np.int64)
+        rows, sizes = np.zeros((2, len(steps), 1 + int(count.max(initial=0))), dtype=np.int64)
+        is_copy = np.arange(rows.shape[1] - 1) < count[:, None]
+        rows[:, :-1][is_copy] = [row[broker] for broker in chain.from_iterable(added)]
+        serving = [0 if source is None else row[source] + 1 for source in sources]
+        rows[:, -1] = np.where(count > 0, serving, 0)
+        sizes[:, -1] = np.where(rows[:, -1] > 0, [-(-size // unit) for size in given], 0)
+        sizes[:, :-1] = np.where(
+            is_copy, np.array([-(-step.load // unit) for step in steps], dtype=np.int64)[:, None], 0
+        )
         return cls(rows, sizes)
 
     def part(self, steps: Ints, unit: int = 1) -> "Loads":

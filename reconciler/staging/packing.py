@@ -77,20 +77,29 @@ class _Run:
 
     @classmethod
     def of(cls, chains: Sequence[Sequence[Step]]) -> "_Run":
-        flat = [(step, chain, number) for chain, steps in enumerate(chains) for number, step in enumerate(steps)]
-        flat.sort(key=lambda item: (item[0].urgency, -item[0].load, item[0].move.topic_partition, item[2]))
-        rank_of = {(chain, number): rank for rank, (_, chain, number) in enumerate(flat)}
+        flat = [step for steps in chains for step in steps]
+        # Stable sorts: steps that are as urgent and as large stay in the order of their partitions and chains.
+        order = sorted(range(len(flat)), key=[step.load for step in flat].__getitem__, reverse=True)
+        order.sort(key=[step.urgency for step in flat].__getitem__)
+        steps = tuple([flat[place] for place in order])
+        depth = np.array([number for steps in chains for number in range(len(steps))], dtype=np.int64)
+        rank_of = np.empty_like(depth)
+        rank_of[order] = np.arange(len(flat))
+        is_inner = depth > 0
+        before, following = np.full((2, len(flat)), -1, dtype=np.int64)
+        before[rank_of[is_inner]] = rank_of[np.flatnonzero(is_inner) - 1]
+        following[rank_of[np.flatnonzero(is_inner) - 1]] = rank_of[is_inner]
         # A leadership that leaves costs no copy, so it goes first; only what repairs goes before it.
-        has_repairs = any(step.urgency < Urgency.REPAIRED for step, _, _ in flat)
-        apart = frozenset(rank for rank, (step, _, _) in enumerate(flat) if step.is_handover and not has_repairs)
+        has_repairs = any(step.urgency < Urgency.REPAIRED for step in flat)
+        apart = frozenset(rank for rank, step in enumerate(steps) if step.is_handover and not has_repairs)
         return cls(
-            steps=tuple(step for step, _, _ in flat),
-            loads=Loads.of([step for step, _, _ in flat]),
-            following=tuple(rank_of.get((chain, number + 1)) for _, chain, number in flat),
-            before=tuple(rank_of.get((chain, number - 1), -1) for _, chain, number in flat),
-            depth=tuple(number for _, _, number in flat),
-            firsts=tuple(rank_of[chain, 0] for chain in range(len(chains))),
-            waves=_waves(chains, rank_of, apart),
+            steps=steps,
+            loads=Loads.of(steps),
+            following=tuple([rank if rank >= 0 else None for rank in following.tolist()]),
+            before=tuple(before.tolist()),
+            depth=tuple(depth[order].tolist()),
+            firsts=tuple(rank_of[~is_inner].tolist()),
+            waves=_waves(chains, rank_of.tolist(), apart),
             apart=apart,
         )
 
@@ -100,13 +109,14 @@ class _Run:
 
 
 def _waves(
-    chains: Sequence[Sequence[Step]], rank_of: Mapping[tuple[int, int], Rank], apart: Collection[Rank]
+    chains: Sequence[Sequence[Step]], rank_of: Sequence[Rank], apart: Collection[Rank]
 ) -> tuple[tuple[Rank, ...], ...]:
     found: defaultdict[tuple[bool, int], list[Rank]] = defaultdict(list)
-    for chain, steps in enumerate(chains):
+    ranks = iter(rank_of)
+    for steps in chains:
         key = (False, 0)
-        for number, step in enumerate(steps):
-            rank = rank_of[chain, number]
+        for step in steps:
+            rank = next(ranks)
             # A step is never before the one that it follows, however urgent it is.
             key = max(key, (rank not in apart, step.urgency))
             found[key].append(rank)
