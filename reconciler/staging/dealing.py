@@ -85,13 +85,18 @@ class Dealing:
     how many of all slots are needed: parts of SCALE.
     """
 
-    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, stages: int) -> None:
-        """Begin with what is `placed` in the first stage; `steps` will be dealt."""
+    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, *, stages: int, first: int) -> None:
+        """Begin with what is `placed` in the first stage; `steps` will be dealt.
+
+        `first`: what percentage of the level of all stages the first one may take at no cost.
+        """
         every = np.concatenate([steps, placed])
         sums = loads.summed(every)
         self._unit = max(1, -(-int(sums.max()) // WHOLE))
         self._loads, self._per_stage = loads, per_stage
         self._whole = int(sums.max()) // self._unit * LEVEL_PERCENT // 100
+        self._busiest = int(sums.max()) // self._unit
+        self._first = self._whole * first // 100
         self._weight = sums * SCALE // max(1, int(sums.max()))
         self._slots = len(every) * SCALE // (per_stage * stages)
         self._load = np.zeros((len(sums), 0), dtype=np.int64)
@@ -103,6 +108,11 @@ class Dealing:
     def length(self) -> int:
         """How long all stages are together."""
         return int(self._longest.sum())
+
+    @property
+    def is_close(self) -> bool:
+        """Whether all stages together are hardly longer than the busiest broker needs."""
+        return 100 * self.length <= 101 * self._busiest
 
     @property
     def count(self) -> int:
@@ -198,8 +208,10 @@ class Dealing:
     def _pour(self) -> None:
         """Set the limits to the level at which all stages together are as long as the busiest broker needs."""
         left, stages = self._whole, self.count
-        for longest in sorted(self._longest.tolist(), reverse=True):
+        least = self._longest.copy()
+        least[:1] = np.maximum(least[:1], self._first)
+        for longest in sorted(least.tolist(), reverse=True):
             if longest * stages <= left:
                 break
             left, stages = left - longest, stages - 1
-        self._limit = np.maximum(self._longest, max(1, left // stages if stages else 0))
+        self._limit = np.maximum(least, max(1, left // stages if stages else 0))
