@@ -30,7 +30,7 @@ WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 16, 34, np.iinfo(np.
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
-MOST_LOOKED_AT = 128
+MOST_LOOKED_AT = 512
 
 
 @dataclass(frozen=True, slots=True)
