@@ -11,11 +11,17 @@ from itertools import combinations
 from reconciler.diff.rules import TopicRules
 from reconciler.model.desired import Spread
 from reconciler.model.move import Move
-from reconciler.staging.step import URGENCY_OF, Situation, Step, Urgency
+from reconciler.staging.step import URGENCY_OF, Situation, Standing, Step, Urgency
 
 # A repair's urgency is its number of in-sync replicas; so many keep it below Urgency.REPAIRED.
 MOST_IN_SYNC = 899
 _NOBODY: frozenset[int] = frozenset()
+
+
+def chains(moves: Sequence[Move], situation: Situation) -> list[tuple[Step, ...]]:
+    """Return the steps of each move."""
+    standings = situation.standings([move.topic_partition for move in moves])
+    return [_steps(move, situation, standing) for move, standing in zip(moves, standings, strict=True)]
 
 
 def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
@@ -30,7 +36,11 @@ def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
     must not lead hands over, before its data goes, to an in-sync replica elsewhere, if there is one. The only step that
     keeps a dead replica is such a handover by order alone, where racks forbid the replica to go first.
     """
-    walk = _Walk.of(move, situation)
+    return chains([move], situation)[0]
+
+
+def _steps(move: Move, situation: Situation, standing: Standing) -> tuple[Step, ...]:
+    walk = _Walk.of(move, situation, standing)
     if walk.heir is None and len(walk.added) <= situation.per_partition:
         return (_step(walk, move.from_replicas, move.to_replicas, walk.leader, move.bytes),)
     steps: list[Step] = []
@@ -58,11 +68,9 @@ class _Walk:
     size: int
 
     @classmethod
-    def of(cls, move: Move, situation: Situation) -> "_Walk":
-        partition = situation.partition(move.topic_partition)
-        before, alive = move.from_replicas, situation.alive
-        isr = [replica for replica in partition.isr if replica in before and replica in alive]
-        leader = situation.leader(move.topic_partition, partition)
+    def of(cls, move: Move, situation: Situation, standing: Standing) -> "_Walk":
+        before, alive, leader = move.from_replicas, situation.alive, standing.leader
+        isr = [replica for replica in standing.isr if replica in before and replica in alive]
         rules = situation.rules.get(move.topic_partition.topic)
         added = move.added
         return cls(

@@ -11,6 +11,7 @@ meet at one broker in one stage; the others are looked at again. All numbers are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 16, 34, np.iinfo(np.
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
-MOST_LOOKED_AT = 128
+MOST_LOOKED_AT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +47,23 @@ class Loads:
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Loads":
         """Return what these steps ask."""
-        brokers = {broker for step in steps for broker in (*step.added, step.source) if broker is not None}
+        added = [step.added for step in steps]
+        sources = [step.source for step in steps]
+        brokers = {broker for broker in (*chain.from_iterable(added), *sources) if broker is not None}
         row = {broker: 2 * number for number, broker in enumerate(sorted(brokers), start=1)}
-        width = 1 + max((len(step.added) for step in steps), default=0)
-        unit = -(-sum(step.move.bytes for step in steps) // (1 << 60)) or 1
-        rows, sizes = np.zeros((len(steps), width), dtype=np.int64), np.zeros((len(steps), width), dtype=np.int64)
-        for number, step in enumerate(steps):
-            if step.added:
-                for place, broker in enumerate(step.added):
-                    rows[number, place], sizes[number, place] = row[broker], -(-step.load // unit)
-                if step.source is not None:
-                    # The leader sends every new replica a copy of its own.
-                    rows[number, -1], sizes[number, -1] = row[step.source] + 1, -(-step.move.bytes // unit)
+        # The leader sends every new replica a copy of its own.
+        given = [step.load * len(step.added) for step in steps]
+        unit = -(-sum(given) // (1 << 60)) or 1
+        count = np.array([*map(len, added)], dtype=np.int64)
+        rows, sizes = np.zeros((2, len(steps), 1 + int(count.max(initial=0))), dtype=np.int64)
+        is_copy = np.arange(rows.shape[1] - 1) < count[:, None]
+        rows[:, :-1][is_copy] = [row[broker] for broker in chain.from_iterable(added)]
+        serving = [0 if source is None else row[source] + 1 for source in sources]
+        rows[:, -1] = np.where(count > 0, serving, 0)
+        sizes[:, -1] = np.where(rows[:, -1] > 0, [-(-size // unit) for size in given], 0)
+        sizes[:, :-1] = np.where(
+            is_copy, np.array([-(-step.load // unit) for step in steps], dtype=np.int64)[:, None], 0
+        )
         return cls(rows, sizes)
 
     def part(self, steps: Ints, unit: int = 1) -> "Loads":
@@ -79,13 +85,18 @@ class Dealing:
     how many of all slots are needed: parts of SCALE.
     """
 
-    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, stages: int) -> None:
-        """Begin with what is `placed` in the first stage; `steps` will be dealt."""
+    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, *, stages: int, first: int) -> None:
+        """Begin with what is `placed` in the first stage; `steps` will be dealt.
+
+        `first`: what percentage of the level of all stages the first one may take at no cost.
+        """
         every = np.concatenate([steps, placed])
         sums = loads.summed(every)
         self._unit = max(1, -(-int(sums.max()) // WHOLE))
         self._loads, self._per_stage = loads, per_stage
         self._whole = int(sums.max()) // self._unit * LEVEL_PERCENT // 100
+        self._busiest = int(sums.max()) // self._unit
+        self._first = self._whole * first // 100
         self._weight = sums * SCALE // max(1, int(sums.max()))
         self._slots = len(every) * SCALE // (per_stage * stages)
         self._load = np.zeros((len(sums), 0), dtype=np.int64)
@@ -97,6 +108,11 @@ class Dealing:
     def length(self) -> int:
         """How long all stages are together."""
         return int(self._longest.sum())
+
+    @property
+    def is_close(self) -> bool:
+        """Whether all stages together are hardly longer than the busiest broker needs."""
+        return 100 * self.length <= 101 * self._busiest
 
     @property
     def count(self) -> int:
@@ -192,8 +208,10 @@ class Dealing:
     def _pour(self) -> None:
         """Set the limits to the level at which all stages together are as long as the busiest broker needs."""
         left, stages = self._whole, self.count
-        for longest in sorted(self._longest.tolist(), reverse=True):
+        least = self._longest.copy()
+        least[:1] = np.maximum(least[:1], self._first)
+        for longest in sorted(least.tolist(), reverse=True):
             if longest * stages <= left:
                 break
             left, stages = left - longest, stages - 1
-        self._limit = np.maximum(self._longest, max(1, left // stages if stages else 0))
+        self._limit = np.maximum(least, max(1, left // stages if stages else 0))

@@ -6,10 +6,8 @@ the bytes that it takes in, or gives out as leader.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
@@ -17,8 +15,8 @@ from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
-
-Ints: TypeAlias = npt.NDArray[np.int64]
+from reconciler.staging.dealing import Ints, Loads
+from reconciler.staging.step import Step
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.
 ASSUMED_BYTES_PER_SECOND = 100 * 1024 * 1024
@@ -35,9 +33,6 @@ ROUNDS = 12
 COPIES_AT_ONCE = 1 << 15
 # Sums of sizes stay below this, so that they fit 64 bits.
 MOST_UNITS = 1 << 60
-
-Served: TypeAlias = tuple[Move, int | None]
-"""A move and the leader that serves its copies."""
 
 
 def busiest_bytes(copies: Iterable[tuple[Move, int | None]]) -> int:
@@ -58,22 +53,19 @@ def seconds(size: int, throttle_bytes_per_second: int | None) -> int:
     return -(-size // (throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND))
 
 
-def stage_seconds(stages: Sequence[Sequence[Served]], policy: MovePolicy) -> list[int]:
-    """Return how long a run takes for each stage of moves; 0 for orders alone."""
+def stage_seconds(stages: Sequence[Sequence[Step]], policy: MovePolicy) -> list[int]:
+    """Return how long a run takes for each stage of steps; 0 for orders alone."""
     rate = policy.throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND
     # A copy keeps its slot at least so long; the other slots go on copying meanwhile, so a broker loses only a part.
     least = SECONDS_A_COPY * rate // policy.per_broker
-    copying = [[served for served in stage if served[0].added] for stage in stages]
-    found: list[int] = []
-    for together in _together(copying):
-        ends = _Simulation(together, least, policy.per_broker).run()
-        found += [SECONDS_A_STAGE + -(-end // rate) if stage else 0 for stage, end in zip(together, ends, strict=True)]
-    return found
+    copying = [[step for step in stage if step.added] for stage in stages]
+    ends = [end for together in _together(copying) for end in _Simulation(together, least, policy.per_broker).run()]
+    return [SECONDS_A_STAGE + -(-end // rate) if stage else 0 for stage, end in zip(copying, ends, strict=True)]
 
 
-def _together(stages: Iterable[Sequence[Served]]) -> Iterator[list[Sequence[Served]]]:
+def _together(stages: Iterable[Sequence[Step]]) -> Iterator[list[Sequence[Step]]]:
     """Yield the stages that are simulated at once."""
-    together: list[Sequence[Served]] = []
+    together: list[Sequence[Step]] = []
     count = 0
     for stage in stages:
         if together and count + len(stage) > COPIES_AT_ONCE:
@@ -98,22 +90,21 @@ class _Simulation:
     span, `_room` what it can still do in this one. `_scale` [stages]: units a byte.
     """
 
-    def __init__(self, stages: Sequence[Sequence[Served]], least: int, per_broker: int) -> None:
-        rows: dict[tuple[int, int | None, bool], int] = {}
-        into, out_of, sizes, counts, self._copies = [], [], [], [], list[Copy]()
-        for number, stage in enumerate(stages):
-            for move, source in stage:
-                added = move.added
-                serving = rows.setdefault((number, source, True), len(rows))
-                into += [rows.setdefault((number, broker, False), len(rows)) for broker in added]
-                out_of += [serving] * len(added)
-                sizes += [max(least, move.bytes // len(added))] * len(added)
-                self._copies.append(Copy(added, source))
-                counts.append(len(added))
-        self._bytes = -(-sum(sizes) // MOST_UNITS) or 1
-        self._into, self._out_of = np.array(into, dtype=np.int64), np.array(out_of, dtype=np.int64)
-        self._stage = np.array([stage for stage, _, _ in rows], dtype=np.int64)
-        self._left = np.array([-(-size // self._bytes) for size in sizes], dtype=np.int64)
+    def __init__(self, stages: Sequence[Sequence[Step]], least: int, per_broker: int) -> None:
+        self._steps = [step for stage in stages for step in stage]
+        loads = Loads.of(self._steps)
+        self._move = np.nonzero(loads.rows[:, :-1])[0]
+        self._count = np.bincount(self._move, minlength=len(self._steps))
+        into, out_of = loads.rows[:, :-1][loads.rows[:, :-1] > 0], loads.rows[self._move, -1]
+        stage = np.arange(len(stages)).repeat([len(stage) for stage in stages])[self._move]
+        width = int(loads.rows.max(initial=0)) + 1
+        rows, row = np.unique(
+            np.concatenate([stage, stage]) * width + np.concatenate([into, out_of]), return_inverse=True
+        )
+        self._into, self._out_of, self._stage = row[: len(into)], row[len(into) :], rows // width
+        sizes = [max(least, step.load) for step in self._steps]
+        self._bytes = -(-sum(sizes) * width // MOST_UNITS) or 1
+        self._left = np.array([-(-size // self._bytes) for size in sizes], dtype=np.int64)[self._move]
         self._room = np.zeros(len(rows), dtype=np.int64)
         self._take(self._into, self._out_of, self._left)
         busiest = np.ones(len(stages), dtype=np.int64)
@@ -122,9 +113,7 @@ class _Simulation:
         self._left *= self._scale[self._stage[self._into]]
         self._span = (busiest * self._scale // SPANS + 1)[self._stage]
         self._end = np.zeros(len(stages), dtype=np.int64)
-        self._count = np.array(counts, dtype=np.int64)
         self._first = np.cumsum(self._count) - self._count
-        self._move = np.repeat(np.arange(len(self._copies)), self._count)
         self._windows = self._queued(per_broker)
 
     def _queued(self, per_broker: int) -> dict[int, Window]:
@@ -139,7 +128,7 @@ class _Simulation:
         for number in np.unique(self._move[is_tight[self._into] | is_tight[self._out_of]]).tolist():
             stage = int(self._stage[self._into[self._first[number]]])
             found[number] = windows.setdefault(stage, Window(per_broker))
-            found[number].add(number, self._copies[number])
+            found[number].add(number, Copy(self._steps[number].added, self._steps[number].source))
         return found
 
     def run(self) -> list[int]:
@@ -188,7 +177,7 @@ class _Simulation:
 
     def _begun(self) -> Ints:
         """Return the replicas in flight at the begin."""
-        is_begun = np.ones(len(self._copies), dtype=np.bool_)
+        is_begun = np.ones(len(self._steps), dtype=np.bool_)
         is_begun[list(self._windows)] = False
         for window in dict.fromkeys(self._windows.values()):
             is_begun[window.begun()] = True

@@ -22,6 +22,9 @@ from reconciler.staging.disk import DiskUse
 from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
 
+# What part of all stages' length the first may have at no cost, in percent; tried in turn, where there are so few.
+FIRST_PERCENT, MOST_DEALT_AGAIN = (0, 50, 75, 100), 20
+
 Rank = int
 
 
@@ -77,20 +80,29 @@ class _Run:
 
     @classmethod
     def of(cls, chains: Sequence[Sequence[Step]]) -> "_Run":
-        flat = [(step, chain, number) for chain, steps in enumerate(chains) for number, step in enumerate(steps)]
-        flat.sort(key=lambda item: (item[0].urgency, -item[0].load, item[0].move.topic_partition, item[2]))
-        rank_of = {(chain, number): rank for rank, (_, chain, number) in enumerate(flat)}
+        flat = [step for steps in chains for step in steps]
+        # Stable sorts: steps that are as urgent and as large stay in the order of their partitions and chains.
+        order = sorted(range(len(flat)), key=[step.load for step in flat].__getitem__, reverse=True)
+        order.sort(key=[step.urgency for step in flat].__getitem__)
+        steps = tuple([flat[place] for place in order])
+        depth = np.array([number for steps in chains for number in range(len(steps))], dtype=np.int64)
+        rank_of = np.empty_like(depth)
+        rank_of[order] = np.arange(len(flat))
+        is_inner = depth > 0
+        before, following = np.full((2, len(flat)), -1, dtype=np.int64)
+        before[rank_of[is_inner]] = rank_of[np.flatnonzero(is_inner) - 1]
+        following[rank_of[np.flatnonzero(is_inner) - 1]] = rank_of[is_inner]
         # A leadership that leaves costs no copy, so it goes first; only what repairs goes before it.
-        has_repairs = any(step.urgency < Urgency.REPAIRED for step, _, _ in flat)
-        apart = frozenset(rank for rank, (step, _, _) in enumerate(flat) if step.is_handover and not has_repairs)
+        has_repairs = any(step.urgency < Urgency.REPAIRED for step in flat)
+        apart = frozenset(rank for rank, step in enumerate(steps) if step.is_handover and not has_repairs)
         return cls(
-            steps=tuple(step for step, _, _ in flat),
-            loads=Loads.of([step for step, _, _ in flat]),
-            following=tuple(rank_of.get((chain, number + 1)) for _, chain, number in flat),
-            before=tuple(rank_of.get((chain, number - 1), -1) for _, chain, number in flat),
-            depth=tuple(number for _, _, number in flat),
-            firsts=tuple(rank_of[chain, 0] for chain in range(len(chains))),
-            waves=_waves(chains, rank_of, apart),
+            steps=steps,
+            loads=Loads.of(steps),
+            following=tuple([rank if rank >= 0 else None for rank in following.tolist()]),
+            before=tuple(before.tolist()),
+            depth=tuple(depth[order].tolist()),
+            firsts=tuple(rank_of[~is_inner].tolist()),
+            waves=_waves(chains, rank_of.tolist(), apart),
             apart=apart,
         )
 
@@ -100,13 +112,14 @@ class _Run:
 
 
 def _waves(
-    chains: Sequence[Sequence[Step]], rank_of: Mapping[tuple[int, int], Rank], apart: Collection[Rank]
+    chains: Sequence[Sequence[Step]], rank_of: Sequence[Rank], apart: Collection[Rank]
 ) -> tuple[tuple[Rank, ...], ...]:
     found: defaultdict[tuple[bool, int], list[Rank]] = defaultdict(list)
-    for chain, steps in enumerate(chains):
+    ranks = iter(rank_of)
+    for steps in chains:
         key = (False, 0)
-        for number, step in enumerate(steps):
-            rank = rank_of[chain, number]
+        for step in steps:
+            rank = next(ranks)
             # A step is never before the one that it follows, however urgent it is.
             key = max(key, (rank not in apart, step.urgency))
             found[key].append(rank)
@@ -136,24 +149,35 @@ def _dealt(run: _Run, wave: Sequence[Rank], placed: Ints, stage_of: Ints, policy
     """Return the stage of each rank of the wave, counted from that of those that are `placed`.
 
     Chains need as many stages as the longest has steps. One or two more leave something to choose: each is taken where
-    it saves a hundredth of the time. `stage_of`: where the steps of earlier waves are, counted likewise.
+    it saves a hundredth of the time. Where a few huge steps that meet at brokers would each make a stage long, they are
+    better together: so a short run is dealt again with a long first stage. `stage_of`: where the steps of earlier waves
+    are, counted likewise.
     """
-    behind = _behind(run, wave)
-    longest, needed = max(behind.values()), -(-(len(wave) + len(placed)) // policy.per_stage)
+    longest, needed = max(_behind(run, wave).values()), -(-(len(wave) + len(placed)) // policy.per_stage)
     best, least = np.zeros(0, dtype=np.int64), None
     for more, stages in enumerate(sorted({max(needed, longest + one) for one in ((1, 2, 3) if longest else (1,))})):
-        dealing = Dealing(run.loads, np.array(wave, dtype=np.int64), placed, policy.per_stage, stages)
-        found = stage_of.copy()
-        for depth in sorted({run.depth[rank] for rank in wave}):
-            ranks = [rank for rank in wave if run.depth[rank] == depth]
-            ranks.sort(key=lambda rank: (-run.steps[rank].load, rank))
-            # One reassignment a partition at a time (KIP-455): the next would replace it.
-            earliest = [max(0, int(found[before]) + 1) if (before := run.before[one]) >= 0 else 0 for one in ranks]
-            later = [behind[rank] for rank in ranks]
-            found[ranks] = dealing.deal(*(np.array(column, dtype=np.int64) for column in (ranks, earliest, later)))
-        if least is None or dealing.length * (100 + more) < least:
-            best, least = found[list(wave)], dealing.length * (100 + more)
+        for first in FIRST_PERCENT if 1 < stages <= MOST_DEALT_AGAIN else FIRST_PERCENT[:1]:
+            dealing = Dealing(
+                run.loads, np.array(wave, dtype=np.int64), placed, policy.per_stage, stages=stages, first=first
+            )
+            found = _dealt_by(dealing, run, wave, stage_of)
+            if least is None or dealing.length * (100 + more) < least:
+                best, least = found, dealing.length * (100 + more)
+            if dealing.is_close:
+                break
     return best
+
+
+def _dealt_by(dealing: Dealing, run: _Run, wave: Sequence[Rank], stage_of: Ints) -> Ints:
+    behind, found = _behind(run, wave), stage_of.copy()
+    for depth in sorted({run.depth[rank] for rank in wave}):
+        ranks = [rank for rank in wave if run.depth[rank] == depth]
+        ranks.sort(key=lambda rank: (-run.steps[rank].load, rank))
+        # One reassignment a partition at a time (KIP-455): the next would replace it.
+        earliest = [max(0, int(found[before]) + 1) if (before := run.before[one]) >= 0 else 0 for one in ranks]
+        later = [behind[rank] for rank in ranks]
+        found[ranks] = dealing.deal(*(np.array(column, dtype=np.int64) for column in (ranks, earliest, later)))
+    return found[list(wave)]
 
 
 def _behind(run: _Run, wave: Sequence[Rank]) -> Mapping[Rank, int]:

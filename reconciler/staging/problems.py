@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits
@@ -18,6 +20,7 @@ from reconciler.model.problem import (
     Problem,
     Severity,
 )
+from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, named_some, percent, rate, size
 from reconciler.staging.disk import DiskUse, capacity
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
@@ -89,7 +92,7 @@ def warnings(
         _unknown_capacity([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
         _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
         *_doubtful_log_dirs(disk, limits),
-        *_leaderless(moves, situation),
+        _leaderless(copying, observed),
         _lagging_kept(moves, situation),
     ]
     if limits.disk_use is None:
@@ -245,25 +248,28 @@ def _not_in_sync(election: Election) -> Problem:
     return _warning("KR815", message)
 
 
-def _leaderless(moves: Sequence[Move], situation: Situation) -> Iterator[Problem]:
-    """Yield one warning for the copies that nobody can serve."""
-    without = [
-        str(move.topic_partition)
-        for move in moves
-        if move.added and situation.partition(move.topic_partition).leader is None
-    ]
-    if without:
-        message = (
-            f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
-            " before one of their in-sync replicas is back; start its broker first"
-        )
-        yield _warning("KR817", message)
+def _leaderless(copying: Sequence[Move], observed: Cluster) -> Problem | None:
+    """Return a warning for the copies that nobody can serve."""
+    table = table_of(observed)
+    rows = table.rows_of(move.topic_partition for move in copying)
+    nobody = np.flatnonzero((rows < 0) | (table.leader[rows] < 0)).tolist() if len(table.leader) else ()
+    if not nobody:
+        return None
+    without = [str(copying[place].topic_partition) for place in nobody]
+    message = (
+        f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
+        " before one of their in-sync replicas is back; start its broker first"
+    )
+    return _warning("KR817", message)
 
 
 def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None:
     """Return a warning for the moves that keep a replica out of sync where a living one in sync goes."""
+    table = table_of(situation.observed)
+    rows = table.rows_of(move.topic_partition for move in moves)
+    is_lagging = (rows >= 0) & np.any(table.lagging, axis=1)[rows]
     told = []
-    for move in moves:
+    for move in (moves[place] for place in np.flatnonzero(is_lagging).tolist()):
         partition = situation.partition(move.topic_partition)
         kept = sorted(partition.lagging.intersection(move.to_replicas))
         gone = sorted(situation.alive.intersection(partition.isr).difference(move.to_replicas))

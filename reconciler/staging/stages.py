@@ -22,7 +22,7 @@ from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.chain import steps_of
+from reconciler.staging.chain import chains
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import pack
@@ -79,13 +79,13 @@ def stage_moves(
     whole = sorted((move for move in moves if move.from_replicas != move.to_replicas), key=_by_partition)
     due, skipped = due_now(elections_now, {move.topic_partition: move for move in whole}, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
-    chains = [steps_of(move, at) for move in whole]
-    steps = [step for chain in chains for step in chain]
+    chained = chains(whole, at)
+    steps = [step for chain in chained for step in chain]
     changes = timed(topic_changes, whole, observed)
     # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
     # counts.
     disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
-    packed = pack([chain for chain in chains if chain], desired.cluster.moves, disk)
+    packed = pack([chain for chain in chained if chain], desired.cluster.moves, disk)
     disk = packed.disk
     stages = _numbered(_in_order(packed.stages, due, changes, desired.cluster.moves))
     batch = desired.cluster.moves.election_batch
@@ -150,7 +150,7 @@ def _in_order(
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
-    seconds = stage_seconds([[(step.move, step.source) for step in steps] for steps in packed], policy)
+    seconds = stage_seconds(packed, policy)
     for number, (steps, estimate) in enumerate(zip(packed, seconds, strict=True)):
         stages.append(_reassign(steps, policy, estimate))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.

@@ -1,6 +1,6 @@
 """Holds one step of a partition's chain of moves, and the situation in which all steps begin."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from reconciler.diff.rules import LEAVING, TopicRules
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move, Reason
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -57,6 +58,13 @@ class Step(NamedTuple):
     is_handover: bool = False
 
 
+class Standing(NamedTuple):
+    """Who leads a partition when its first move begins, and who is in sync with the leader."""
+
+    leader: int | None
+    isr: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The cluster as the first stage finds it, resolved once for all parts of staging.
@@ -80,9 +88,14 @@ class Situation:
         found = self.observed.partition(topic_partition)
         return found or Partition(topic_partition.partition, leader=None, replicas=(), isr=())
 
-    def leader(self, topic_partition: TopicPartition, partition: Partition) -> int | None:
-        """Return who leads when the partition's first move begins."""
-        return self.elected.get(topic_partition, partition.leader)
+    def standings(self, keys: Sequence[TopicPartition]) -> Iterator[Standing]:
+        """Yield the standing of each of these partitions; one that was not observed has no leader."""
+        table = table_of(self.observed)
+        rows = table.rows_of(keys)
+        columns = table.leader[rows].tolist(), table.isr[rows].tolist(), (rows >= 0).tolist()
+        for key, leader, isr, is_known in zip(keys, *columns, strict=True):
+            led = self.elected.get(key, leader if is_known and leader >= 0 else None)
+            yield Standing(led, tuple([one for one in isr if one >= 0]) if is_known else ())
 
 
 def situation(
