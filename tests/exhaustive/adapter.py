@@ -422,7 +422,9 @@ def _process(pause: Paused, passed: timedelta) -> Process:
     outage = run.outage_since and _since(run.outage_since, passed, OUTAGE)
     kept = tuple(_own(getattr(session, name)) for name in CARRIED)
     ran = (aged, outage, run.is_record_written)
-    told = tuple((one.name, _canonical(getattr(aged, one.name))) for one in fields(aged))
+    known = {one.name: getattr(aged, one.name) for one in fields(aged) if one.name != "histories"}
+    known |= {str(key): one for key, one in sorted(aged.histories.items())}
+    told = tuple((name, _canonical(value)) for name, value in known.items())
     return Process(pause.index, kept, ran, (told, _canonical(kept), _canonical(ran[1:]), pause.index), told)
 
 
