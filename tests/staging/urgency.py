@@ -27,9 +27,19 @@ def urgency(case: Case, move: Move, held: Sequence[int], isr: Collection[int]) -
 def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
     """A step that a stage had room for, but for less urgent ones, is in it.
 
-    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other.
+    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other. A step that
+    follows a less urgent one of its partition is no more urgent than that: what was to be repaired is repaired by then.
     """
     stages = [stage for stage in case.staged().stages if isinstance(stage, ReassignStage)]
+    partition = dict(case.observed.partitions())
+    ranks: dict[Move, int] = {}
+    highest: dict[tuple[str, int], int] = {}
+    for move in (move for stage in stages for move in stage.moves):
+        seen = partition[move.topic_partition]
+        own = urgency(case, move, seen.replicas, seen.isr)
+        ranks[move] = max(own, highest.get(move.topic_partition, 0))
+        if not move.is_reorder:
+            highest[move.topic_partition] = ranks[move]
     ready_at: dict[int, list[Move]] = {number: [] for number in range(len(stages))}
     last = {move.topic_partition: -1 for stage in stages for move in stage.moves}
     for number, stage in enumerate(stages):
@@ -44,7 +54,10 @@ def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
             is_alone = alike[frozenset(move.added), frozenset(move.removed)] == 1
             is_forbidden = is_disk_known(case, move.added) or has_several_dirs(case, move.removed)
             if move.added and is_alone and not is_forbidden:
-                _has_no_room(case, stages[number], move)
+                stage, rank = stages[number], ranks[move]
+                as_urgent = [one for one in stage.moves if one.is_reorder or ranks[one] <= rank]
+                is_full = len(as_urgent) >= case.policy.per_stage
+                assert is_full or len(as_urgent) == len(stage.moves), (stage.number, move)
 
 
 def is_disk_known(case: Case, brokers: Collection[int]) -> bool:
@@ -54,15 +67,3 @@ def is_disk_known(case: Case, brokers: Collection[int]) -> bool:
 def has_several_dirs(case: Case, brokers: Collection[int]) -> bool:
     """Whether what leaves one of these may draw other replicas to the dir that it leaves."""
     return any(len(case.observed.brokers[number].log_dirs) > 1 for number in brokers)
-
-
-def _has_no_room(case: Case, stage: ReassignStage, move: Move) -> None:
-    partition = dict(case.observed.partitions())
-
-    def rank(one: Move) -> int:
-        return urgency(case, one, partition[one.topic_partition].replicas, partition[one.topic_partition].isr)
-
-    as_urgent = [one for one in stage.moves if one.is_reorder or rank(one) <= rank(move)]
-    if len(as_urgent) == len(stage.moves):
-        return
-    assert len(as_urgent) >= case.policy.per_stage, (stage.number, move)
