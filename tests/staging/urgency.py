@@ -27,8 +27,8 @@ def urgency(case: Case, move: Move, held: Sequence[int], isr: Collection[int]) -
 def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
     """A step that a stage had room for, but for less urgent ones, is in it.
 
-    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other. A step that
-    follows a less urgent one of its partition is no more urgent than that: what was to be repaired is repaired by then.
+    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other. A step
+    that follows a less urgent one of its partition is no more urgent: what was to be repaired is repaired by then.
     """
     stages = [stage for stage in case.staged().stages if isinstance(stage, ReassignStage)]
     partition = dict(case.observed.partitions())
