@@ -1,11 +1,10 @@
 """Makes arcs of what rows may choose, and of a flow over them who holds what."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from reconciler.planner.cheapest_sets import bounds_of
-from reconciler.planner.costs import no_cost
 from reconciler.planner.dealing import dealt
 from reconciler.planner.goal import Goal
 from reconciler.planner.row_flow import Arcs, Flow, solve_flow
@@ -26,8 +25,7 @@ class Given:
 def flow_over(goal: Goal, active: Ints, still: Ints, is_pooled: Bools, *, is_relaxed: bool = False) -> Given:
     """Solve over the active rows alone; `still` [places] is what the others hold."""
     demand, brokers = goal.demand, goal.demand.rules.brokers
-    of = replace(goal, cost=no_cost(demand.named), turns=None) if is_relaxed else goal
-    arcs = _arcs(of, active, is_pooled)
+    arcs = _arcs(goal, active, is_pooled)
     bounds, count = bounds_of(demand, goal.choices, active), demand.count[active]
     flow = solve_flow(arcs, bounds, count, goal.sinks, rack=demand.rules.rack, elsewhere=still, is_relaxed=is_relaxed)
     out = arcs.out_pool, arcs.out_place % brokers, flow.out_units

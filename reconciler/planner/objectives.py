@@ -6,8 +6,9 @@ that 64 bits could not hold them.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import lcm
 
 import numpy as np
@@ -18,7 +19,7 @@ from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.face import Solved
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, Placed
+from reconciler.planner.rows import Bools, Choices, Demand, Ints, Standing
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -38,53 +39,42 @@ class CountTargets:
     low: Ints | None = None  # from `low` to `high` nothing is asked for; None: as even as can be
     high: Ints | None = None
 
-    def placed(self, demand: Demand, placed: Placed) -> Ints:
-        """Return how many replicas each place gets."""
-        of_topic = demand.rules.topic[demand.rule] if self.is_cells else None
-        return placed.counts(len(self.base), of_topic, demand.rules.brokers)
-
-    def imbalance(self, demand: Demand, placed: Placed) -> int:
+    def imbalance(self, standing: Standing) -> int:
         """Return how far the counts are from their shares: squares over capacity, or replicas outside the band."""
-        counts = self.base + self.placed(demand, placed)
+        counts = self.base + sum(standing.counts(are_cells=self.is_cells))
         if self.low is None or self.high is None:
             weight = weights(self.capacity, int(counts.sum()))
             return sum(count * count * each for count, each in zip(counts.tolist(), weight.tolist(), strict=True))
         return int((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)).sum())
 
 
-def least_cost(demand: Demand, choices: Choices, cost: Cost, before: Placed | None = None) -> Solved:
-    """Minimise the sum of the costs of the replicas placed; `before` is what the objective before placed."""
-    return solve(demand, choices, cost, flat_sinks(choices), before=before)
+def least_cost(standing: Standing, cost: Cost) -> Solved:
+    """Minimise the sum of the costs of the replicas placed; `cost` is of all rows."""
+    return solve(standing, cost.take(standing.number), flat_sinks(standing.choices))
 
 
-def evened(
-    demand: Demand,
-    choices: Choices,
-    targets: CountTargets,
-    *,
-    near: Cost | None = None,
-    before: Placed | None = None,
-) -> Solved:
+def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = None) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
+    choices, demand, cost = standing.choices, standing.demand, no_cost(standing.demand.named)
+    near = None if near is None else near.take(standing.number)
     low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
-    cost = no_cost(demand.named)
+    base = targets.base + standing.counts(are_cells=targets.is_cells)[0]
     if targets.low is not None and targets.high is not None:
-        floor, roof = (np.clip(limit - targets.base, low, high) for limit in (targets.low, targets.high))
-        sinks = _sinks(choices, targets, outside(low, high, floor, roof))
-        return solve(demand, choices, cost, sinks, near=near, before=before)
+        floor, roof = (np.clip(limit - base, low, high) for limit in (targets.low, targets.high))
+        return solve(standing, cost, _sinks(choices, targets, outside(low, high, floor, roof)), near=near)
     # The sum over places of (base + placed)^2 / capacity. Units with rising cost stand only within a window round the
     # fair share; the window moves until the solution is inside it, where it is exact.
-    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
-    centre = np.clip(_fair_share(demand, targets) - targets.base, low, high)
+    weight = weights(targets.capacity, demand.total + int(base.sum()))
+    centre = np.clip(_fair_share(demand, replace(targets, base=base)) - base, low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     while True:
         window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
-        pieces = rising(low, high, window, targets.base, weight)
-        solved = solve(demand, choices, cost, _sinks(choices, targets, pieces), near=near, before=before)
-        placed = targets.placed(demand, solved.placed)
+        pieces = rising(low, high, window, base, weight)
+        found = solve(standing, cost, _sinks(choices, targets, pieces), near=near)
+        placed = targets.base + sum(found.left.counts(are_cells=targets.is_cells)) - base
         is_inside = ((placed >= window[0]) | (window[0] == low)) & ((placed < window[1]) | (window[1] == high))
         if is_inside.all():
-            return solved
+            return found
         centre, width = placed, 2 * width
 
 
@@ -118,32 +108,30 @@ def weights(capacity: Ints, most: int) -> Ints:
 
 def solved_in_order(
     task: PlacementTask,
-    demand: Demand,
-    choices: Choices,
+    standing: Standing,
+    named: Ints,
     first: tuple[str, Cost],
     ties: Iterable[tuple[str, Cost | CountTargets]],
-    *,
-    before: Placed | None = None,
-) -> tuple[Solved, int, list[PriceLevel]]:
+) -> tuple[Ints, int, list[PriceLevel]]:
     """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
 
-    Return the last solution, what the prices of the first objective prove, and the prices of all that have a name.
+    Costs are of all rows, which name `named`. Return the brokers of all rows in the end, what the prices of the first
+    objective prove, and the prices of all that have a name.
     """
-    name, cost = first
-    solved = least_cost(demand, choices, cost, before)
-    bound, levels = solved.bound, [price_level(name, solved.value, task, solved)]
-    for name, tie in ties:
-        choices, before = solved.choices, solved.placed
-        if not choices.many(demand, 0).any():
+    bound, levels = 0, []
+    # What is assigned leaves no choice, but its copies count in each level that has a name.
+    is_assigned = bool((task.need == 0).any())
+    for place, (name, tie) in enumerate(chain([first], ties)):
+        if place and not is_assigned and not standing.choices.many(standing.demand, 0).any():
             break
-        if isinstance(tie, CountTargets):
-            solved = evened(demand, choices, tie, before=before)
-        else:
-            solved = least_cost(demand, choices, tie, before)
+        found = evened(standing, tie) if isinstance(tie, CountTargets) else least_cost(standing, tie)
+        standing = found.left
         if name:
-            value = tie.imbalance(demand, solved.placed) if isinstance(tie, CountTargets) else solved.value
-            levels.append(price_level(name, value, task, solved))
-    return solved, bound, levels
+            value = tie.imbalance(standing) if isinstance(tie, CountTargets) else tie.of(named, standing.table)
+            levels.append(price_level(name, value, task, found))
+        if not place:
+            bound = found.bound + levels[0].value - found.value
+    return standing.table, bound, levels
 
 
 def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:

@@ -52,15 +52,6 @@ class Pieces:
         """Return the fewest and most units [places] that may be filled."""
         return self._summed_at(self.at, self.lower, places), self._summed_at(self.at, self.upper, places)
 
-    def filled(self, units: Ints) -> int:
-        """Return what so many units [places] cost, each place filled in the order of its pieces."""
-        order = np.lexsort((self.cost, self.at))
-        before = np.concatenate([[0], np.cumsum(self.upper[order])[:-1]])
-        first = np.searchsorted(self.at[order], np.arange(len(units)))
-        before -= before[first][self.at[order]]
-        inside = np.clip(units[self.at[order]] - before, 0, self.upper[order])
-        return exact_dot(self.cost[order], inside)
-
     def wanted(self, units: Ints) -> Ints:
         """Return the cheapest filling [places] for the same total; among equals, the one nearest to `units`."""
         order = np.lexsort((self.cost, self.at))

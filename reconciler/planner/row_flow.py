@@ -175,7 +175,7 @@ def _add_sinks(parts: _Parts, pieces: Pieces, first_node: int, heads: Ints, *, i
         parts.add(first_node + pieces.at, heads[pieces.at], pieces.lower, pieces.upper, pieces.cost)
         return
     # What must be filled gains one a unit, what overflows costs one: all else is as good.
-    low, high = pieces.bounds(len(heads))
+    low, high = (np.maximum(each, 0) for each in pieces.bounds(len(heads)))
     tail, none = first_node + np.arange(len(heads)), np.zeros(len(heads), dtype=np.int64)
     parts.add(
         np.tile(tail, 3),

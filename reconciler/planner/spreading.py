@@ -40,9 +40,8 @@ def spread(goal: Goal, table: Ints, index: Ints) -> None:
         return
     group, free, of_row = _alike(goal, index, held, is_kept)
     table[index] = np.where(is_kept, held, -1)
-    inner = Goal.of(group, free, no_cost(group.named), goal.sinks)
-    nobody = np.zeros(len(inner.open_rows), dtype=np.bool_)
-    given = flow_over(inner, inner.open_rows, goal.count(table), nobody, is_relaxed=True)
+    inner, everyone = Goal.of(group, free, no_cost(group.named), goal.sinks), np.arange(len(group.rule))
+    given = flow_over(inner, everyone, goal.count(table), everyone < 0, is_relaxed=True)
     row, broker, failed = _dealt(inner, Placed.of(given.row, given.broker, given.units), of_row, demand.named[index])
     own, seat = np.nonzero(is_kept)
     rows, brokers = np.concatenate([own, row]), np.concatenate([held[own, seat], broker])
