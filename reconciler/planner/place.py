@@ -107,12 +107,9 @@ def plan_placement(
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
     """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
-    copied = [move.topic_partition for move in moves if move.added]
-    untiered = [
-        observed.topics[topic].partitions[partition].untiered_bytes
-        for topic, partition in copied
-        if observed.topics[topic].configs.get(REMOTE_STORAGE) == "true"
-    ]
+    tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
+    copied = (move.topic_partition for move in moves if move.topic_partition.topic in tiered and move.added)
+    untiered = [observed.topics[topic].partitions[partition].untiered_bytes for topic, partition in copied]
     if not untiered:
         return None
     return TieredBytes.LOCAL if None in untiered else TieredBytes.UNTIERED
