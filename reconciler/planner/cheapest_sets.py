@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.costs import Cost
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, States
+from reconciler.planner.rows import Choices, Demand, States
 
 LARGEST = 1 << 60
 """64-bit weights are smaller; where they may not be, all of them are Python's own numbers."""

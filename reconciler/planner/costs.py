@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.pieces import exact_dot
 from reconciler.planner.placement_task import EligibleBrokers
-from reconciler.planner.rows import Bools, Ints, rows_at
+from reconciler.planner.rows import rows_at
 from reconciler.planner.to_place import PartitionsToPlace
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints, alike
 from reconciler.planner.goal import Goal
 from reconciler.planner.pieces import exact_dot
-from reconciler.planner.row_flow import Flow
-from reconciler.planner.rows import Bools, Choices, Ints, Placed, Standing, States, distinct
+from reconciler.planner.row_flow import Given
+from reconciler.planner.rows import Choices, Placed, Standing, States
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,10 @@ class Solved:
     bound: int
 
 
-def solved(standing: Standing, goal: Goal, placed: Placed, flow: Flow) -> Solved:
+def solved(standing: Standing, goal: Goal, flow: Given) -> Solved:
     """Return the solution with its value, what its prices prove, and the choices that they leave."""
     brokers, cells = goal.sinks.brokers, goal.sinks.cells
-    choices, is_closed, bound = _left(goal, placed, goal.asked(flow.price))
+    choices, is_closed, bound = _left(goal, flow.placed, goal.asked(flow.price))
     low, high = brokers.narrowed(flow.broker_price)
     choices = replace(choices, low=low, high=high)
     bound += brokers.bound(flow.broker_price)
@@ -37,6 +38,7 @@ def solved(standing: Standing, goal: Goal, placed: Placed, flow: Flow) -> Solved
         bound += cells.bound(cell_price)
         cell_low, cell_high = cells.narrowed(cell_price)
         choices = replace(choices, cell_low=cell_low, cell_high=cell_high)
+    placed = flow.placed
     value = exact_dot(goal.own(placed.row, placed.broker), placed.units)
     left = standing.narrowed(choices, placed, is_closed)
     return Solved(left, flow.price, flow.broker_price, value, bound)
@@ -112,10 +114,9 @@ def _refined(goal: Goal, choices: Choices, asked: Ints, tied: Ints, limits: Ints
         is_rest = (kinds == 0).sum(axis=1) == need - (kinds > 0).sum(axis=1)
         kinds[(kinds == 0) & is_rest[:, None]] = 1
     # Rows of different topics stay apart, as their prices may differ.
-    topic = goal.topic_of_kind[of_kind].astype(np.int32).reshape(-1, 1).view(np.uint8).reshape(len(kinds), -1)
-    picked, alike = distinct(np.concatenate([kinds.view(np.uint8), topic], axis=1))
+    picked, same = alike([goal.topic_of_kind[of_kind], *kinds.T])
     everyone = choices.kind.copy()
-    everyone[tied] = len(choices.kinds) + alike[number]
+    everyone[tied] = len(choices.kinds) + same[number]
     used, of_row = np.unique(everyone, return_inverse=True)
     return replace(choices, kind=of_row, kinds=np.concatenate([choices.kinds, kinds[picked]])[used])
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
 from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
-from reconciler.planner.rows import Choices, Demand, Ints
+from reconciler.planner.rows import Choices, Demand
 
 CHUNK = 1 << 14
 """Rows priced at a time: their arrays of seats take some megabytes, however many rows there are."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, is_at, leader_turns
@@ -16,7 +17,7 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Demand, Ints, Rows, Standing, free_choices
+from reconciler.planner.rows import Demand, Rows, Standing, free_choices
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from math import lcm
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.face import Solved
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, Standing
+from reconciler.planner.rows import Choices, Demand, Standing
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.planner.rows import Choices, Ints
+from reconciler.model.columns import Ints
+from reconciler.planner.rows import Choices
 
 
 def exact_dot(values: Ints, units: Ints) -> int:

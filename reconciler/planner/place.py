@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.columns import NONE, lists_of
+from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
@@ -24,7 +24,7 @@ from reconciler.planner.load_balance.measured import Measured, has_loads, measur
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.rows import Bools, Ints, columns_of
+from reconciler.planner.rows import columns_of
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place

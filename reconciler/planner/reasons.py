@@ -10,13 +10,13 @@ import numpy as np
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Desired, Placement
 from reconciler.model.grounds import UNDECLARED, BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
 from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
-from reconciler.planner.rows import Bools, Ints
 
 
 def grounds_of(

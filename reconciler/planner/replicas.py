@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.costs import Cost, copies, no_cost, turns
@@ -19,7 +20,7 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Demand, Ints, Standing, classes, free_choices, one_a_class, rows_at
+from reconciler.planner.rows import Demand, Standing, classes, free_choices, one_a_class, rows_at
 
 
 @dataclass(frozen=True, slots=True)

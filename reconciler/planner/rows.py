@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from reconciler.model.columns import Bools, Ints, alike
+
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -289,34 +289,9 @@ def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
 
 
 def classes(rules: Rows, rule: Ints, topic: Ints) -> tuple[Rows, Ints, Ints]:
-    """Return the classes of rows with equal demands and topics [n], the class of each row, and how many rows each has.
+    """Return the classes of rows with the same rules and topics [n], the class of each row, and how many rows each has.
 
-    `rule` [n] are the rows' positions in `rules`, of which several may be equal.
+    `rule` [n] are the rows' positions in `rules`.
     """
-    of_rules = _demand_classes(rules)[rule]
-    _, first, of_row = np.unique(of_rules * (topic.max(initial=0) + 1) + topic, return_index=True, return_inverse=True)
-    picked = replace(rules.take(rule[first]), topic=topic[first])
-    return picked, of_row, np.bincount(of_row, minlength=len(first)).astype(np.int64)
-
-
-def _demand_classes(rows: Rows) -> Ints:
-    """Return a number for each class, equal for those with equal demands, whatever their topics."""
-    # Bytes that are compared as one value: numbers of replicas are small, and masks take a bit a broker.
-    key = np.concatenate(
-        [
-            rows.need[:, None].astype(np.uint8),
-            np.packbits(rows.allowed, axis=1),
-            np.packbits(rows.leading, axis=1),
-            rows.low.astype(np.uint8),
-            rows.high.astype(np.uint8),
-        ],
-        axis=1,
-    )
-    return distinct(key)[1]
-
-
-def distinct(key: NDArray[np.uint8]) -> tuple[Ints, Ints]:
-    """Return the first place of each distinct row of bytes, and the number of each row among the distinct ones."""
-    packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, first, number = np.unique(packed, return_index=True, return_inverse=True)
-    return first.astype(np.int64), number.astype(np.int64)
+    first, of_row = alike([rule, topic])
+    return replace(rules.take(rule[first]), topic=topic[first]), of_row, np.bincount(of_row, minlength=len(first))

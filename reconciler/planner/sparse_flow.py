@@ -10,16 +10,18 @@ Bounds of counts are bounds of the flow, not costs. Where the rows let in cannot
 what is outside, and its prices say which rows would help.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from reconciler.planner.arcs import flow_over
+from reconciler.model.columns import Ints
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.goal import Goal
 from reconciler.planner.pieces import Sinks
-from reconciler.planner.row_flow import Flow
-from reconciler.planner.rows import Ints, Placed, Standing, placed_as
+from reconciler.planner.row_flow import Given, flow_over
+from reconciler.planner.rows import Standing, placed_as
 from reconciler.planner.start import first_sets, likely_rows
 
 FEW_ARCS = 50_000
@@ -36,14 +38,13 @@ def solve(standing: Standing, cost: Cost, sinks: Sinks, *, near: Cost | None = N
     goal = Goal.of(standing.demand, standing.choices, cost, sinks)
     if int(goal.choices.many(goal.demand, 0).sum()) <= FEW_ARCS or goal.demand.is_by_class:
         everyone, nobody = np.arange(len(goal.demand.rule)), np.zeros(goal.choices.places, dtype=np.int64)
-        given = flow_over(goal, everyone, nobody, np.zeros(len(everyone), dtype=np.bool_))
-        return solved(standing, goal, Placed.of(given.row, given.broker, given.units), given.flow)
+        return solved(standing, goal, flow_over(goal, everyone, nobody, everyone < 0))
     table = first_sets(goal, near or goal.cost, standing.before)
-    return solved(standing, goal, *_sifted(goal, table))
+    return solved(standing, goal, _sifted(goal, table))
 
 
-def _sifted(goal: Goal, table: Ints) -> tuple[Placed, Flow]:
-    """Return what is placed at the least cost, from these sets on, and the flow whose prices prove it."""
+def _sifted(goal: Goal, table: Ints) -> Given:
+    """Return what is placed at the least cost, from these sets on, and the prices that prove it."""
     active = likely_rows(goal, table)
     is_pooled = np.ones(len(table), dtype=np.bool_)
     while True:
@@ -54,16 +55,16 @@ def _sifted(goal: Goal, table: Ints) -> tuple[Placed, Flow]:
         except FlowInfeasibleError:
             of = goal.without_costs()
             given = flow_over(of, active, still, is_pooled[active], is_relaxed=True)
-        table[active] = Placed.of(given.row, given.broker, given.units).table(len(table), goal.most)[active]
+        table[active] = given.placed.table(len(table), goal.most)[active]
         if len(given.failed):
             is_pooled[given.failed] = False
             continue
-        more = _cheaper(of, table, given.flow.price, goal.cost.other)
+        more = _cheaper(of, table, given.price, goal.cost.other)
         # No row has a cheaper set at these prices: they prove the flow least over all rows, those left out included.
         if not len(more):
             if of is not goal:
                 raise FlowInfeasibleError
-            return placed_as(table), given.flow
+            return replace(given, placed=placed_as(table))
         active = np.union1d(active, more)
 
 
