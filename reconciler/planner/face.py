@@ -25,6 +25,13 @@ class Solved:
     value: int  # what rows that had a choice pay, beside what the sinks ask
     bound: int
 
+    def of_topics(self, group: Ints) -> "Solved":
+        """Return the same with the prices of each topic [topics], which are those of the topics alike to it."""
+        brokers = len(self.broker_price)
+        if len(self.price) != brokers * (int(group.max()) + 1):
+            return self
+        return replace(self, price=self.price.reshape(-1, brokers)[group].ravel())
+
 
 def solved(standing: Standing, goal: Goal, flow: Given) -> Solved:
     """Return the solution with its value, what its prices prove, and the choices that they leave."""
@@ -33,11 +40,13 @@ def solved(standing: Standing, goal: Goal, flow: Given) -> Solved:
     low, high = brokers.narrowed(flow.broker_price)
     choices = replace(choices, low=low, high=high)
     bound += brokers.bound(flow.broker_price)
+    # Cells that say nothing are no part of the flow.
+    cell_low, cell_high = standing.choices.cell_low, standing.choices.cell_high
     if cells is not None:
         cell_price = flow.price - np.tile(flow.broker_price, len(flow.price) // len(flow.broker_price))
         bound += cells.bound(cell_price)
         cell_low, cell_high = cells.narrowed(cell_price)
-        choices = replace(choices, cell_low=cell_low, cell_high=cell_high)
+    choices = replace(choices, cell_low=cell_low, cell_high=cell_high)
     placed = flow.placed
     value = exact_dot(goal.own(placed.row, placed.broker), placed.units)
     left = standing.narrowed(choices, placed, is_closed)

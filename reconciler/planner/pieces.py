@@ -34,6 +34,15 @@ class Pieces:
         """Return the same pieces with costs in Python's own numbers."""
         return replace(self, cost=self.cost.astype(object))
 
+    def say_nothing(self, total: int) -> bool:
+        """Whether so many units may be filled in any way, at no cost."""
+        is_free = not self.cost.any() and not (self.lower > 0).any()
+        return is_free and bool((self.bounds(int(self.at.max(initial=-1)) + 1)[1] >= total).all())
+
+    def times(self, many: Ints) -> "Pieces":
+        """Return the pieces of so many alike places [places] in the place of each."""
+        return replace(self, lower=self.lower * many[self.at], upper=self.upper * many[self.at])
+
     def bound(self, price: Ints) -> int:
         """Return the least that the pieces cost, less the price [places] of each unit."""
         reduced = self.cost - price[self.at]

@@ -51,25 +51,43 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
 def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[PriceLevel]]:
     """Return the choices of which the counts are as balanced as the rules allow.
 
-    Only counts matter here, so partitions with the same choice are one row: the solutions of the classes are those of
-    the partitions, since they are flows, and a flow of n equal ones is n flows.
+    Only counts matter here, so partitions with the same choice are one row, and so are those of topics that are alike:
+    the solutions of the classes are those of the partitions, since they are flows, and a flow of n equal ones is n
+    flows.
     """
     asked = list(asked_of_replicas(task, balance))
     has_cells = any(targets.is_cells for _, targets in asked)
     number = np.flatnonzero(task.need > 0)
     topic = task.topic[number] if has_cells else np.zeros_like(number)
-    picked, of_row, count = classes(task.rule_classes.rows, task.rule_class[number], topic)
-    by_class = one_a_class(picked, count)
-    choices = free_choices(by_class, len(task.topics) if has_cells else 0)
-    standing = Standing.of(by_class, choices, np.arange(len(count)), len(count))
+    rules, rule = task.rule_classes.rows, task.rule_class[number]
+    picked, of_row, count = classes(rules, rule, topic)
+    rule_of = np.zeros_like(count)
+    rule_of[of_row] = rule
+    group = _alike_topics(task, picked.topic, rule_of, count) if has_cells else np.zeros(1, dtype=np.int64)
+    alike, of_class, _ = classes(rules, rule_of, group[picked.topic])
+    by_class = one_a_class(alike, np.bincount(of_class, weights=count).astype(np.int64))
+    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0)
+    standing = Standing.of(by_class, choices, np.arange(len(by_class.count)), len(by_class.count))
     levels = []
-    for objective, targets in asked:
+    for objective, each in asked:
+        targets = each.alike(group) if each.is_cells else each
         found = evened(standing, targets)
         standing = found.left
-        levels.append(price_level(objective, targets.imbalance(standing), task, found))
+        levels.append(price_level(objective, targets.imbalance(standing), task, found.of_topics(group)))
+    choices = standing.choices.of_topics(of_class, group, picked.brokers) if has_cells else standing.choices
     replicas = rows_at(task.replicas, number)
     demand = Demand(picked, of_row, replicas, np.ones_like(of_row))
-    return Standing.of(demand, standing.choices.spread(of_row, replicas), number, len(task.partitions)), levels
+    return Standing.of(demand, choices.spread(of_row, replicas), number, len(task.partitions)), levels
+
+
+def _alike_topics(task: PlacementTask, topic: Ints, rule: Ints, count: Ints) -> Ints:
+    """Return a number for each topic, equal for topics with as many partitions of each class and as many that stay."""
+    order = np.lexsort((rule, topic))
+    ends = np.cumsum(np.bincount(topic, minlength=len(task.topics)))[:-1]
+    numbers = np.split(np.column_stack([rule, count])[order], ends)
+    found: dict[bytes, int] = {}
+    keys = (own.tobytes() + base.tobytes() for own, base in zip(numbers, task.base_of_topic, strict=True))
+    return np.array([found.setdefault(key, len(found)) for key in keys], dtype=np.int64)
 
 
 def _tie_breaks(

@@ -84,6 +84,11 @@ class Demand:
         """Replicas to place."""
         return int((self.count * self.need).sum())
 
+    def of_topics(self, topics: int) -> Ints:
+        """Return the replicas to place of each topic."""
+        of_row = self.rules.topic[self.rule]
+        return np.bincount(of_row, weights=self.count * self.need, minlength=topics).astype(np.int64)
+
 
 def rows_at(table: NDArray[Scalar], index: Ints) -> NDArray[Scalar]:
     """Return these rows of a table of few columns, column by column in memory: so it is computed with fastest."""
@@ -205,6 +210,26 @@ class Choices:
             racks=self.racks[index],
             leading=self.leading[index],
         )
+
+    def reached(self, demand: Demand) -> Bools:
+        """Return the cells in which some row may have a replica."""
+        topic, found = demand.rules.topic[demand.rule], np.zeros(len(self.cell_high), dtype=np.bool_)
+        _, first = np.unique(self.kind * (topic.max(initial=0) + 1) + topic, return_index=True)
+        row, broker = np.nonzero(self.kinds[self.kind[first]] >= 0)
+        found[topic[first[row]] * demand.rules.brokers + broker] = True
+        row, seat = np.nonzero(self.named >= 0)
+        found[topic[row] * demand.rules.brokers + demand.named[row, seat]] = True
+        return found
+
+    def of_topics(self, of_class: Ints, group: Ints, brokers: int) -> "Choices":
+        """Return the choices of classes that have their topic alone, from those [of_class] of alike topics [topics].
+
+        Alike topics share out evenly what they hold together.
+        """
+        kind, times = self.kind[of_class], np.bincount(group)[:, None]
+        low, high = ((each.reshape(-1, brokers) // times)[group].ravel() for each in (self.cell_low, self.cell_high))
+        left = replace(self, kind=np.arange(len(kind)), kinds=self.kinds[kind], cell_low=low, cell_high=high)
+        return replace(left, racks=self.racks[of_class], leading=self.leading[of_class])
 
     def spread(self, of_row: Ints, named: Ints) -> "Choices":
         """Return the choices of rows that are of these classes and name these brokers."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
@@ -27,7 +27,10 @@ from reconciler.planner.start import first_sets, likely_rows
 FEW_ARCS = 50_000
 """So many arcs are solved at once: the solver takes some tenth of a second (decision 2 has 0.45 s for 1.2 million)."""
 ROWS_A_PAIR = 32
-"""So many rows are let in at a time that would rather be on another broker than on the one that they are on."""
+"""So many rows are let in at first that would rather be on another broker than on the one that they are on; each time
+twice as many."""
+FEW_OF_CELLS = 2_000_000
+"""So many choices are solved at once where topics' parts are bounded, as most rows are needed anyway: some seconds."""
 
 
 def solve(standing: Standing, cost: Cost, sinks: Sinks, *, near: Cost | None = None) -> Solved:
@@ -35,7 +38,11 @@ def solve(standing: Standing, cost: Cost, sinks: Sinks, *, near: Cost | None = N
 
     The search for the first objective starts from each row's cheapest set by the cost `near`.
     """
-    goal = Goal.of(standing.demand, standing.choices, cost, sinks)
+    choices = standing.choices
+    if sinks.cells is not None and sinks.cells.say_nothing(standing.demand.total):
+        sinks = Sinks(sinks.brokers)
+        choices = replace(choices, cell_low=choices.cell_low[:0], cell_high=choices.cell_high[:0])
+    goal = Goal.of(standing.demand, choices, cost, sinks)
     if int(goal.choices.many(goal.demand, 0).sum()) <= FEW_ARCS or goal.demand.is_by_class:
         everyone, nobody = np.arange(len(goal.demand.rule)), np.zeros(goal.choices.places, dtype=np.int64)
         return solved(standing, goal, flow_over(goal, everyone, nobody, everyone < 0))
@@ -45,8 +52,10 @@ def solve(standing: Standing, cost: Cost, sinks: Sinks, *, near: Cost | None = N
 
 def _sifted(goal: Goal, table: Ints) -> Given:
     """Return what is placed at the least cost, from these sets on, and the prices that prove it."""
-    active = likely_rows(goal, table)
+    is_whole = goal.choices.has_cells and int(goal.choices.many(goal.demand, 0).sum()) <= FEW_OF_CELLS
+    active = np.arange(len(table)) if is_whole else likely_rows(goal, table)
     is_pooled = np.ones(len(table), dtype=np.bool_)
+    was_left, rows_a_pair = ~is_pooled, ROWS_A_PAIR
     while True:
         table[active] = -1
         still, of = goal.count(table), goal
@@ -59,19 +68,26 @@ def _sifted(goal: Goal, table: Ints) -> Given:
         if len(given.failed):
             is_pooled[given.failed] = False
             continue
-        more = _cheaper(of, table, given.price, goal.cost.other)
+        more, is_sure = _cheaper(of, table, given.price, goal.cost.other, rows_a_pair)
         # No row has a cheaper set at these prices: they prove the flow least over all rows, those left out included.
         if not len(more):
             if of is not goal:
                 raise FlowInfeasibleError
             return replace(given, placed=placed_as(table))
+        if of is goal and goal.choices.has_cells:
+            # Rows without an equal choice at these prices keep what they hold, unless they are let in again.
+            gone = active[is_sure[active] & ~was_left[active]]
+            was_left[gone] = True
+            active = np.setdiff1d(active, gone)
         active = np.union1d(active, more)
+        rows_a_pair *= 2 if goal.choices.has_cells else 1
 
 
-def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints) -> Ints:
+def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints, most: int) -> tuple[Ints, Bools]:
     """Return rows that have a cheaper set at these prices than what they hold, those that gain most by it.
 
-    Of those that gain as much, they are those that lose least of what `other` brokers cost.
+    Of those that gain as much, they are those that lose least of what `other` brokers cost; and so many at the most
+    come from one broker to another. Also return which rows surely hold the only cheapest set.
     """
     asked = goal.asked(price)
     dearest, cheapest_other = goal.margins(asked, table)
@@ -93,4 +109,4 @@ def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints) -> Ints:
     order = np.lexsort((row, other[row], -np.concatenate(gains), pair))
     pair = pair[order]
     rank = np.arange(len(order)) - np.searchsorted(pair, pair)
-    return row[order[rank < ROWS_A_PAIR]]
+    return row[order[rank < most]], dearest < cheapest_other

@@ -18,6 +18,8 @@ from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices,
 
 SPARE_ROWS = 64
 """Rows a broker that may move beside those needed, so that the first prices are seldom far from the last."""
+SPARE_OF_TOPIC, MANY_OF_TOPIC = 8, 5
+"""Replicas of a topic that may move: so many, and so many for each that its parts lack."""
 
 
 def first_sets(goal: Goal, near: Cost, before: Placed | None) -> Ints:
@@ -81,7 +83,7 @@ def likely_rows(goal: Goal, table: Ints) -> Ints:
     for column, state in zip(named.T, choices.named.T, strict=True):
         there = np.flatnonzero(column[row] == broker)
         is_free[there] = state[row[there]] == 0
-    is_much = is_free & (count > wanted)[place]
+    is_much = is_free & ((count > wanted)[place] | choices.has_cells)
     row, place, broker = row[is_much], place[is_much], broker[is_much]
     turn = 0 if goal.turns is None else np.where(lacks, goal.turns, goal.turns.max()).min(axis=1)[kind[row]]
     elsewhere = np.where(others[row] > 0, goal.cost.other[row] + turn, goal.cost.at[row].max(axis=1, initial=0))
@@ -89,11 +91,15 @@ def likely_rows(goal: Goal, table: Ints) -> Ints:
         is_less = can[row] & (at[row] < elsewhere)
         elsewhere = np.where(is_less, at[row], elsewhere)
     regret = elsewhere - goal.own(row, broker)
-    # Each place offers its cheapest replicas first, and some more than must go, as a row may be wanted at several.
+    # Each place offers its cheapest replicas first, and some more than must go, as a row may be wanted at several; so
+    # does each topic where its parts are bounded, whichever of its parts they come from.
+    few = count - wanted + SPARE_ROWS
+    if choices.has_cells:
+        place = place // brokers
+        few = SPARE_OF_TOPIC + MANY_OF_TOPIC * np.maximum(wanted - count, 0).reshape(-1, brokers).sum(axis=1)
     order = np.lexsort((regret, place))
     place = place[order]
     rank = np.arange(len(order)) - np.searchsorted(place, place)
-    few = count - wanted + -(-SPARE_ROWS * brokers // len(count))
     return np.unique(row[order[rank < few[place]]])
 
 
