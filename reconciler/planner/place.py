@@ -90,10 +90,11 @@ def plan_placement(
         before, after = with_rates(before, after, observed, target, carried.of)
     moves = tuple(_moves(partitions, changed, changes.broken_rules, desired))
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
+    proof = _with_forced(sets, partitions)
     return Placed(
         moves=moves,
         topic_changes=topic_changes,
-        proof=replace(_with_leaders(_with_forced(sets, partitions), leaders), tiered=_tiered(moves, observed)),
+        proof=replace(proof, levels=(*proof.levels, *leaders.levels), tiered=_tiered(moves, observed)),
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
@@ -261,10 +262,6 @@ def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
         for level in proof.levels
     )
     return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=levels)
-
-
-def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:
-    return replace(proof, levels=(*proof.levels, *leaders.levels))
 
 
 def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
