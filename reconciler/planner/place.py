@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
@@ -29,8 +29,9 @@ from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
-_FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
-_FOR_LEADERS = ("leaders", "topics", "networkOut")
+_FOR_SETS = ("replicas", "topics", "disk", "network_in", "network_out")
+_FOR_LEADERS = ("leaders", "topics", "network_out")
+_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def plan_placement(
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
-    _refuse_conflicts(desired, observed, rules, _selected(changes, only), partitions)
+    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
+    _refuse_conflicts(desired, observed, rules, broken, partitions)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
     if has_loads(balance):
         from reconciler.planner.load_balance.place import placed_with_loads
@@ -85,7 +87,7 @@ def plan_placement(
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
     changed = _target(task, held, leaders.column)
     target = changed.lists
-    before, after = shares(observed, target, _deleted(changes))
+    before, after = shares(observed, target, changes.deleted)
     if has_loads(balance) and loads is not None:
         before, after = with_rates(before, after, observed, target, carried.of)
     moves = tuple(_moves(partitions, changed, changes.broken_rules, desired))
@@ -114,14 +116,6 @@ def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
     if not untiered:
         return None
     return TieredBytes.LOCAL if None in untiered else TieredBytes.UNTIERED
-
-
-def _deleted(changes: Changes) -> Collection[str]:
-    return {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-
-
-def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[BrokenRule]:
-    return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
 
 
 def _carried(
@@ -220,17 +214,9 @@ def _moves(
 
 
 def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
-    """Return where the first of these measures is asked for."""
-    targets = {
-        "replicas": balance.replicas,
-        "leaders": balance.leaders,
-        "topics": balance.topics,
-        "disk": balance.disk,
-        "networkIn": balance.network_in,
-        "networkOut": balance.network_out,
-    }
-    name = next((name for name in names if not isinstance(targets[name], Off)), names[0])
-    return balance.at.get(name)
+    """Return where the first of these measures is asked for, fields of the balance."""
+    name = next((name for name in names if not isinstance(getattr(balance, name), Off)), names[0])
+    return balance.at.get(_IN_FILE.get(name, name))
 
 
 def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:

@@ -11,7 +11,7 @@ import numpy as np
 
 from reconciler.diff.broken import assigned
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules
-from reconciler.model.change import Changes, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.change import Changes, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Bools, Ints, alike, lists_of, padded
 from reconciler.model.desired import Desired
@@ -146,13 +146,12 @@ def partitions_to_place(
     only: Collection[str] | None,
 ) -> tuple[PartitionsToPlace, Unmoved]:
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
-    doomed = {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-    table = table_of(observed)
+    table, deleted = table_of(observed), changes.deleted
     topics = [(name, rules[name]) for name in table.topics]
     is_there, is_asked, is_managed = (
         np.array(column, dtype=np.bool_)[table.topic]
         for column in (
-            [name not in doomed for name, _ in topics],
+            [name not in deleted for name, _ in topics],
             [(only is None or name in only) and not rule.is_frozen for name, rule in topics],
             [rule.is_managed for _, rule in topics],
         )
