@@ -319,7 +319,14 @@ FAULTS = [
         "face._left",
         "_fix_where_free(of_racks, some, np.sign(above - cheapest.rack_price))",
         "pass",
-        "a new topic",
+        "9 brokers, seed 138",
+    ),
+    Fault(
+        "dearer brokers stay open where the cheapest are as good",
+        "face._left",
+        "_fix_where_free(named, even, np.sign(dearest[even][:, None] - weight))",
+        "pass",
+        "9 brokers, seed 302, topics",
     ),
     Fault(
         "the price check is too content",
