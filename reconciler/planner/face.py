@@ -64,10 +64,10 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]
     if is_single:
         table = placed.table(len(demand.rule), goal.most)
         dearest, cheapest_other = goal.margins(asked, table)
-        is_closed, is_even = dearest < cheapest_other, dearest == cheapest_other
+        is_closed, is_even = dearest < cheapest_other, (dearest == cheapest_other) & (of_racks.shape[1] == 1)
         content = rest[is_closed | is_even]
         bound += int(goal.paid(asked, content, table[content]).sum())
-        # Whatever is dearer than what is paid for the dearest broker is left, what is cheaper is taken: the rest is as
+        # Where racks have no say, whatever is dearer than what is paid for the dearest broker is left, what is cheaper is taken: the rest is as
         # good, and any legal set of it.
         even = rest[is_even]
         weight = goal.cost.at[even] + asked[states.kind[even][:, None], demand.named[even]]
