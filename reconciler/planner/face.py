@@ -67,8 +67,8 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]
         is_closed, is_even = dearest < cheapest_other, (dearest == cheapest_other) & (of_racks.shape[1] == 1)
         content = rest[is_closed | is_even]
         bound += int(goal.paid(asked, content, table[content]).sum())
-        # Where racks have no say, what is dearer than the dearest broker held is left, and what is cheaper is taken: the
-        # rest is as good, and any legal set of it.
+        # Where racks have no say, what is dearer than the dearest broker held is left, and what is cheaper is taken:
+        # the rest is as good, and any legal set of it.
         even = rest[is_even]
         weight = goal.cost.at[even] + asked[states.kind[even][:, None], demand.named[even]]
         _fix_where_free(named, even, np.sign(dearest[even][:, None] - weight))
