@@ -186,6 +186,11 @@ class Changes:
         return tuple(problem for problem in self.problems if problem.code in DRIFT)
 
     @property
+    def deleted(self) -> frozenset[str]:
+        """The topics that are deleted."""
+        return frozenset(change.topic for change in self.topic_changes if isinstance(change, DeleteTopic))
+
+    @property
     def every_broken_rule(self) -> tuple[BrokenRule, ...]:
         """All broken rules by partition, each one's most urgent first."""
         if not self.also_broken:

@@ -1,7 +1,7 @@
 """Computes with columns of numbers: lists of brokers side by side, exact sums by broker, rows that are alike."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -46,6 +46,13 @@ def padded(lists: Sequence[Sequence[int]]) -> Ints:
     made = Lists()
     made.add(lists)
     return made.padded(1)
+
+
+def lists_of(table: Ints) -> Iterator[tuple[int, ...]]:
+    """Yield the rows of a table of brokers as lists that end where NONE begins."""
+    if table.min(initial=0) > NONE:
+        return map(tuple, table.tolist())
+    return (tuple([one for one in row if one >= 0]) for row in table.tolist())
 
 
 @dataclass(slots=True)

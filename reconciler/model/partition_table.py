@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from reconciler.model.cluster import Partition
-from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.topic_partition import TopicPartition
 
 UNTOLD = -2
@@ -124,9 +124,9 @@ class PartitionTable:
 
     def targets(self, rows: Ints) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
         """Yield the key and the target replicas of each of these rows."""
-        columns = self.topic[rows].tolist(), self.number[rows].tolist(), self.target[rows].tolist()
+        columns = self.topic[rows].tolist(), self.number[rows].tolist(), lists_of(self.target[rows])
         for topic, number, replicas in zip(*columns, strict=True):
-            yield TopicPartition(self.topics[topic], number), tuple([one for one in replicas if one >= 0])
+            yield TopicPartition(self.topics[topic], number), replicas
 
     def of_topic(self, position: int) -> "Rows":
         """Return the partitions of a topic."""

@@ -1,8 +1,17 @@
 """Decides who holds and who leads each partition: the least movement that keeps every rule and reaches the balance.
 
-Read `place` first, then `placement_task`, `rows` and `costs` (the arrays that all others share), `replicas`, `leaders`,
-`objectives`, `sparse_flow`, `flow`, `cheapest_sets`.
-This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`.
+How a placement is found, and where:
+
+    place            values in, moves and a proof out; `conflicts` refuses what no placement keeps, `reasons` tells why
+    to_place         which partitions are placed, as columns; `placement_task` makes arrays of them and of their rules
+    replicas, leaders    the objectives, one after another, each solved by `objectives` (costs, or counts made even)
+    rows             what they all hold: rules by class, rows of partitions, the choices left, what is decided
+    sparse_flow      solves one objective: `start` (first sets, likely rows), `row_flow` (the flow over few rows),
+                     `goal` and `cheapest_sets` (a cheaper set for any row?), `face` (what all optima share)
+    flow             minimum-cost flow of a network in layers, and its prices; `pieces` are what a broker's count costs
+
+This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`. A plan
+that is refused: `remedies`. One partition of a plan: `explain`.
 
 The flow
 --------
@@ -29,9 +38,9 @@ large brokers get more.
 An optimum has prices (its dual): price[b] is what one more replica on b costs. The reduced cost of an arc is its cost
 less what prices pay for it. Complementary slackness says which flows are optimal, all of them: arcs with a positive
 reduced cost are empty in each, arcs with a negative one are full in each, and only the rest is free. So each objective
-leaves the next exactly the free choices (`Choices`), and no weights between objectives are needed: they would have to
-be so large that 64 bits could not hold them. (One pair of prices is joined with a weight all the same, for the proof's
-bound that does not take the balance as given: `replicas._joint_prices`.)
+leaves the next exactly the free choices (`Choices`), rows without one are set aside, and no weights between objectives
+are needed: they would have to be so large that 64 bits could not hold them. (One pair of prices is joined with a weight
+all the same, for the proof's bound that does not take the balance as given: `replicas._joint_prices`.)
 
 Sparse flows: a few arcs, then a price check
 --------------------------------------------

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.costs import Cost
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, States
+from reconciler.model.columns import Bools, Ints
+from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.rows import Choices, Demand, States
 
 LARGEST = 1 << 60
 """64-bit weights are smaller; where they may not be, all of them are Python's own numbers."""
@@ -69,7 +70,7 @@ def bounds_of(demand: Demand, choices: Choices, index: Ints) -> Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """The brokers worth looking at, arrays [n, seats]: `column` (-1 none), `state`, `weight`; `rack` [seats]."""
+    """The brokers worth looking at, arrays [n, seats]: `column` (-1 none), `state`, `weight`, `rack`."""
 
     column: Ints
     state: States
@@ -98,12 +99,10 @@ def _ranked(seats: Seats, weight: Ints, most: int, racks: int) -> tuple[Ints, In
     seat = np.zeros((n, racks, most + 1), dtype=np.int64)
     everyone = np.arange(n)
     for rack in range(racks):
-        members = np.flatnonzero(seats.rack == rack)
-        left = weight[:, members]
-        for place in range(min(most + 1, len(members))):
-            nearest = left.argmin(axis=1)
+        left = np.where(seats.rack == rack, weight, beyond)
+        for place in range(min(most + 1, left.shape[1])):
+            seat[:, rack, place] = nearest = left.argmin(axis=1)
             ranked[:, rack, place] = left[everyone, nearest]
-            seat[:, rack, place] = members[nearest]
             left[everyone, nearest] = beyond
     return ranked, seat
 
@@ -115,12 +114,10 @@ def _counts(bounds: Bounds, ranked: Ints) -> Ints:
     # leading racks together is nested above these, and binds seldom: only rows that break it are solved again, rack by
     # rack.
     leading = np.where(bounds.leading, count, 0).sum(axis=1)
-    wanting = np.flatnonzero(leading < bounds.least_leading)
-    if len(wanting):
-        count[wanting] = _led(bounds, ranked, wanting)
-    beyond = np.flatnonzero(leading > bounds.most_leading)
-    if len(beyond):
-        count[beyond] = _one_leading(bounds, ranked, beyond)
+    for is_wrong, is_only in ((leading < bounds.least_leading, False), (leading > bounds.most_leading, True)):
+        index = np.flatnonzero(is_wrong)
+        if len(index):
+            count[index] = _led(bounds, ranked, index, is_only=is_only)
     return count
 
 
@@ -138,40 +135,21 @@ def _greedy(need: Ints, low: Ints, high: Ints, ranked: Ints) -> Ints:
     return counted
 
 
-def _led(bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
-    """Return the counts of rows whose cheapest set has no leading rack: each in turn is made to give one."""
-    high = bounds.high[index]
-    options = [(np.maximum(bounds.low[index], first), high) for first in _each_leading(bounds, index)]
-    return _cheapest_of(bounds, ranked, index, options)
-
-
-def _one_leading(bounds: Bounds, ranked: Ints, index: Ints) -> Ints:
-    """Return the counts of rows that may take just one from the leading racks: each in turn is the one to give it."""
-    low, high = bounds.low[index], bounds.high[index]
-    options = []
-    for first in _each_leading(bounds, index):
-        only = np.where(bounds.leading[index], first, high)
-        options.append((np.minimum(np.maximum(low, first), only), only))
-    return _cheapest_of(bounds, ranked, index, options)
-
-
-def _each_leading(bounds: Bounds, index: Ints) -> list[Ints]:
-    racks = bounds.low.shape[1]
-    return [np.where(bounds.leading[index], np.eye(racks, dtype=np.int64)[rack], 0) for rack in range(racks)]
-
-
-def _cheapest_of(bounds: Bounds, ranked: Ints, index: Ints, options: list[tuple[Ints, Ints]]) -> Ints:
-    """Return for each row the counts of its cheapest option; an option is the bounds [rows, racks] of its racks."""
-    some, need, beyond = ranked[index], bounds.need[index], far(ranked)
-    place = np.arange(some.shape[2])
+def _led(bounds: Bounds, ranked: Ints, index: Ints, *, is_only: bool) -> Ints:
+    """Return the counts of rows with one from the leading racks at least, or at most: each rack in turn gives it."""
+    some, need, leading, beyond = ranked[index], bounds.need[index], bounds.leading[index], far(ranked)
+    place, racks = np.arange(some.shape[2]), some.shape[1]
     best = np.zeros(some.shape[:2], dtype=np.int64)
     least = np.full(len(index), 2 * beyond, dtype=ranked.dtype)
     forced = (some == -beyond).sum(axis=2)
     priced = np.where(some == -beyond, 0, some)
-    for low, high in options:
+    for rack in range(racks):
+        first = leading & (np.arange(racks) == rack)
+        high = np.where(leading, first, bounds.high[index]) if is_only else bounds.high[index]
+        low = np.minimum(np.maximum(bounds.low[index], first), high)
         count = _greedy(need, low, high, some)
-        is_one = np.where(bounds.leading[index], count, 0).sum(axis=1) > 0
-        is_whole = is_one & (low <= high).all(axis=1) & (count.sum(axis=1) == need) & (count >= forced).all(axis=1)
+        is_one = np.where(leading, count, 0).sum(axis=1) > 0
+        is_whole = is_one & (count.sum(axis=1) == need) & (count >= forced).all(axis=1)
         total = np.where(place < count[:, :, None], priced, 0).sum(axis=(1, 2))
         is_better = is_whole & (total < least)
         best[is_better], least[is_better] = count[is_better], total[is_better]
@@ -226,7 +204,6 @@ class Shortlist:
     cost: Cost
     asked: Ints
     top: Ints
-    most_named: int
 
     @classmethod
     def at(cls, demand: Demand, choices: Choices, cost: Cost, asked: Ints) -> "Shortlist":
@@ -242,42 +219,20 @@ class Shortlist:
             order = np.lexsort((asked[:, members], group[:, members]), axis=1)[:, :size]
             is_barred = np.take_along_axis(group[:, members], order, axis=1) > 1
             top[:, rack, : order.shape[1]] = np.where(is_barred, -1, members[order])
-        return cls(demand, choices, cost, asked, top, most_named)
+        return cls(demand, choices, cost, asked, top)
 
     def seats(self, index: Ints) -> Seats:
-        """Return the seats of these rows: of each rack the brokers that they name, then the cheapest others."""
-        kind, racks = self.choices.kind[index], self.top.shape[1]
-        place = self._named_by_rack(index)
-        is_named = place >= 0
-        named = np.where(is_named, self.demand.named[index[:, None, None], place], -1)
-        others = self.top[kind]
-        for rack_place in range(self.most_named):
-            others = np.where(others == named[:, :, rack_place, None], -1, others)
-        column = np.concatenate([named, others], axis=2).reshape(len(index), -1)
-        other = np.broadcast_to(self.cost.other[index][:, None, None], others.shape)
-        own = np.concatenate([np.where(is_named, self.cost.at[index[:, None, None], place], 0), other], axis=2)
-        state = np.concatenate(
-            [
-                np.where(is_named, self.choices.named[index[:, None, None], place], np.int8(-1)),
-                np.where(others >= 0, self.choices.kinds[kind[:, None, None], others], np.int8(-1)),
-            ],
-            axis=2,
+        """Return the seats of these rows: the brokers that they name, then of each rack the cheapest others."""
+        named, kind = self.demand.named[index], self.choices.kind[index]
+        others = self.top[kind].reshape(len(index), -1)
+        others = np.where(is_at(others, named), -1, others)
+        column = np.concatenate([named, others], axis=1)
+        own = np.concatenate(
+            [self.cost.at[index], np.repeat(self.cost.other[index][:, None], others.shape[1], axis=1)], axis=1
         )
-        weight = own.reshape(column.shape) + self.asked[kind[:, None], column]
-        width = named.shape[2] + others.shape[2]
-        return Seats(column, state.reshape(column.shape), weight, np.repeat(np.arange(racks), width))
-
-    def _named_by_rack(self, index: Ints) -> Ints:
-        """Return which of the named brokers stand in each rack [index, racks, most], -1 for none."""
-        named = self.demand.named[index]
-        found = np.full((len(index), self.top.shape[1], self.most_named), -1, dtype=np.int64)
-        filled = np.zeros((len(index), self.top.shape[1]), dtype=np.int64)
-        for place in range(named.shape[1]):
-            row = np.flatnonzero(named[:, place] >= 0)
-            rack = self.demand.rules.rack[named[row, place]]
-            found[row, rack, filled[row, rack]] = place
-            filled[row, rack] += 1
-        return found
+        of_kind = np.where(others >= 0, self.choices.kinds[kind[:, None], others], np.int8(-1))
+        state = np.concatenate([self.choices.named[index], of_kind], axis=1)
+        return Seats(column, state, own + self.asked[kind[:, None], column], self.demand.rules.rack[column])
 
 
 def _most_in_a_rack(rack: Ints, columns: Ints) -> int:

@@ -1,11 +1,13 @@
 """States what the choice of a broker costs a row: one cost for every broker but those that it names."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
+from reconciler.planner.pieces import exact_dot
 from reconciler.planner.placement_task import EligibleBrokers
-from reconciler.planner.rows import Bools, Ints
+from reconciler.planner.rows import rows_at
 from reconciler.planner.to_place import PartitionsToPlace
 
 
@@ -35,6 +37,17 @@ class Cost:
     other: Ints  # [rows]: for every broker that it does not name
     at: Ints  # [rows, some]: for each that it names
     turns: Turns | None = None  # comes on top for those that it does not name
+
+    def take(self, index: Ints) -> "Cost":
+        """Return what these rows alone pay."""
+        turns = None if self.turns is None else replace(self.turns, number=self.turns.number[index])
+        return Cost(self.other[index], rows_at(self.at, index), turns)
+
+    def of(self, named: Ints, table: Ints) -> int:
+        """Return what all rows pay, turns aside, for the brokers of a table [rows, most], of which they name some."""
+        is_held = is_at(named, table)
+        beside = (table >= 0).sum(axis=1) - is_held.sum(axis=1)
+        return exact_dot(self.other, beside) + exact_dot(self.at[is_held], np.ones(int(is_held.sum()), dtype=np.int64))
 
 
 def copies(size: Ints, named: Ints) -> Cost:

@@ -223,10 +223,11 @@ def _added(view: View) -> Iterator[Added]:
 
 def paired(givers: Sequence[int], takers: Sequence[int], rack: Callable[[int], object]) -> Iterator[Swap]:
     """Yield who gives a replica to whom: brokers of one rack to one another first, the rest in their order."""
-    left = list(givers)
-    for taker in sorted(takers, key=lambda one: all(rack(one) != rack(other) for other in givers)):
+    left, rack_of = list(givers), {one: rack(one) for one in (*givers, *takers)}
+    giving = {rack_of[one] for one in givers}
+    for taker in sorted(takers, key=lambda one: rack_of[one] not in giving):
         if left:
-            giver = next((one for one in left if rack(one) == rack(taker)), left[0])
+            giver = next((one for one in left if rack_of[one] == rack_of[taker]), left[0])
             left.remove(giver)
             yield Swap(giver, taker)
 

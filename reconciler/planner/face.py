@@ -8,69 +8,73 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints, alike
 from reconciler.planner.goal import Goal
 from reconciler.planner.pieces import exact_dot
-from reconciler.planner.row_flow import Flow
-from reconciler.planner.rows import Bools, Choices, Ints, Placed, States, distinct
+from reconciler.planner.row_flow import Given
+from reconciler.planner.rows import Choices, Placed, Standing, States
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The least value of an objective.
+    """The least value of an objective, and what its prices prove: `bound`."""
 
-    `price` [cells or brokers] is what one more replica there costs beyond the row's own cost, `broker_price` [brokers]
-    the broker's part of it. `choices` are what the optimal solutions leave to the next objective, `bound` is what the
-    prices prove.
-    """
-
-    placed: Placed
-    price: Ints
-    broker_price: Ints
-    choices: Choices
-    value: int
+    left: Standing  # what the optimal solutions leave to the next objective
+    price: Ints  # [cells or brokers]: what one more replica there costs beyond the row's own cost
+    broker_price: Ints  # [brokers]: the broker's part of it
+    value: int  # what rows that had a choice pay, beside what the sinks ask
     bound: int
 
+    def of_topics(self, group: Ints) -> "Solved":
+        """Return the same with the prices of each topic [topics], which are those of the topics alike to it."""
+        brokers = len(self.broker_price)
+        if len(self.price) != brokers * (int(group.max()) + 1):
+            return self
+        return replace(self, price=self.price.reshape(-1, brokers)[group].ravel())
 
-def solved(goal: Goal, placed: Placed, flow: Flow) -> Solved:
+
+def solved(standing: Standing, goal: Goal, flow: Given) -> Solved:
     """Return the solution with its value, what its prices prove, and the choices that they leave."""
-    each = goal.own(placed.row, placed.broker)
-    value = exact_dot(each, placed.units)
-    is_open = np.zeros(len(goal.demand.rule), dtype=np.bool_)
-    is_open[goal.open_rows] = True
-    # Rows that are decided have no choice left: what they pay is part of the bound as it is.
-    is_still = ~is_open[placed.row]
-    paid = (each + flow.price[goal.place(placed.row, placed.broker)])[is_still]
-    bound = exact_dot(paid, placed.units[is_still])
-    left, more = _left(goal, placed, goal.asked(flow.price))
-    bound += more
-    low, high = goal.sinks.brokers.narrowed(flow.broker_price)
-    left = replace(left, low=low, high=high)
-    brokers, topic = goal.demand.rules.brokers, goal.demand.rules.topic[goal.demand.rule]
-    value += goal.sinks.brokers.filled(placed.counts(brokers))
-    bound += goal.sinks.brokers.bound(flow.broker_price)
-    if goal.sinks.cells is not None:
-        cell_price = flow.price - np.tile(flow.broker_price, goal.places // brokers)
-        value += goal.sinks.cells.filled(placed.counts(goal.places, topic, brokers))
-        bound += goal.sinks.cells.bound(cell_price)
-        cell_low, cell_high = goal.sinks.cells.narrowed(cell_price)
-        left = replace(left, cell_low=cell_low, cell_high=cell_high)
-    return Solved(placed, flow.price, flow.broker_price, left, value, bound)
+    brokers, cells = goal.sinks.brokers, goal.sinks.cells
+    choices, is_closed, bound = _left(goal, flow.placed, goal.asked(flow.price))
+    low, high = brokers.narrowed(flow.broker_price)
+    choices = replace(choices, low=low, high=high)
+    bound += brokers.bound(flow.broker_price)
+    # Cells that say nothing are no part of the flow.
+    cell_low, cell_high = standing.choices.cell_low, standing.choices.cell_high
+    if cells is not None:
+        cell_price = flow.price - np.tile(flow.broker_price, len(flow.price) // len(flow.broker_price))
+        bound += cells.bound(cell_price)
+        cell_low, cell_high = cells.narrowed(cell_price)
+    choices = replace(choices, cell_low=cell_low, cell_high=cell_high)
+    placed = flow.placed
+    value = exact_dot(goal.own(placed.row, placed.broker), placed.units)
+    left = standing.narrowed(choices, placed, is_closed)
+    return Solved(left, flow.price, flow.broker_price, value, bound)
 
 
-def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, int]:
-    """Return the choices of the rows that the prices leave, and what their cheapest sets cost."""
+def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]:
+    """Return the choices that the prices leave, which rows have none any more, and what their cheapest sets cost."""
     states, demand, racks = goal.choices, goal.demand, goal.demand.rules.rack
     is_single = not demand.is_by_class
-    named, of_racks, leading = states.named.copy(), states.racks.copy(), states.leading.copy()
+    named, of_racks, leading = states.named.copy(order="K"), states.racks.copy(), states.leading.copy()
     is_closed = np.zeros(len(demand.rule), dtype=np.bool_)
-    bound, rest = 0, goal.open_rows
+    bound, rest = 0, np.arange(len(demand.rule))
+    tied, limits = [rest[:0]], [np.zeros((0, of_racks.shape[1]), dtype=np.int64)]
     if is_single:
-        table = placed.table(len(demand.rule), goal.most)[rest]
-        only = goal.content(asked, rest, table)[1]
-        bound += int(goal.paid(asked, rest[only], table[only]).sum())
-        is_closed[rest[only]] = True
-        rest = rest[~only]
-    tied, limits = [np.zeros(0, dtype=np.int64)], [np.zeros((0, of_racks.shape[1]), dtype=np.int64)]
+        table = placed.table(len(demand.rule), goal.most)
+        dearest, cheapest_other = goal.margins(asked, table)
+        is_closed, is_even = dearest < cheapest_other, (dearest == cheapest_other) & (of_racks.shape[1] == 1)
+        content = rest[is_closed | is_even]
+        bound += int(goal.paid(asked, content, table[content]).sum())
+        # Where racks have no say, what is dearer than the dearest broker held is left, and what is cheaper is taken:
+        # the rest is as good, and any legal set of it.
+        even = rest[is_even]
+        weight = goal.cost.at[even] + asked[states.kind[even][:, None], demand.named[even]]
+        _fix_where_free(named, even, np.sign(dearest[even][:, None] - weight))
+        tied.append(even)
+        limits.append(np.repeat((dearest - goal.cost.other)[even][:, None], of_racks.shape[1], axis=1))
+        rest = rest[~is_closed & ~is_even]
     for some, seats, cheapest in goal.cheapest(asked, rest):
         bound += exact_dot(np.where(cheapest.held, seats.weight, 0).sum(axis=1), demand.count[some])
         is_led = demand.rules.leading[demand.rule[some]]
@@ -90,8 +94,7 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, int]:
     left = _refined(goal, left, asked, np.concatenate(tied), np.concatenate(limits), is_single=is_single)
     if is_single:
         is_closed |= left.many(demand, 0) == demand.need - left.many(demand, 1)
-        left = _closed(left, is_closed)
-    return left, bound
+    return left, is_closed, bound
 
 
 def _refined(goal: Goal, choices: Choices, asked: Ints, tied: Ints, limits: Ints, *, is_single: bool) -> Choices:
@@ -99,6 +102,8 @@ def _refined(goal: Goal, choices: Choices, asked: Ints, tied: Ints, limits: Ints
 
     `limits` [tied, racks] is what a broker that the row does not name may ask for and still be in a cheapest set.
     """
+    is_open = (choices.kinds == 0).any(axis=1)[choices.kind[tied]]
+    tied, limits = tied[is_open], limits[is_open]
     if not len(tied):
         return choices
     rack, kind, rule = goal.demand.rules.rack, choices.kind[tied], goal.demand.rule[tied]
@@ -118,21 +123,11 @@ def _refined(goal: Goal, choices: Choices, asked: Ints, tied: Ints, limits: Ints
         is_rest = (kinds == 0).sum(axis=1) == need - (kinds > 0).sum(axis=1)
         kinds[(kinds == 0) & is_rest[:, None]] = 1
     # Rows of different topics stay apart, as their prices may differ.
-    topic = goal.topic_of_kind[of_kind].astype(np.int32).reshape(-1, 1).view(np.uint8).reshape(len(kinds), -1)
-    picked, alike = distinct(np.concatenate([kinds.view(np.uint8), topic], axis=1))
+    picked, same = alike([goal.topic_of_kind[of_kind], *kinds.T])
     everyone = choices.kind.copy()
-    everyone[tied] = len(choices.kinds) + alike[number]
+    everyone[tied] = len(choices.kinds) + same[number]
     used, of_row = np.unique(everyone, return_inverse=True)
     return replace(choices, kind=of_row, kinds=np.concatenate([choices.kinds, kinds[picked]])[used])
-
-
-def _closed(choices: Choices, is_closed: Bools) -> Choices:
-    """Return the choices without any for these rows: they keep what they hold."""
-    kind, named = choices.kind.copy(), choices.named.copy()
-    kind[is_closed], named[is_closed] = len(choices.kinds), -1
-    nobody = np.full((1, choices.kinds.shape[1]), -1, dtype=np.int8)
-    used, of_row = np.unique(kind, return_inverse=True)
-    return replace(choices, kind=of_row, kinds=np.concatenate([choices.kinds, nobody])[used], named=named)
 
 
 def _fix_where_free(state: States, index: Ints, sign: Ints) -> None:

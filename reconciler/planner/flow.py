@@ -4,12 +4,14 @@ Arcs stand in layers, from the rows to the sink; the prices are found by sweepin
 objective alone, whatever their size: what the solver cannot hold is solved by its leading digits first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
-from reconciler.planner.rows import Ints
+from reconciler.model.columns import Ints
 
 LARGEST = 1 << 61
 """Sums of two prices and a cost are exact in 64 bits while each is within it."""
@@ -29,6 +31,12 @@ class Network:
     cost: Ints
     supply: Ints
     layers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, layers: Sequence[tuple[Ints, ...]], supply: Ints) -> "Network":
+        """Return the network of these layers, arcs as tails, heads, lower and upper bounds, and costs."""
+        tail, head, lower, upper, cost = (np.concatenate(arrays) for arrays in zip(*layers, strict=True))
+        return cls(tail, head, lower, upper, cost, supply, tuple(accumulate(len(layer[0]) for layer in layers)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, Placed
+from reconciler.planner.rows import Choices, Demand
 
 CHUNK = 1 << 14
 """Rows priced at a time: their arrays of seats take some megabytes, however many rows there are."""
@@ -16,23 +17,17 @@ CHUNK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An objective: what replicas cost, and what the sinks make of the counts that they lead to.
-
-    `turns` [kinds, brokers] come on top of the cost of brokers that a row does not name. `open_rows` have something
-    left to choose. `before` is what the objective before placed, None for the first.
-    """
+    """An objective: what replicas cost, and what the sinks make of the counts that they lead to."""
 
     demand: Demand
     choices: Choices
     cost: Cost
     sinks: Sinks
-    before: Placed | None
-    turns: Ints | None
+    turns: Ints | None  # [kinds, brokers]: comes on top of what a row pays
     topic_of_kind: Ints
-    open_rows: Ints
 
     @classmethod
-    def of(cls, demand: Demand, choices: Choices, cost: Cost, sinks: Sinks, before: Placed | None = None) -> "Goal":
+    def of(cls, demand: Demand, choices: Choices, cost: Cost, sinks: Sinks) -> "Goal":
         """Return the objective, in numbers that are wide enough for it."""
         turns = None
         if cost.turns is not None:
@@ -47,8 +42,7 @@ class Goal:
             sinks = Sinks(sinks.brokers.widened(), None if sinks.cells is None else sinks.cells.widened())
         topic = np.zeros(len(choices.kinds), dtype=np.int64)
         topic[choices.kind] = demand.rules.topic[demand.rule]
-        is_open = (demand.need > 0) & ((choices.many(demand, 0) > 0) | (before is None))
-        return cls(demand, choices, cost, sinks, before, turns, topic, np.flatnonzero(is_open))
+        return cls(demand, choices, cost, sinks, turns, topic)
 
     @property
     def pieces(self) -> Pieces:
@@ -56,14 +50,13 @@ class Goal:
         return self.sinks.cells or self.sinks.brokers
 
     @property
-    def places(self) -> int:
-        """How many places replicas may end in: the brokers, or the cells."""
-        return len(self.choices.cell_low) or self.demand.rules.brokers
-
-    @property
     def most(self) -> int:
         """The most replicas that a row has."""
         return int(self.demand.need.max(initial=0))
+
+    def without_costs(self) -> "Goal":
+        """Return the same demands, all brokers as good as any other."""
+        return replace(self, cost=no_cost(self.demand.named), turns=None)
 
     def place(self, row: Ints, broker: Ints) -> Ints:
         """Return the place where a row's replica on that broker ends."""
@@ -73,17 +66,15 @@ class Goal:
     def count(self, table: Ints) -> Ints:
         """Return how many replicas of a table of brokers [n, most] are in each place."""
         row, seat = np.nonzero(table >= 0)
-        return np.bincount(self.place(row, table[row, seat]), minlength=self.places)
+        return np.bincount(self.place(row, table[row, seat]), minlength=self.choices.places)
 
     def own(self, row: Ints, broker: Ints) -> Ints:
         """Return what each of these rows pays for the broker beside it."""
         own = self.cost.other[row]
-        if self.turns is not None:
-            own = own + self.turns[self.choices.kind[row], broker]
-        for place in range(self.demand.named.shape[1]):
-            there = self.demand.named[row, place] == broker
-            own[there] = self.cost.at[row[there], place]
-        return own
+        for named, at in zip(self.demand.named.T, self.cost.at.T, strict=True):
+            there = np.flatnonzero(named[row] == broker)
+            own[there] = at[row[there]]
+        return own if self.turns is None else own + self.turns[self.choices.kind[row], broker]
 
     def asked(self, price: Ints) -> Ints:
         """Return what prices and turns ask [kinds, brokers] of a row of each kind."""
@@ -111,27 +102,27 @@ class Goal:
         np.add.at(paid, row, self.own(index[row], broker) + asked[kind, broker] - turn)
         return paid
 
-    def content(self, asked: Ints, index: Ints, table: Ints) -> tuple[Bools, Bools]:
-        """Return which of these rows surely hold a cheapest set, and which surely the only one.
+    def margins(self, asked: Ints, table: Ints) -> tuple[Ints, Ints]:
+        """Return the most that each row pays for a broker it might leave, and the least for one that it might take.
 
-        What they hold is legal, and no broker left is cheaper than any that they hold.
+        Where the first is no more than the second, it surely holds a cheapest set; where it is less, the only one.
+        What rows hold is legal; the first is beyond everything for a row that does not hold enough.
         """
-        named, state, kind = self.demand.named[index], self.choices.named[index], self.choices.kind[index]
-        weight = self.cost.at[index] + asked[kind[:, None], named]
+        named, state, kind = self.demand.named, self.choices.named, self.choices.kind
+        weight = self.cost.at + asked[kind[:, None], named]
         beyond = far(weight)
         is_held, is_free = is_at(named, table), state == 0
         dearest = np.where(is_held & is_free, weight, -beyond).max(axis=1, initial=-beyond)
         cheapest = np.where(~is_held & is_free, weight, beyond).min(axis=1, initial=beyond)
         is_open = self.choices.kinds == 0
         other = np.where(is_open, asked, beyond).min(axis=1, initial=beyond)
-        cheapest = np.minimum(cheapest, self.cost.other[index] + other[kind])
+        cheapest = np.minimum(cheapest, self.cost.other + other[kind])
         # A broker that is held and not named is among the others, so that at best it costs as much as one of them.
         row, seat = np.nonzero((table >= 0) & ~is_at(table, named))
         broker = table[row, seat]
         row, broker = (each[is_open[kind[row], broker]] for each in (row, broker))
-        np.maximum.at(dearest, row, self.cost.other[index[row]] + asked[kind[row], broker])
-        is_whole = (table >= 0).sum(axis=1) == self.demand.need[index]
-        return is_whole & (dearest <= cheapest), is_whole & (dearest < cheapest)
+        np.maximum.at(dearest, row, self.cost.other[row] + asked[kind[row], broker])
+        return np.where((table >= 0).sum(axis=1) == self.demand.need, dearest, beyond + 1), cheapest
 
 
 def _is_wide(demand: Demand, cost: Cost, sinks: Sinks) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, is_at, leader_turns
@@ -16,7 +17,7 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Demand, Ints, Rows, free_choices
+from reconciler.planner.rows import Demand, Rows, Standing, free_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,15 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
     demand = Demand(_rules(max(1, topics), len(task.eligible.ids)), of_topic, held, np.ones_like(task.topic))
     choices = free_choices(demand, topics)
     choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
-    changed, before = _changed(task, held), None
+    standing, changed = Standing.of(demand, choices, np.arange(len(held)), len(held)), _changed(task, held)
     levels = []
     for objective, targets in asked:
-        solved = evened(demand, choices, targets, near=changed, before=before)
-        choices, before = solved.choices, solved.placed
-        levels.append(price_level(objective, targets.imbalance(demand, solved.placed), task, solved))
+        found = evened(standing, targets, near=changed)
+        standing = found.left
+        levels.append(price_level(objective, targets.imbalance(standing), task, found))
     first, ties = ("leaders changed", changed), _tie_breaks(task, held, balance)
-    last, _, more = solved_in_order(task, demand, choices, first, ties, before=before)
-    return Leaders(last.placed.table(len(held), 1)[:, 0], (*levels, *more))
+    table, _, more = solved_in_order(task, standing, held, first, ties)
+    return Leaders(table[:, 0], (*levels, *more))
 
 
 def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:

@@ -6,19 +6,22 @@ that 64 bits could not hold them.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import lcm
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.face import Solved
+from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Bools, Choices, Demand, Ints, Placed
+from reconciler.planner.rows import Choices, Demand, Standing
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -37,55 +40,115 @@ class CountTargets:
     is_cells: bool = False
     low: Ints | None = None  # from `low` to `high` nothing is asked for; None: as even as can be
     high: Ints | None = None
+    times: Ints | None = None  # [places]: how many alike places share each entry; None: one
 
-    def placed(self, demand: Demand, placed: Placed) -> Ints:
-        """Return how many replicas each place gets."""
-        of_topic = demand.rules.topic[demand.rule] if self.is_cells else None
-        return placed.counts(len(self.base), of_topic, demand.rules.brokers)
-
-    def imbalance(self, demand: Demand, placed: Placed) -> int:
+    def imbalance(self, standing: Standing) -> int:
         """Return how far the counts are from their shares: squares over capacity, or replicas outside the band."""
-        counts = self.base + self.placed(demand, placed)
+        # Alike places share what they get evenly: some get one more than the others.
+        share, more = np.divmod(sum(standing.counts(are_cells=self.is_cells)), self.many)
+        parts = (self.base + share, self.many - more), (self.base + share + 1, more)
+        return sum(self._imbalance(counts, times) for counts, times in parts)
+
+    def _imbalance(self, counts: Ints, times: Ints) -> int:
+        """Return the same for so many places of each of these counts."""
         if self.low is None or self.high is None:
             weight = weights(self.capacity, int(counts.sum()))
-            return sum(count * count * each for count, each in zip(counts.tolist(), weight.tolist(), strict=True))
-        return int((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)).sum())
+            columns = zip(counts.tolist(), weight.tolist(), times.tolist(), strict=True)
+            return sum(count * count * each * many for count, each, many in columns)
+        return int(((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)) * times).sum())
+
+    @property
+    def many(self) -> Ints:
+        """How many alike places share each entry."""
+        return np.ones_like(self.base) if self.times is None else self.times
+
+    def alike(self, group: Ints) -> "CountTargets":
+        """Return the targets of one topic of each group of alike ones; `group` [topics]."""
+        brokers, first = len(self.base) // len(group), np.unique(group, return_index=True)[1]
+
+        def picked(array: Ints) -> Ints:
+            return array.reshape(-1, brokers)[first].ravel()
+
+        low, high = (None if limit is None else picked(limit) for limit in (self.low, self.high))
+        times = np.repeat(np.bincount(group), brokers)
+        return CountTargets(picked(self.base), picked(self.capacity), is_cells=True, low=low, high=high, times=times)
 
 
-def least_cost(demand: Demand, choices: Choices, cost: Cost, before: Placed | None = None) -> Solved:
-    """Minimise the sum of the costs of the replicas placed; `before` is what the objective before placed."""
-    return solve(demand, choices, cost, flat_sinks(choices), before=before)
+def least_cost(standing: Standing, cost: Cost) -> Solved:
+    """Minimise the sum of the costs of the replicas placed; `cost` is of all rows."""
+    return solve(standing, cost.take(standing.number), flat_sinks(standing.choices))
 
 
-def evened(
-    demand: Demand,
-    choices: Choices,
-    targets: CountTargets,
-    *,
-    near: Cost | None = None,
-    before: Placed | None = None,
-) -> Solved:
+def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = None) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
+    choices, demand, cost = standing.choices, standing.demand, no_cost(standing.demand.named)
+    near = None if near is None else near.take(standing.number)
     low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
-    cost = no_cost(demand.named)
+    settled = standing.counts(are_cells=targets.is_cells)[0]
+    base = targets.base + settled
     if targets.low is not None and targets.high is not None:
-        floor, roof = (np.clip(limit - targets.base, low, high) for limit in (targets.low, targets.high))
-        sinks = _sinks(choices, targets, outside(low, high, floor, roof))
-        return solve(demand, choices, cost, sinks, near=near, before=before)
+        floor, roof = (np.clip(limit - base, low, high) for limit in (targets.low, targets.high))
+        pieces = outside(low, high, floor, roof).times(targets.many)
+        return solve(standing, cost, _sinks(choices, targets, pieces), near=near)
+    targets = replace(targets, base=base)
+    if targets.is_cells:
+        found = _freely_even(standing, targets, near)
+        if found is not None:
+            return found
     # The sum over places of (base + placed)^2 / capacity. Units with rising cost stand only within a window round the
     # fair share; the window moves until the solution is inside it, where it is exact.
-    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
-    centre = np.clip(_fair_share(demand, targets) - targets.base, low, high)
+    weight = weights(targets.capacity, demand.total + int(base.sum()))
+    centre = np.clip(_fair_share(demand, targets) - base, low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     while True:
         window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
-        pieces = rising(low, high, window, targets.base, weight)
-        solved = solve(demand, choices, cost, _sinks(choices, targets, pieces), near=near, before=before)
-        placed = targets.placed(demand, solved.placed)
-        is_inside = ((placed >= window[0]) | (window[0] == low)) & ((placed < window[1]) | (window[1] == high))
+        pieces = rising(low, high, window, base, weight).times(targets.many)
+        found = solve(standing, cost, _sinks(choices, targets, pieces), near=near)
+        units = sum(found.left.counts(are_cells=targets.is_cells)) - settled
+        placed, most = units // targets.many, -(-units // targets.many)
+        is_inside = ((placed >= window[0]) | (window[0] == low)) & ((most < window[1]) | (window[1] == high))
         if is_inside.all():
-            return solved
+            return found
         centre, width = placed, 2 * width
+
+
+def _freely_even(standing: Standing, targets: CountTargets, near: Cost | None) -> Solved | None:
+    """Return the topics' parts as even as if only who may hold a replica bound them; None where something else does.
+
+    Then a flow within bounds serves, without rising costs: all that can be taken of a topic has one price.
+    """
+    demand, choices = standing.demand, standing.choices
+    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
+    is_open = choices.reached(demand)
+    price = _fair_price(demand, targets, weight, is_open)
+    # The unit that makes it n costs (2n - 1) * weight: those below the price are taken, those at it may be.
+    low, high = ((price + weight - few) // (2 * weight) - targets.base for few in (1, 0))
+    low, high = (np.where(is_open, np.maximum(each, 0), 0).astype(np.int64) for each in (low, high))
+    if (low < choices.cell_low).any() or (high > choices.cell_high).any():
+        return None
+    sinks = Sinks(flat(choices.low, choices.high), flat(low, high).times(targets.many))
+    try:
+        found = solve(standing, no_cost(demand.named), sinks, near=near)
+    except FlowInfeasibleError:
+        return None
+    return replace(found, price=np.resize(found.price, len(price)) + price)
+
+
+def _fair_price(demand: Demand, targets: CountTargets, weight: Ints, is_open: Bools) -> Ints:
+    """Return [cells] what the dearest unit of each topic costs where its units are as even as can be."""
+    brokers = demand.rules.brokers
+    base, weight = (each.reshape(-1, brokers) for each in (targets.base, weight))
+    is_open = is_open.reshape(-1, brokers)
+    total = demand.of_topics(len(base)) // targets.many[::brokers]
+    below = np.zeros((len(base), 1), dtype=weight.dtype)
+    above = (2 * (total[:, None] + base.max(axis=1, keepdims=True))) * weight.max(axis=1, keepdims=True)
+    while (above - below > 1).any():
+        middle = (below + above) // 2
+        units = np.where(is_open, np.maximum((middle + weight) // (2 * weight) - base, 0), 0).sum(axis=1)
+        is_enough = (units >= total)[:, None]
+        below, above = np.where(is_enough, below, middle), np.where(is_enough, middle, above)
+    price: Ints = np.where(is_open, above, 2 * base * weight).ravel()
+    return price
 
 
 def _sinks(choices: Choices, targets: CountTargets, pieces: Pieces) -> Sinks:
@@ -100,8 +163,7 @@ def _fair_share(demand: Demand, targets: CountTargets) -> Ints:
     groups = targets.capacity.reshape(-1, brokers)
     total = np.full(1, demand.total)
     if targets.is_cells:
-        total = np.zeros(len(groups), dtype=np.int64)
-        np.add.at(total, demand.rules.topic[demand.rule], demand.count * demand.need)
+        total = demand.of_topics(len(groups)) // targets.many[::brokers]
     held = total + targets.base.reshape(-1, brokers).sum(axis=1)
     share: Ints = np.rint(held[:, None] / groups.sum(axis=1, keepdims=True) * groups).astype(np.int64).ravel()
     return share
@@ -118,32 +180,30 @@ def weights(capacity: Ints, most: int) -> Ints:
 
 def solved_in_order(
     task: PlacementTask,
-    demand: Demand,
-    choices: Choices,
+    standing: Standing,
+    named: Ints,
     first: tuple[str, Cost],
     ties: Iterable[tuple[str, Cost | CountTargets]],
-    *,
-    before: Placed | None = None,
-) -> tuple[Solved, int, list[PriceLevel]]:
+) -> tuple[Ints, int, list[PriceLevel]]:
     """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
 
-    Return the last solution, what the prices of the first objective prove, and the prices of all that have a name.
+    Costs are of all rows, which name `named`. Return the brokers of all rows in the end, what the prices of the first
+    objective prove, and the prices of all that have a name.
     """
-    name, cost = first
-    solved = least_cost(demand, choices, cost, before)
-    bound, levels = solved.bound, [price_level(name, solved.value, task, solved)]
-    for name, tie in ties:
-        choices, before = solved.choices, solved.placed
-        if not choices.many(demand, 0).any():
+    bound, levels = 0, []
+    # What is assigned leaves no choice, but its copies count in each level that has a name.
+    is_assigned = bool((task.need == 0).any())
+    for place, (name, tie) in enumerate(chain([first], ties)):
+        if place and not is_assigned and not standing.choices.many(standing.demand, 0).any():
             break
-        if isinstance(tie, CountTargets):
-            solved = evened(demand, choices, tie, before=before)
-        else:
-            solved = least_cost(demand, choices, tie, before)
+        found = evened(standing, tie) if isinstance(tie, CountTargets) else least_cost(standing, tie)
+        standing = found.left
         if name:
-            value = tie.imbalance(demand, solved.placed) if isinstance(tie, CountTargets) else solved.value
-            levels.append(price_level(name, value, task, solved))
-    return solved, bound, levels
+            value = tie.imbalance(standing) if isinstance(tie, CountTargets) else tie.of(named, standing.table)
+            levels.append(price_level(name, value, task, found))
+        if not place:
+            bound = found.bound + levels[0].value - found.value
+    return standing.table, bound, levels
 
 
 def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.planner.rows import Choices, Ints
+from reconciler.model.columns import Ints
+from reconciler.planner.rows import Choices
 
 
 def exact_dot(values: Ints, units: Ints) -> int:
@@ -33,6 +34,15 @@ class Pieces:
         """Return the same pieces with costs in Python's own numbers."""
         return replace(self, cost=self.cost.astype(object))
 
+    def say_nothing(self, total: int) -> bool:
+        """Whether so many units may be filled in any way, at no cost."""
+        is_free = not self.cost.any() and not (self.lower > 0).any()
+        return is_free and bool((self.bounds(int(self.at.max(initial=-1)) + 1)[1] >= total).all())
+
+    def times(self, many: Ints) -> "Pieces":
+        """Return the pieces of so many alike places [places] in the place of each."""
+        return replace(self, lower=self.lower * many[self.at], upper=self.upper * many[self.at])
+
     def bound(self, price: Ints) -> int:
         """Return the least that the pieces cost, less the price [places] of each unit."""
         reduced = self.cost - price[self.at]
@@ -51,15 +61,6 @@ class Pieces:
     def bounds(self, places: int) -> tuple[Ints, Ints]:
         """Return the fewest and most units [places] that may be filled."""
         return self._summed_at(self.at, self.lower, places), self._summed_at(self.at, self.upper, places)
-
-    def filled(self, units: Ints) -> int:
-        """Return what so many units [places] cost, each place filled in the order of its pieces."""
-        order = np.lexsort((self.cost, self.at))
-        before = np.concatenate([[0], np.cumsum(self.upper[order])[:-1]])
-        first = np.searchsorted(self.at[order], np.arange(len(units)))
-        before -= before[first][self.at[order]]
-        inside = np.clip(units[self.at[order]] - before, 0, self.upper[order])
-        return exact_dot(self.cost[order], inside)
 
     def wanted(self, units: Ints) -> Ints:
         """Return the cheapest filling [places] for the same total; among equals, the one nearest to `units`."""

@@ -1,14 +1,14 @@
 """Plans a placement: the planner's way in, from values to arrays, and from arrays back to moves and a proof."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
+from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
+from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
@@ -24,13 +24,14 @@ from reconciler.planner.load_balance.measured import Measured, has_loads, measur
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.rows import Ints, columns_of
+from reconciler.planner.rows import columns_of
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
-from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Unmoved, partitions_to_place
+from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
-_FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
-_FOR_LEADERS = ("leaders", "topics", "networkOut")
+_FOR_SETS = ("replicas", "topics", "disk", "network_in", "network_out")
+_FOR_LEADERS = ("leaders", "topics", "network_out")
+_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def plan_placement(
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
-    _refuse_conflicts(desired, observed, rules, _selected(changes, only), partitions)
+    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
+    _refuse_conflicts(desired, observed, rules, broken, partitions)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
     if has_loads(balance):
         from reconciler.planner.load_balance.place import placed_with_loads
@@ -83,16 +85,18 @@ def plan_placement(
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
-    target = _target(task, held, leaders.column)
-    before, after = shares(observed, target, _deleted(changes))
+    changed = _target(task, held, leaders.column)
+    target = changed.lists
+    before, after = shares(observed, target, changes.deleted)
     if has_loads(balance) and loads is not None:
         before, after = with_rates(before, after, observed, target, carried.of)
-    moves = tuple(_moves(partitions, target, changes.broken_rules, desired))
+    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired))
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
+    proof = _with_forced(sets, partitions)
     return Placed(
         moves=moves,
         topic_changes=topic_changes,
-        proof=replace(_with_leaders(_with_forced(sets, partitions), leaders), tiered=_tiered(moves, observed)),
+        proof=replace(proof, levels=(*proof.levels, *leaders.levels), tiered=_tiered(moves, observed)),
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
@@ -106,23 +110,12 @@ def plan_placement(
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
     """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
-    copied = [move.topic_partition for move in moves if move.added]
-    untiered = [
-        observed.topics[topic].partitions[partition].untiered_bytes
-        for topic, partition in copied
-        if observed.topics[topic].configs.get(REMOTE_STORAGE) == "true"
-    ]
+    tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
+    copied = (move.topic_partition for move in moves if move.topic_partition.topic in tiered and move.added)
+    untiered = [observed.topics[topic].partitions[partition].untiered_bytes for topic, partition in copied]
     if not untiered:
         return None
     return TieredBytes.LOCAL if None in untiered else TieredBytes.UNTIERED
-
-
-def _deleted(changes: Changes) -> Collection[str]:
-    return {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-
-
-def _selected(changes: Changes, only: Collection[str] | None) -> Sequence[BrokenRule]:
-    return [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
 
 
 def _carried(
@@ -163,71 +156,67 @@ def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
     return np.concatenate([held, task.fixed], axis=1) if (task.fixed >= 0).any() else held
 
 
-def _target(task: PlacementTask, held: Ints, leader: Ints) -> Mapping[TopicPartition, tuple[int, ...]]:
-    """Return the whole ordered replicas of each partition that does not stay exactly as it is."""
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The partitions that do not stay exactly as they are, and their whole ordered replicas."""
+
+    rows: Ints
+    replicas: Ints  # [rows, most]: broker ids
+    lists: Mapping[TopicPartition, tuple[int, ...]]  # the same, in the same order
+
+
+def _target(task: PlacementTask, held: Ints, leader: Ints) -> _Target:
     length = (task.partitions.replicas >= 0).sum(axis=1)
     many = (held >= 0).sum(axis=1)
     is_same = (many == length) & (is_at(held, task.replicas).sum(axis=1) == many)
     is_same &= (leader == task.replicas[:, 0]) & (task.need > 0)
-    lists = {}
-    numbers = np.flatnonzero(~is_same).tolist()
-    for number, partition in zip(numbers, task.partitions.at(numbers), strict=True):
-        holders = {task.eligible.ids[column] for column in held[number].tolist() if column >= 0}
-        replicas = _ordered(partition, holders, task.eligible.ids[leader[number]])
-        if replicas != partition.replicas:
-            lists[partition.topic_partition] = replicas
-    return lists
+    rows = np.flatnonzero(~is_same)
+    ids, present = np.array([*task.eligible.ids, NONE]), task.partitions.replicas[rows]
+    holders = np.full((len(rows), max(held.shape[1], present.shape[1])), NONE)
+    holders[:, : held.shape[1]] = ids[held[rows]]
+    replicas = _ordered(holders, ids[leader[rows]], present, task.need[rows] == 0)
+    is_other = (replicas[:, : present.shape[1]] != present).any(axis=1) | (many[rows] != length[rows])
+    rows, replicas = rows[is_other], replicas[is_other]
+    return _Target(rows, replicas, dict(zip(task.partitions.keys(rows), lists_of(replicas), strict=True)))
 
 
-def _ordered(partition: PartitionToPlace, held: AbstractSet[int], leader: int) -> tuple[int, ...]:
-    """Return the leader, then kept replicas in their present order, then new ones by id, from the leader's id on."""
-    if partition.fixed and partition.need == 0:
-        return partition.fixed
-    holders = {*held, *partition.fixed}
-    kept = [replica for replica in partition.replicas if replica in holders and replica != leader]
-    new = sorted(holders.difference(partition.replicas) - {leader}, key=lambda replica: (replica < leader, replica))
-    return (leader, *kept, *new)
+def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> Ints:
+    """Return the leader, then kept replicas in their present order, then new ones by id, from the leader's id on.
+
+    What is assigned keeps the order in which it is written.
+    """
+    place = np.full(holders.shape, present.shape[1])
+    for seat, column in enumerate(present.T):
+        place[holders == column[:, None]] = seat
+    place[holders == leader[:, None]] = -1
+    place[is_assigned] = np.arange(holders.shape[1])
+    place[holders < 0] = place.max(initial=0) + 1
+    order = np.lexsort((holders, holders < leader[:, None], place), axis=1)
+    return np.take_along_axis(holders, order, axis=1)
 
 
 def _moves(
-    partitions: PartitionsToPlace,
-    target: Mapping[TopicPartition, tuple[int, ...]],
-    broken: Sequence[BrokenRule],
-    desired: Desired,
+    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired
 ) -> Iterator[Move]:
-    why = {finding.topic_partition: finding for finding in broken}
-    balance = desired.cluster.balance
-    for partition in partitions.at(partitions.rows_of(target).tolist()):
-        if partition.is_new:
-            continue
-        replicas = target[partition.topic_partition]
-        added = len(set(replicas).difference(partition.replicas))
-        finding = why.get(partition.topic_partition)
-        is_set_changed = set(replicas) != set(partition.replicas)
-        reason, asked = (Reason.BALANCE, _FOR_SETS) if is_set_changed else (Reason.LEADERS, _FOR_LEADERS)
-        yield Move(
-            partition.topic_partition,
-            partition.replicas,
-            replicas,
-            bytes=added * (partition.size or 0),
-            reason=finding.reason if finding else reason,
-            at=finding.at if finding else _asked_at(balance, asked),
-            is_size_known=partition.size is not None,
-        )
+    why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
+    balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
+    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS)
+    for_leaders = Reason.LEADERS, _asked_at(balance, _FOR_LEADERS)
+    kept = is_at(target.replicas, present).sum(axis=1)
+    added = (target.replicas >= 0).sum(axis=1) - kept
+    is_reorder = (added == 0) & (kept == (present >= 0).sum(axis=1))
+    columns = (is_reorder, added, size, partitions.is_new[target.rows])
+    each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
+    for (key, after), before, is_order, copies, one, is_new in each:
+        if not is_new:
+            reason, at = why.get(key) or (for_leaders if is_order else for_sets)
+            yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)
 
 
 def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
-    """Return where the first of these measures is asked for."""
-    targets = {
-        "replicas": balance.replicas,
-        "leaders": balance.leaders,
-        "topics": balance.topics,
-        "disk": balance.disk,
-        "networkIn": balance.network_in,
-        "networkOut": balance.network_out,
-    }
-    name = next((name for name in names if not isinstance(targets[name], Off)), names[0])
-    return balance.at.get(name)
+    """Return where the first of these measures is asked for, fields of the balance."""
+    name = next((name for name in names if not isinstance(getattr(balance, name), Off)), names[0])
+    return balance.at.get(_IN_FILE.get(name, name))
 
 
 def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:
@@ -259,10 +248,6 @@ def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
         for level in proof.levels
     )
     return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=levels)
-
-
-def _with_leaders(proof: Proof, leaders: Leaders) -> Proof:
-    return replace(proof, levels=(*proof.levels, *leaders.levels))
 
 
 def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, alike, padded
+from reconciler.model.columns import NONE, Bools, Ints, alike, padded
 from reconciler.model.desired import Desired
-from reconciler.planner.rows import Bools, Ints, Rows, room
+from reconciler.planner.rows import Rows, room
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Staying, Unmoved, likeness
 
 

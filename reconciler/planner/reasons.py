@@ -10,13 +10,13 @@ import numpy as np
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Desired, Placement
 from reconciler.model.grounds import UNDECLARED, BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
 from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
-from reconciler.planner.rows import Bools, Ints
 
 
 def grounds_of(
@@ -82,7 +82,8 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
     """Yield, for each swap that balance asked for, the smallest partition that stays and could have been swapped so."""
     if not task.is_size_known:
         return
-    swaps = sorted({swap for move in moves if move.reason is Reason.BALANCE for swap in _swaps(move, task.eligible)})
+    changes = {(move.removed, move.added) for move in moves if move.reason is Reason.BALANCE}
+    swaps = sorted({swap for change in changes for swap in _swaps(*change, task.eligible)})
     staying = _staying(task, {move.topic_partition for move in moves})
     place, seat = np.nonzero(task.replicas[staying] >= 0)
     broker = task.replicas[staying[place], seat]
@@ -97,10 +98,10 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
             yield swap, OtherMove(*swap, *partition.topic_partition, int(task.size[number]))
 
 
-def _swaps(move: Move, eligible: EligibleBrokers) -> Iterator[Swap]:
-    """Yield which eligible broker gives a replica to which."""
+def _swaps(removed: Sequence[int], added: Sequence[int], eligible: EligibleBrokers) -> Iterator[Swap]:
+    """Return which eligible broker gives a replica to which."""
     column, rack = eligible.column, eligible.rack
-    givers, takers = ([each for each in ids if each in column] for ids in (move.removed, move.added))
+    givers, takers = ([each for each in ids if each in column] for ids in (removed, added))
     return paired(givers, takers, lambda broker_id: int(rack[column[broker_id]]))
 
 

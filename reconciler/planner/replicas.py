@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.costs import Cost, copies, no_cost, turns
@@ -19,7 +20,7 @@ from reconciler.planner.objectives import (
     solved_in_order,
 )
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Choices, Demand, Ints, classes, free_choices, one_a_class
+from reconciler.planner.rows import Demand, Standing, classes, free_choices, one_a_class, rows_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +38,56 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
-    demand, choices, levels = _balanced(task, balance)
+    standing, levels = _balanced(task, balance)
     is_known = task.is_size_known
     first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
-    last, bound, (least, *more) = solved_in_order(
-        task, demand, choices, first, _tie_breaks(task, balance, is_size_known=is_known)
-    )
+    ties = _tie_breaks(task, balance, is_size_known=is_known)
+    held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, ties)
     levels.append(least)
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
-    return ReplicaSets(last.placed.table(len(task.rule_class), max(1, int(task.need.max()))), proof)
+    return ReplicaSets(held, proof)
 
 
-def _balanced(task: PlacementTask, balance: Balance) -> tuple[Demand, Choices, list[PriceLevel]]:
-    """Return the rows, and their choices of which the counts are as balanced as the rules allow.
+def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[PriceLevel]]:
+    """Return the choices of which the counts are as balanced as the rules allow.
 
-    Only counts matter here, so partitions with the same choice are one row: the solutions of the classes are those of
-    the partitions, since they are flows, and a flow of n equal ones is n flows.
+    Only counts matter here, so partitions with the same choice are one row, and so are those of topics that are alike:
+    the solutions of the classes are those of the partitions, since they are flows, and a flow of n equal ones is n
+    flows.
     """
     asked = list(asked_of_replicas(task, balance))
     has_cells = any(targets.is_cells for _, targets in asked)
-    topic = task.topic if has_cells else np.zeros_like(task.topic)
-    picked, of_row, count = classes(task.rule_classes.rows, task.rule_class, topic)
-    by_class = one_a_class(picked, count)
-    choices = free_choices(by_class, len(task.topics) if has_cells else 0)
+    number = np.flatnonzero(task.need > 0)
+    topic = task.topic[number] if has_cells else np.zeros_like(number)
+    rules, rule = task.rule_classes.rows, task.rule_class[number]
+    picked, of_row, count = classes(rules, rule, topic)
+    rule_of = np.zeros_like(count)
+    rule_of[of_row] = rule
+    group = _alike_topics(task, picked.topic, rule_of, count) if has_cells else np.zeros(1, dtype=np.int64)
+    alike, of_class, _ = classes(rules, rule_of, group[picked.topic])
+    by_class = one_a_class(alike, np.bincount(of_class, weights=count).astype(np.int64))
+    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0)
+    standing = Standing.of(by_class, choices, np.arange(len(by_class.count)), len(by_class.count))
     levels = []
-    for objective, targets in asked:
-        solved = evened(by_class, choices, targets)
-        choices = solved.choices
-        levels.append(price_level(objective, targets.imbalance(by_class, solved.placed), task, solved))
-    demand = Demand(picked, of_row, task.replicas, np.ones_like(of_row))
-    return demand, choices.spread(of_row, task.replicas), levels
+    for objective, each in asked:
+        targets = each.alike(group) if each.is_cells else each
+        found = evened(standing, targets)
+        standing = found.left
+        levels.append(price_level(objective, targets.imbalance(standing), task, found.of_topics(group)))
+    choices = standing.choices.of_topics(of_class, group, picked.brokers) if has_cells else standing.choices
+    replicas = rows_at(task.replicas, number)
+    demand = Demand(picked, of_row, replicas, np.ones_like(of_row))
+    return Standing.of(demand, choices.spread(of_row, replicas), number, len(task.partitions)), levels
+
+
+def _alike_topics(task: PlacementTask, topic: Ints, rule: Ints, count: Ints) -> Ints:
+    """Return a number for each topic, equal for topics with as many partitions of each class and as many that stay."""
+    order = np.lexsort((rule, topic))
+    ends = np.cumsum(np.bincount(topic, minlength=len(task.topics)))[:-1]
+    numbers = np.split(np.column_stack([rule, count])[order], ends)
+    found: dict[bytes, int] = {}
+    keys = (own.tobytes() + base.tobytes() for own, base in zip(numbers, task.base_of_topic, strict=True))
+    return np.array([found.setdefault(key, len(found)) for key in keys], dtype=np.int64)
 
 
 def _tie_breaks(

@@ -4,14 +4,16 @@ Most brokers are alike to a partition but those that it is on, so no array here 
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from reconciler.model.columns import Bools, Ints, alike
+
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,10 @@ class Demand:
     named: Ints
     count: Ints
 
+    def take(self, index: Ints) -> "Demand":
+        """Return these rows alone."""
+        return Demand(self.rules, self.rule[index], rows_at(self.named, index), self.count[index])
+
     @property
     def need(self) -> Ints:
         """Replicas of one partition [n]."""
@@ -77,6 +83,16 @@ class Demand:
     def total(self) -> int:
         """Replicas to place."""
         return int((self.count * self.need).sum())
+
+    def of_topics(self, topics: int) -> Ints:
+        """Return the replicas to place of each topic."""
+        of_row = self.rules.topic[self.rule]
+        return np.bincount(of_row, weights=self.count * self.need, minlength=topics).astype(np.int64)
+
+
+def rows_at(table: NDArray[Scalar], index: Ints) -> NDArray[Scalar]:
+    """Return these rows of a table of few columns, column by column in memory: so it is computed with fastest."""
+    return table.T[:, index].T
 
 
 def one_a_class(rules: Rows, count: Ints) -> Demand:
@@ -107,7 +123,7 @@ class Placed:
 
     def table(self, rows: int, width: int) -> Ints:
         """Return the brokers of each row [rows, width] of one partition, -1 beyond the last."""
-        table = np.full((rows, width), -1, dtype=np.int64)
+        table = np.full((rows, width), -1, dtype=np.int64, order="F")
         first = np.searchsorted(self.row, self.row)
         table[self.row, np.arange(len(first)) - first] = self.broker
         return table
@@ -115,8 +131,9 @@ class Placed:
 
 def placed_as(table: Ints) -> Placed:
     """Return what a table of brokers [rows, some] places."""
+    table = np.sort(table, axis=1)
     row, place = np.nonzero(table >= 0)
-    return Placed.of(row, table[row, place], np.ones_like(row))
+    return Placed(row, table[row, place], np.ones_like(row))
 
 
 def columns_of(held: Bools) -> Ints:
@@ -151,6 +168,28 @@ class Choices:
         """Whether each topic's replicas on each broker are counted by themselves."""
         return len(self.cell_low) > 0
 
+    @property
+    def places(self) -> int:
+        """How many places replicas may end in: the brokers, or the cells."""
+        return len(self.cell_low) or len(self.low)
+
+    def counts(self, demand: Demand, placed: Placed) -> Ints:
+        """Return how many replicas are placed in each place."""
+        of_topic = demand.rules.topic[demand.rule] if self.has_cells else None
+        return placed.counts(self.places, of_topic, demand.rules.brokers)
+
+    def without(self, count: Ints) -> "Choices":
+        """Return the bounds of counts beside so many replicas [places]."""
+        of_broker = count.reshape(-1, len(self.low)).sum(axis=0)
+        of_cell = count if self.has_cells else count[:0]
+        return replace(
+            self,
+            low=self.low - of_broker,
+            high=self.high - of_broker,
+            cell_low=self.cell_low - of_cell,
+            cell_high=self.cell_high - of_cell,
+        )
+
     def many(self, demand: Demand, state: int) -> Ints:
         """Return how many brokers [n] are in that state to each row."""
         found: Ints = (self.kinds == state).sum(axis=1)[self.kind] + (self.named == state).sum(axis=1)
@@ -158,6 +197,39 @@ class Choices:
             broker = demand.named[:, place]
             found -= (broker >= 0) & (self.kinds[self.kind, broker] == state)
         return found
+
+    def take(self, index: Ints) -> "Choices":
+        """Return those of these rows alone, and the kinds that they are of."""
+        kind = self.kind[index]
+        is_used = np.bincount(kind, minlength=len(self.kinds)) > 0
+        return replace(
+            self,
+            kind=(np.cumsum(is_used) - 1)[kind],
+            kinds=self.kinds[is_used],
+            named=rows_at(self.named, index),
+            racks=self.racks[index],
+            leading=self.leading[index],
+        )
+
+    def reached(self, demand: Demand) -> Bools:
+        """Return the cells in which some row may have a replica."""
+        topic, found = demand.rules.topic[demand.rule], np.zeros(len(self.cell_high), dtype=np.bool_)
+        _, first = np.unique(self.kind * (topic.max(initial=0) + 1) + topic, return_index=True)
+        row, broker = np.nonzero(self.kinds[self.kind[first]] >= 0)
+        found[topic[first[row]] * demand.rules.brokers + broker] = True
+        row, seat = np.nonzero(self.named >= 0)
+        found[topic[row] * demand.rules.brokers + demand.named[row, seat]] = True
+        return found
+
+    def of_topics(self, of_class: Ints, group: Ints, brokers: int) -> "Choices":
+        """Return the choices of classes that have their topic alone, from those [of_class] of alike topics [topics].
+
+        Alike topics share out evenly what they hold together.
+        """
+        kind, times = self.kind[of_class], np.bincount(group)[:, None]
+        low, high = ((each.reshape(-1, brokers) // times)[group].ravel() for each in (self.cell_low, self.cell_high))
+        left = replace(self, kind=np.arange(len(kind)), kinds=self.kinds[kind], cell_low=low, cell_high=high)
+        return replace(left, racks=self.racks[of_class], leading=self.leading[of_class])
 
     def spread(self, of_row: Ints, named: Ints) -> "Choices":
         """Return the choices of rows that are of these classes and name these brokers."""
@@ -184,6 +256,55 @@ def free_choices(demand: Demand, topics: int = 0) -> Choices:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the objectives solved so far leave: the rows that still have a choice, and what all others hold."""
+
+    demand: Demand  # of the rows that have a choice
+    choices: Choices  # theirs; the bounds of counts are of what these rows get
+    number: Ints  # [rows]: which of all rows they are
+    held: Ints  # [all rows, most]: the brokers of rows without a choice, -1 beyond the last and for other rows
+    settled: Ints  # [brokers or cells]: how many replicas those are
+    before: Placed | None = None  # what the objective before gave to the rows that have a choice
+
+    @classmethod
+    def of(cls, demand: Demand, choices: Choices, number: Ints, rows: int) -> "Standing":
+        """Return these rows, which all have a choice, out of so many."""
+        held = np.full((rows, max(1, int(demand.need.max(initial=0)))), -1, dtype=np.int64, order="F")
+        return cls(demand, choices, number, held, np.zeros(choices.places, dtype=np.int64))
+
+    def counts(self, *, are_cells: bool) -> tuple[Ints, Ints]:
+        """Return how many replicas each broker, or each cell, has: of rows without a choice, and of the others now."""
+        parts = [self.settled, 0 * self.settled]
+        if self.before is not None:
+            parts[1] = self.choices.counts(self.demand, self.before)
+        settled, given = (each if are_cells else each.reshape(-1, len(self.choices.low)).sum(axis=0) for each in parts)
+        return settled, given
+
+    @property
+    def table(self) -> Ints:
+        """The brokers of all rows [all rows, most], -1 beyond the last."""
+        table = self.held.copy(order="F")
+        if self.before is not None:
+            table[self.number] = self.before.table(len(self.number), table.shape[1])
+        return table
+
+    def narrowed(self, choices: Choices, placed: Placed, is_closed: Bools) -> "Standing":
+        """Return what these choices leave, of which some rows have none."""
+        rest = np.flatnonzero(~is_closed)
+        if len(rest) == len(is_closed):
+            return replace(self, choices=choices, before=placed)
+        is_over = is_closed[placed.row]
+        gone = Placed(placed.row[is_over], placed.broker[is_over], placed.units[is_over])
+        held = self.held.copy(order="F")
+        held[self.number[is_closed]] = gone.table(len(is_closed), held.shape[1])[is_closed]
+        some = placed.row[~is_over]
+        before = Placed((np.cumsum(~is_closed) - 1)[some], placed.broker[~is_over], placed.units[~is_over])
+        count = choices.counts(self.demand, gone)
+        left = choices.take(rest).without(count)
+        return Standing(self.demand.take(rest), left, self.number[rest], held, self.settled + count, before)
+
+
 def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
     """Return [n, racks]: the brokers of each rack that may hold a replica."""
     found = np.zeros((len(rows_allowed), racks), dtype=np.int64)
@@ -193,34 +314,9 @@ def room(rows_allowed: Bools, rack: Ints, racks: int) -> Ints:
 
 
 def classes(rules: Rows, rule: Ints, topic: Ints) -> tuple[Rows, Ints, Ints]:
-    """Return the classes of rows with equal demands and topics [n], the class of each row, and how many rows each has.
+    """Return the classes of rows with the same rules and topics [n], the class of each row, and how many rows each has.
 
-    `rule` [n] are the rows' positions in `rules`, of which several may be equal.
+    `rule` [n] are the rows' positions in `rules`.
     """
-    of_rules = _demand_classes(rules)[rule]
-    _, first, of_row = np.unique(of_rules * (topic.max(initial=0) + 1) + topic, return_index=True, return_inverse=True)
-    picked = replace(rules.take(rule[first]), topic=topic[first])
-    return picked, of_row, np.bincount(of_row, minlength=len(first)).astype(np.int64)
-
-
-def _demand_classes(rows: Rows) -> Ints:
-    """Return a number for each class, equal for those with equal demands, whatever their topics."""
-    # Bytes that are compared as one value: numbers of replicas are small, and masks take a bit a broker.
-    key = np.concatenate(
-        [
-            rows.need[:, None].astype(np.uint8),
-            np.packbits(rows.allowed, axis=1),
-            np.packbits(rows.leading, axis=1),
-            rows.low.astype(np.uint8),
-            rows.high.astype(np.uint8),
-        ],
-        axis=1,
-    )
-    return distinct(key)[1]
-
-
-def distinct(key: NDArray[np.uint8]) -> tuple[Ints, Ints]:
-    """Return the first place of each distinct row of bytes, and the number of each row among the distinct ones."""
-    packed = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, first, number = np.unique(packed, return_index=True, return_inverse=True)
-    return first.astype(np.int64), number.astype(np.int64)
+    first, of_row = alike([rule, topic])
+    return replace(rules.take(rule[first]), topic=topic[first]), of_row, np.bincount(of_row, minlength=len(first))

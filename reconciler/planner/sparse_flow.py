@@ -14,93 +14,84 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.planner.arcs import flow_over
-from reconciler.planner.costs import Cost, is_at, no_cost
+from reconciler.model.columns import Bools, Ints
+from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.goal import Goal
 from reconciler.planner.pieces import Sinks
-from reconciler.planner.row_flow import Flow
-from reconciler.planner.rows import Choices, Demand, Ints, Placed, placed_as
+from reconciler.planner.row_flow import Given, flow_over
+from reconciler.planner.rows import Standing, placed_as
 from reconciler.planner.start import first_sets, likely_rows
 
 FEW_ARCS = 50_000
 """So many arcs are solved at once: the solver takes some tenth of a second (decision 2 has 0.45 s for 1.2 million)."""
 ROWS_A_PAIR = 32
-"""So many rows are let in at a time that would rather be on another broker than on the one that they are on."""
+"""So many rows are let in at first that would rather be on another broker than on the one that they are on; each time
+twice as many."""
+FEW_OF_CELLS = 2_000_000
+"""So many choices are solved at once where topics' parts are bounded, as most rows are needed anyway: some seconds."""
 
 
-def solve(
-    demand: Demand,
-    choices: Choices,
-    cost: Cost,
-    sinks: Sinks,
-    *,
-    near: Cost | None = None,
-    before: Placed | None = None,
-) -> Solved:
+def solve(standing: Standing, cost: Cost, sinks: Sinks, *, near: Cost | None = None) -> Solved:
     """Minimise the cost of the replicas placed and of the sinks they fill.
 
-    `before` is what the objective before placed, None for the first; then the search starts from each row's cheapest
-    set by the cost `near`.
+    The search for the first objective starts from each row's cheapest set by the cost `near`.
     """
-    goal = Goal.of(demand, choices, cost, sinks, before)
-    free = int(goal.choices.many(demand, 0).sum())
-    if free <= FEW_ARCS or demand.is_by_class:
-        return solved(goal, *_at_once(goal))
-    return solved(goal, *_sifted(goal, near or goal.cost))
+    choices = standing.choices
+    if sinks.cells is not None and sinks.cells.say_nothing(standing.demand.total):
+        sinks = Sinks(sinks.brokers)
+        choices = replace(choices, cell_low=choices.cell_low[:0], cell_high=choices.cell_high[:0])
+    goal = Goal.of(standing.demand, choices, cost, sinks)
+    if int(goal.choices.many(goal.demand, 0).sum()) <= FEW_ARCS or goal.demand.is_by_class:
+        everyone, nobody = np.arange(len(goal.demand.rule)), np.zeros(goal.choices.places, dtype=np.int64)
+        return solved(standing, goal, flow_over(goal, everyone, nobody, everyone < 0))
+    table = first_sets(goal, near or goal.cost, standing.before)
+    return solved(standing, goal, _sifted(goal, table))
 
 
-def _at_once(goal: Goal) -> tuple[Placed, Flow]:
-    """Return what is placed at the least cost, and the flow whose prices prove it."""
-    demand, before, still = goal.demand, goal.before, np.zeros(goal.places, dtype=np.int64)
-    kept = Placed(*(np.zeros(0, dtype=np.int64),) * 3)
-    if before is not None:
-        is_still = ~np.isin(before.row, goal.open_rows)
-        kept = Placed(before.row[is_still], before.broker[is_still], before.units[is_still])
-        of_topic = demand.rules.topic[demand.rule] if goal.choices.has_cells else None
-        still = kept.counts(goal.places, of_topic, demand.rules.brokers)
-    given = flow_over(goal, goal.open_rows, still, np.zeros(len(goal.open_rows), dtype=np.bool_))
-    columns = zip((kept.row, kept.broker, kept.units), (given.row, given.broker, given.units), strict=True)
-    return Placed.of(*(np.concatenate(pair) for pair in columns)), given.flow
-
-
-def _sifted(goal: Goal, near: Cost) -> tuple[Placed, Flow]:
-    """Return the same, by flows over the rows that may change."""
-    table = first_sets(goal, near)
-    active = likely_rows(goal, table)
+def _sifted(goal: Goal, table: Ints) -> Given:
+    """Return what is placed at the least cost, from these sets on, and the prices that prove it."""
+    is_whole = goal.choices.has_cells and int(goal.choices.many(goal.demand, 0).sum()) <= FEW_OF_CELLS
+    active = np.arange(len(table)) if is_whole else likely_rows(goal, table)
     is_pooled = np.ones(len(table), dtype=np.bool_)
+    was_left, rows_a_pair = ~is_pooled, ROWS_A_PAIR
     while True:
         table[active] = -1
-        still = goal.count(table)
-        is_relaxed = False
+        still, of = goal.count(table), goal
         try:
             given = flow_over(goal, active, still, is_pooled[active])
         except FlowInfeasibleError:
-            is_relaxed = True
-            given = flow_over(goal, active, still, is_pooled[active], is_relaxed=True)
-        found = Placed.of(given.row, given.broker, given.units)
-        table[active] = found.table(len(table), goal.most)[active]
+            of = goal.without_costs()
+            given = flow_over(of, active, still, is_pooled[active], is_relaxed=True)
+        table[active] = given.placed.table(len(table), goal.most)[active]
         if len(given.failed):
             is_pooled[given.failed] = False
             continue
-        of = replace(goal, cost=no_cost(goal.demand.named), turns=None) if is_relaxed else goal
-        more = _cheaper(of, table, given.flow.price, goal.cost.other)
+        more, is_sure = _cheaper(of, table, given.price, goal.cost.other, rows_a_pair)
         # No row has a cheaper set at these prices: they prove the flow least over all rows, those left out included.
         if not len(more):
-            if is_relaxed:
+            if of is not goal:
                 raise FlowInfeasibleError
-            return placed_as(table), given.flow
+            return replace(given, placed=placed_as(table))
+        if of is goal and goal.choices.has_cells:
+            # Rows without an equal choice at these prices keep what they hold, unless they are let in again.
+            gone = active[is_sure[active] & ~was_left[active]]
+            was_left[gone] = True
+            active = np.setdiff1d(active, gone)
         active = np.union1d(active, more)
+        rows_a_pair *= 2 if goal.choices.has_cells else 1
 
 
-def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints) -> Ints:
+def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints, most: int) -> tuple[Ints, Bools]:
     """Return rows that have a cheaper set at these prices than what they hold, those that gain most by it.
 
-    Of those that gain as much, they are those that lose least of what `other` brokers cost.
+    Of those that gain as much, they are those that lose least of what `other` brokers cost; and so many at the most
+    come from one broker to another. Also return which rows surely hold the only cheapest set.
     """
     asked = goal.asked(price)
-    rest = goal.open_rows[~goal.content(asked, goal.open_rows, table[goal.open_rows])[0]]
+    dearest, cheapest_other = goal.margins(asked, table)
+    rest = np.flatnonzero(dearest > cheapest_other)
     found, gains, pairs = [rest[:0]], [asked[:0, 0]], [rest[:0]]
     for some, seats, cheapest in goal.cheapest(asked, rest):
         held = table[some]
@@ -118,4 +109,4 @@ def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints) -> Ints:
     order = np.lexsort((row, other[row], -np.concatenate(gains), pair))
     pair = pair[order]
     rank = np.arange(len(order)) - np.searchsorted(pair, pair)
-    return row[order[rank < ROWS_A_PAIR]]
+    return row[order[rank < most]], dearest < cheapest_other

@@ -1,31 +1,38 @@
-"""Finds where the search for an optimum starts: a set for each row, near the optimum, and the rows likely to change."""
+"""Finds where the search for an optimum starts: a set for each row, near the optimum, and the rows likely to change.
+
+Replicas to be found are first spread over the brokers that are alike to their rows, so that the counts come near what
+is asked. Rows that keep as many of their brokers in each rack may choose alike: only how many of them each broker gets
+matters, which is one small flow for all of them.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints, alike
 from reconciler.planner.cheapest_sets import bounds_of
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.goal import Goal
-from reconciler.planner.rows import Bools, Ints
-from reconciler.planner.spreading import spread
+from reconciler.planner.row_flow import dealt, flow_over
+from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices, one_a_class, room
 
 SPARE_ROWS = 64
 """Rows a broker that may move beside those needed, so that the first prices are seldom far from the last."""
+SPARE_OF_TOPIC, MANY_OF_TOPIC = 8, 5
+"""Replicas of a topic that may move: so many, and so many for each that its parts lack."""
 
 
-def first_sets(goal: Goal, near: Cost) -> Ints:
-    """Return a table [n, most] of brokers: each open row's cheapest set, whatever the brokers get.
+def first_sets(goal: Goal, near: Cost, before: Placed | None) -> Ints:
+    """Return a table [n, most] of brokers: each row's cheapest set, whatever the brokers get.
 
     Without prices every row is on its own. What that costs is a lower bound already; the flow then only mends the
     counts. Of equal sets the one of the objective before is taken, as its counts are right.
     """
     goal = replace(goal, cost=near)
-    asked = goal.asked(np.zeros(goal.places, dtype=np.int64))
-    index = goal.open_rows
-    before = goal.before
+    asked = goal.asked(np.zeros(goal.choices.places, dtype=np.int64))
     table = _present(goal) if before is None else before.table(len(goal.demand.rule), goal.most)
-    rest = index[~goal.content(asked, index, table[index])[0]]
+    dearest, cheapest_other = goal.margins(asked, table)
+    rest = np.flatnonzero(dearest > cheapest_other)
     for some, seats, cheapest in goal.cheapest(asked, rest):
         held = np.where(cheapest.held, seats.weight, 0).sum(axis=1)
         is_dearer = np.ones(len(some), dtype=np.bool_)
@@ -36,63 +43,133 @@ def first_sets(goal: Goal, near: Cost) -> Ints:
         table[some[is_dearer]] = -1
         table[some[row], np.arange(len(row)) - first] = seats.column[row, seat]
     if before is None:
-        spread(goal, table, rest)
+        _spread(goal, table, rest)
     return table
 
 
 def _present(goal: Goal) -> Ints:
     """Return the brokers that each row names, where they are a legal set, else none."""
-    demand, named, index = goal.demand, goal.demand.named, goal.open_rows
-    table = np.full((len(demand.rule), goal.most), -1, dtype=np.int64)
-    bounds, is_there = bounds_of(demand, goal.choices, index), goal.choices.named[index] >= 0
-    held = np.zeros(bounds.low.shape, dtype=np.int64)
-    row, seat = np.nonzero(is_there)
-    np.add.at(held, (row, demand.rules.rack[named[index[row], seat]]), 1)
+    demand, named, states = goal.demand, goal.demand.named, goal.choices.named
+    table = np.full((len(demand.rule), goal.most), -1, dtype=np.int64, order="F")
+    bounds, is_there = bounds_of(demand, goal.choices, np.arange(len(table))), states >= 0
+    racks = range(bounds.low.shape[1])
+    held = np.column_stack([(is_there & (demand.rules.rack[named] == rack)).sum(axis=1) for rack in racks])
     led = np.where(bounds.leading, held, 0).sum(axis=1)
     is_legal: Bools = (is_there.sum(axis=1) == bounds.need) & ((bounds.low <= held) & (held <= bounds.high)).all(axis=1)
     is_legal &= (led >= bounds.least_leading) & (led <= bounds.most_leading)
-    is_legal &= goal.choices.many(demand, 1)[index] == (goal.choices.named[index] > 0).sum(axis=1)
+    is_legal &= goal.choices.many(demand, 1) == (states > 0).sum(axis=1)
     row, seat = np.nonzero(is_there & is_legal[:, None])
-    table[index[row], np.arange(len(row)) - np.searchsorted(row, row)] = named[index[row], seat]
+    table[row, np.arange(len(row)) - np.searchsorted(row, row)] = named[row, seat]
     return table
 
 
 def likely_rows(goal: Goal, table: Ints) -> Ints:
     """Return the rows that are cheapest to move from places with too much to places with too little."""
-    demand, choices, brokers = goal.demand, goal.choices, goal.demand.rules.brokers
+    choices, brokers, named, kind = goal.choices, goal.demand.rules.brokers, goal.demand.named, goal.choices.kind
     count = goal.count(table)
     wanted = goal.pieces.wanted(count)
     lacking = (wanted > count).reshape(-1, brokers)
     lacking = lacking[goal.topic_of_kind] if len(lacking) > 1 else np.broadcast_to(lacking, choices.kinds.shape)
     lacks = (choices.kinds == 0) & lacking
-    index = goal.open_rows
-    held, named, kind = table[index], demand.named[index], choices.kind[index]
-    is_held = is_at(named, held)
-    can_named = (choices.named[index] == 0) & ~is_held & lacking[kind[:, None], named]
+    can_named = (choices.named == 0) & ~is_at(named, table) & lacking[kind[:, None], named]
     # A broker that is alike to the row, lacks replicas, and does not hold one of it yet.
     others = lacks.sum(axis=1)[kind]
-    for column in (*named.T, *np.where(is_at(held, named), -1, held).T):
+    for column in (*named.T, *np.where(is_at(table, named), -1, table).T):
         others -= (column >= 0) & lacks[kind, column]
-    row, seat = np.nonzero((held >= 0) & (others[:, None] + can_named.sum(axis=1, keepdims=True) > 0))
-    place = goal.place(index[row], held[row, seat])
-    is_much = (count > wanted)[place]
-    row, seat, place = row[is_much], seat[is_much], place[is_much]
-    broker = held[row, seat]
+    row, seat = np.nonzero((table >= 0) & ((others > 0) | can_named.any(axis=1))[:, None])
+    broker = table[row, seat]
+    place = goal.place(row, broker)
     is_free = choices.kinds[kind[row], broker] == 0
-    for at in range(named.shape[1]):
-        there = named[row, at] == broker
-        is_free[there] = choices.named[index[row[there]], at] == 0
-    row, place, broker = row[is_free], place[is_free], broker[is_free]
+    for column, state in zip(named.T, choices.named.T, strict=True):
+        there = np.flatnonzero(column[row] == broker)
+        is_free[there] = state[row[there]] == 0
+    is_much = is_free & ((count > wanted)[place] | choices.has_cells)
+    row, place, broker = row[is_much], place[is_much], broker[is_much]
     turn = 0 if goal.turns is None else np.where(lacks, goal.turns, goal.turns.max()).min(axis=1)[kind[row]]
-    other = goal.cost.other[index[row]] + turn
-    elsewhere = np.where(others[row] > 0, other, goal.cost.at[index[row]].max(axis=1, initial=0))
-    for at in range(named.shape[1]):
-        is_less = can_named[row, at] & (goal.cost.at[index[row], at] < elsewhere)
-        elsewhere = np.where(is_less, goal.cost.at[index[row], at], elsewhere)
-    regret = elsewhere - goal.own(index[row], broker)
-    # Each place offers its cheapest replicas first, and some more than must go, as a row may be wanted at several.
-    order = np.lexsort((row, regret, place))
+    elsewhere = np.where(others[row] > 0, goal.cost.other[row] + turn, goal.cost.at[row].max(axis=1, initial=0))
+    for can, at in zip(can_named.T, goal.cost.at.T, strict=True):
+        is_less = can[row] & (at[row] < elsewhere)
+        elsewhere = np.where(is_less, at[row], elsewhere)
+    regret = elsewhere - goal.own(row, broker)
+    # Each place offers its cheapest replicas first, and some more than must go, as a row may be wanted at several; so
+    # does each topic where its parts are bounded, whichever of its parts they come from.
+    few = count - wanted + SPARE_ROWS
+    if choices.has_cells:
+        place = place // brokers
+        few = SPARE_OF_TOPIC + MANY_OF_TOPIC * np.maximum(wanted - count, 0).reshape(-1, brokers).sum(axis=1)
+    order = np.lexsort((regret, place))
     place = place[order]
     rank = np.arange(len(order)) - np.searchsorted(place, place)
-    few = count - wanted + -(-SPARE_ROWS * brokers // goal.places)
-    return np.unique(index[row[order[rank < few[place]]]])
+    return np.unique(row[order[rank < few[place]]])
+
+
+def _spread(goal: Goal, table: Ints, index: Ints) -> None:
+    """Give rows of this table of brokers [n, most] others in place of those that they hold and do not name."""
+    demand, choices = goal.demand, goal.choices
+    forced = np.flatnonzero((choices.kinds > 0).any(axis=1))
+    index = index[~np.isin(choices.kind[index], forced)]
+    held = table[index]
+    is_kept = is_at(held, demand.named[index])
+    short = np.flatnonzero(((held >= 0) & ~is_kept).any(axis=1))
+    index, held, is_kept = index[short], held[short], is_kept[short]
+    if not len(index):
+        return
+    group, free, of_row = _alike(goal, index, held, is_kept)
+    table[index] = np.where(is_kept, held, -1)
+    inner, everyone = Goal.of(group, free, no_cost(group.named), goal.sinks), np.arange(len(group.rule))
+    given = flow_over(inner, everyone, goal.count(table), everyone < 0, is_relaxed=True)
+    row, broker, failed = _dealt_to_rows(inner, given.placed, of_row, demand.named[index])
+    own, seat = np.nonzero(is_kept)
+    rows, brokers = np.concatenate([own, row]), np.concatenate([held[own, seat], broker])
+    found = Placed.of(rows, brokers, np.ones_like(rows)).table(len(index), table.shape[1])
+    found[failed] = held[failed]
+    table[index] = found
+
+
+def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Bools) -> tuple[Demand, Choices, Ints]:
+    """Return a row for each class of rows with the same choice beside what they keep, its choices, and their class."""
+    demand, choices, rack = goal.demand, goal.choices, goal.demand.rules.rack
+    bounds = bounds_of(demand, choices, index)
+    kept = np.zeros_like(bounds.low)
+    row, seat = np.nonzero(is_kept)
+    np.add.at(kept, (row, rack[held[row, seat]]), 1)
+    led = np.where(bounds.leading, kept, 0).sum(axis=1)
+    is_led = bounds.leading & (led > 0)[:, None]
+    high = np.where(is_led & (led >= bounds.most_leading)[:, None], 0, bounds.high - kept)
+    kind, rule = choices.kind[index], demand.rule[index]
+    columns = [kind, rule, choices.leading[index], *choices.racks[index].T, *kept.T]
+    first, of_row = alike(columns)
+    order = np.lexsort([column[first] for column in reversed(columns)])
+    first, of_row = first[order], np.argsort(order)[of_row]
+    allowed = choices.kinds[kind[first]] == 0
+    rules = Rows(
+        need=((held >= 0) & ~is_kept).sum(axis=1)[first],
+        allowed=allowed,
+        low=np.maximum(bounds.low - kept, 0)[first],
+        high=np.minimum(high[first], room(allowed, rack, kept.shape[1])),
+        rack=rack,
+        leading=(bounds.leading & ~is_led)[first],
+        topic=demand.rules.topic[rule[first]],
+    )
+    group = one_a_class(rules, np.bincount(of_row))
+    left = replace(free_choices(group), cell_low=choices.cell_low, cell_high=choices.cell_high)
+    return group, replace(left, leading=choices.leading[index[first]]), of_row
+
+
+def _dealt_to_rows(goal: Goal, placed: Placed, of_row: Ints, named: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return rows of these classes and their brokers, by what each class gets; and rows for which none was found."""
+    rules, racks = goal.demand.rules, goal.demand.rules.low.shape[1]
+    rack = rules.rack[placed.broker]
+    # One after the other in turns, rack by rack, those that must lead first: so each row gets of a rack, and of those
+    # that lead, the whole number below or above the mean, which the bounds allow.
+    order = np.lexsort((placed.broker, rack, ~rules.leading[placed.row, rack], placed.row))
+    group, rack, units = placed.row[order], rack[order], placed.units[order]
+    slot_group, slot_rack = np.repeat(group, units), np.repeat(rack, units)
+    size = np.bincount(of_row)
+    turn = np.arange(len(slot_group)) - np.searchsorted(slot_group, slot_group)
+    first = np.cumsum(size) - size
+    row = np.argsort(of_row, kind="stable")[first[slot_group] + turn % size[slot_group]]
+    reached, many = np.unique(row * racks + slot_rack, return_counts=True)
+    row = reached // racks
+    out = group * racks + rack, placed.broker[order], units
+    return dealt(of_row[row] * racks + reached % racks, row, many, out, named)

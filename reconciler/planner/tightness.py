@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Ints, Rows, classes, free_choices, one_a_class
+from reconciler.planner.rows import Rows, Standing, classes, free_choices, one_a_class
 
 UNWRITTEN_SPREAD = (
     "no topic writes placement.racks, but a partition that moves is not spread worse over the racks than now, and a new"
@@ -91,7 +92,8 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
 
 def _unevenness(rules: Rows, count: Ints, targets: CountTargets) -> int:
     demand = one_a_class(rules, count)
-    return targets.imbalance(demand, evened(demand, free_choices(demand), targets).placed)
+    standing = Standing.of(demand, free_choices(demand), np.arange(len(count)), len(count))
+    return targets.imbalance(evened(standing, targets).left)
 
 
 def _span(counts: Ints) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from reconciler.diff.broken import assigned
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules
-from reconciler.model.change import Changes, CreatePartitions, CreateTopic, DeleteTopic
+from reconciler.model.change import Changes, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, Bools, Ints, alike, padded
+from reconciler.model.columns import NONE, Bools, Ints, alike, lists_of, padded
 from reconciler.model.desired import Desired
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.table_maker import table_of
@@ -96,6 +96,11 @@ class PartitionsToPlace(Sequence[PartitionToPlace]):
         span = 1 + max(self.number.max(initial=0), wanted[:, 1].max(initial=0))
         return np.flatnonzero(np.isin(self.topic * span + self.number, wanted[:, 0] * span + wanted[:, 1]))
 
+    def keys(self, rows: Ints) -> Iterator[TopicPartition]:
+        """Yield the topics and numbers of these rows."""
+        for topic, number in zip(self.topic[rows].tolist(), self.number[rows].tolist(), strict=True):
+            yield TopicPartition(self.topics[topic], number)
+
     def unlike(self) -> Iterator[PartitionToPlace]:
         """Yield the first of those of each topic that have the same choice, and each of which something is fixed."""
         first, _ = alike([self.topic, *likeness(self)])
@@ -103,13 +108,14 @@ class PartitionsToPlace(Sequence[PartitionToPlace]):
 
     def at(self, rows: Sequence[int]) -> Iterator[PartitionToPlace]:
         """Yield these rows as values."""
-        columns = (self.topic, self.number, self.replicas, self.need, self.size)
-        lists = (column[np.asarray(rows, dtype=np.int64)].tolist() for column in columns)
-        for row, topic, number, replicas, need, size in zip(rows, *lists, strict=True):
+        some = np.asarray(rows, dtype=np.int64)
+        columns = (column[some].tolist() for column in (self.topic, self.need, self.size))
+        each = zip(rows, self.keys(some), lists_of(self.replicas[some]), *columns, strict=True)
+        for row, key, replicas, topic, need, size in each:
             yield PartitionToPlace(
-                TopicPartition(self.topics[topic], number),
+                key,
                 self.rules[topic],
-                tuple([one for one in replicas if one >= 0]),
+                replicas,
                 self.fixed.get(row, ()),
                 need,
                 None if size < 0 else size,
@@ -140,13 +146,12 @@ def partitions_to_place(
     only: Collection[str] | None,
 ) -> tuple[PartitionsToPlace, Unmoved]:
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
-    doomed = {change.topic for change in changes.topic_changes if isinstance(change, DeleteTopic)}
-    table = table_of(observed)
+    table, deleted = table_of(observed), changes.deleted
     topics = [(name, rules[name]) for name in table.topics]
     is_there, is_asked, is_managed = (
         np.array(column, dtype=np.bool_)[table.topic]
         for column in (
-            [name not in doomed for name, _ in topics],
+            [name not in deleted for name, _ in topics],
             [(only is None or name in only) and not rule.is_frozen for name, rule in topics],
             [rule.is_managed for _, rule in topics],
         )

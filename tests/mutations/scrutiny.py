@@ -69,7 +69,8 @@ def cases() -> Sequence[Case]:
         _built(f"{case.name}, topics", _with_topics(case.desired, even[number % 2]), case.observed, is_tried=False)
         for number, case in enumerate([*_drawn(range(300, 340), TINY), *_drawn(range(300, 312), SMALL)])
     ]
-    return [_new_topic(), _beside_assigned(), *_drawn(range(70), TINY), *topics, *unknown, *_drawn(range(30), SMALL)]
+    drawn = [*_drawn(range(70), TINY), *_drawn(range(30), SMALL), *_drawn(range(138, 139), SMALL)]
+    return [_new_topic(), _beside_assigned(), *drawn, *topics, *unknown]
 
 
 def _drawn(seeds: range, size: Size) -> Iterator[Case]:

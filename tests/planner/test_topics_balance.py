@@ -113,6 +113,7 @@ def test_topics_are_as_even_as_enumeration_finds_and_no_plan_copies_less(
 ) -> None:
     if is_sifted:
         monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
+        monkeypatch.setattr(sparse_flow, "FEW_OF_CELLS", 0)
         monkeypatch.setattr(start, "SPARE_ROWS", 0)
     for seed in seeds:
         desired, observed = _random_cluster(seed)

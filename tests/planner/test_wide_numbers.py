@@ -1,6 +1,6 @@
 """The planner and its proof on bytes of up to 63 bits, one partition of 30 TB among many, and counts as bounds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -23,41 +23,42 @@ from reconciler.proof.check import prove
 
 pytestmark = pytest.mark.long
 
-WIDTHS = (63, 63, 60, 40, 10)
+WIDE, MIXED = (63, 63, 60, 40, 10), (20, 20, 17, 40, 10)
+"""How many bits sizes have, drawn from these."""
 TERABYTES_30 = 30 * 10**12
 
 
-def _widened(observed: Cluster, seed: int) -> Cluster:
+def _widened(observed: Cluster, seed: int, widths: Sequence[int]) -> Cluster:
     random = Random(seed)
 
     def widened(topic: Topic) -> Topic:
-        sizes = [random.getrandbits(random.choice(WIDTHS)) for _ in topic.partitions]
+        sizes = [random.getrandbits(random.choice(widths)) for _ in topic.partitions]
         pairs = zip(topic.partitions, sizes, strict=True)
         return replace(topic, partitions=tuple(replace(one, sizes=(size,) * len(one.sizes)) for one, size in pairs))
 
     return replace(observed, topics={name: widened(topic) for name, topic in observed.topics.items()})
 
 
-def _wide_clusters(seeds: range) -> Iterator[tuple[int, Desired, Cluster]]:
+def _wide_clusters(seeds: range, widths: Sequence[int]) -> Iterator[tuple[int, Desired, Cluster]]:
     for seed in seeds:
         desired, observed = random_cluster(seed, SMALL)
-        observed = _widened(observed, seed)
+        observed = _widened(observed, seed, widths)
         problem = problem_of(desired, observed)
         if is_feasible(problem) and is_for_flow(problem):
             yield seed, desired, observed
 
 
-@pytest.mark.parametrize("is_sifted", [False, True])
-@parts("seeds", range(0, 200, 5), deep=range(200))
-def test_bytes_of_63_bits_are_planned_as_the_flow_oracle_does_and_proved(
-    seeds: range, monkeypatch: pytest.MonkeyPatch, *, is_sifted: bool
+@pytest.mark.parametrize(("widths", "is_sifted"), [(WIDE, False), (WIDE, True), (MIXED, True)])
+@parts("seeds", range(0, 200, 5), deep=range(300))
+def test_bytes_of_any_width_are_planned_as_the_flow_oracle_does_and_proved(
+    seeds: range, widths: Sequence[int], monkeypatch: pytest.MonkeyPatch, *, is_sifted: bool
 ) -> None:
     if is_sifted:
         monkeypatch.setattr(sparse_flow, "FEW_ARCS", 0)
         monkeypatch.setattr(start, "SPARE_ROWS", 1)
         monkeypatch.setattr(goal, "CHUNK", 3)
     tried = 0
-    for seed, desired, observed in _wide_clusters(seeds):
+    for seed, desired, observed in _wide_clusters(seeds, widths):
         problem, target = problem_of(desired, observed), desired.cluster.balance.replicas
         placed = planned(desired, observed)
         best = worth_of(problem, target, flow_placement(problem, target))

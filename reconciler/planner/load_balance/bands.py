@@ -10,6 +10,7 @@ from math import lcm
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.planner.load_balance.task import (
     COUNTS,
@@ -22,7 +23,7 @@ from reconciler.planner.load_balance.task import (
     LoadTask,
 )
 from reconciler.planner.objectives import NEXT_WHOLE, band
-from reconciler.planner.rows import Bools, Floats, Ints
+from reconciler.planner.rows import Floats
 
 WINDOW = 32
 """Counts are looked for so far from where they are expected; wider only where the best lie at the window's edge."""

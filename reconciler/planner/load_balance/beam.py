@@ -11,11 +11,11 @@ from math import comb
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.task import LoadTask
-from reconciler.planner.rows import Bools, Ints
 
 ROWS, SETS, WIDTH = 40, 60, 30_000
 """At most so many rows, sets a row, and open placements: 1.8 million placements are looked at for each row."""

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from ortools.linear_solver import pywraplp
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.problem import ReconcilerError
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.pricing import Costs, Picked, bound_of, cheapest, cost_of, lower_bound
 from reconciler.planner.load_balance.task import DISK, LEADERS, MEASURES, NETWORK_OUT, REPLICAS, LoadTask
-from reconciler.planner.rows import Bools, Floats, Ints
+from reconciler.planner.rows import Floats
 
 PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
 """Without preprocessing the simplex goes on from the basis before, as columns are added."""

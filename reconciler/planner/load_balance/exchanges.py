@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.task import MEASURES, LoadTask
-from reconciler.planner.rows import Bools, Floats, Ints
+from reconciler.planner.rows import Floats
 
 
 class Placement:

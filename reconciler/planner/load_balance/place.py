@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
@@ -33,7 +34,6 @@ from reconciler.planner.load_balance.task import (
     load_task,
 )
 from reconciler.planner.placement_task import PlacementTask, placement_task
-from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
 SAME_AGAIN = 6

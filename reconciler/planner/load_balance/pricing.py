@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
-from reconciler.planner.rows import Bools, Ints
 
 CHUNK = 4096
 """Rows priced at a time: a few arrays of rows by brokers, some megabytes for 100 brokers."""

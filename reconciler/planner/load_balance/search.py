@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal, Relaxed
 from reconciler.planner.load_balance.exchanges import (
@@ -22,7 +23,7 @@ from reconciler.planner.load_balance.exchanges import (
     ways_back,
 )
 from reconciler.planner.load_balance.task import OF_LEADERS, LoadTask
-from reconciler.planner.rows import Bools, Floats, Ints
+from reconciler.planner.rows import Floats
 
 STEPS = 4000
 """Exchanges at the most, so that the work is finite whatever the bands are."""

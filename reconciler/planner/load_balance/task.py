@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.measured import Carried
 from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
-from reconciler.planner.rows import Bools, Ints
 from reconciler.planner.to_place import PartitionToPlace, Unmoved
 
 MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
