@@ -21,7 +21,7 @@ from reconciler.planner.face import Solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Choices, Demand, Standing
+from reconciler.planner.rows import Choices, Standing
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -91,14 +91,20 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
         pieces = outside(low, high, floor, roof).times(targets.many)
         return solve(standing, cost, _sinks(choices, targets, pieces), near=near)
     targets = replace(targets, base=base)
-    if targets.is_cells:
-        found = _freely_even(standing, targets, near)
-        if found is not None:
-            return found
+    weight = weights(targets.capacity, demand.total + int(base.sum()))
+    price, freely = _freely_even(standing, targets, weight)
+    if targets.is_cells and not ((freely[0] < low) | (freely[1] > high)).any():
+        # Where nothing but who may hold a replica binds a topic's parts, a flow within bounds serves, without rising
+        # costs: all that can be taken of the topic has one price.
+        sinks = Sinks(flat(choices.low, choices.high), flat(*freely).times(targets.many))
+        try:
+            found = solve(standing, cost, sinks, near=near)
+            return replace(found, price=np.resize(found.price, len(price)) + price)
+        except FlowInfeasibleError:
+            pass
     # The sum over places of (base + placed)^2 / capacity. Units with rising cost stand only within a window round the
     # fair share; the window moves until the solution is inside it, where it is exact.
-    weight = weights(targets.capacity, demand.total + int(base.sum()))
-    centre = np.clip(_fair_share(demand, targets) - base, low, high)
+    centre = np.clip(freely[1], low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     while True:
         window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
@@ -112,61 +118,36 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
         centre, width = placed, 2 * width
 
 
-def _freely_even(standing: Standing, targets: CountTargets, near: Cost | None) -> Solved | None:
-    """Return the topics' parts as even as if only who may hold a replica bound them; None where something else does.
+def _freely_even(standing: Standing, targets: CountTargets, weight: Ints) -> tuple[Ints, tuple[Ints, Ints]]:
+    """Return the price of the dearest unit, and the fewest and most units, of places that are as even as can be.
 
-    Then a flow within bounds serves, without rising costs: all that can be taken of a topic has one price.
+    That is if only who may hold a replica bound them: of all brokers, or of each topic's parts.
     """
-    demand, choices = standing.demand, standing.choices
-    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
-    is_open = choices.reached(demand)
-    price = _fair_price(demand, targets, weight, is_open)
-    # The unit that makes it n costs (2n - 1) * weight: those below the price are taken, those at it may be.
-    low, high = ((price + weight - few) // (2 * weight) - targets.base for few in (1, 0))
-    low, high = (np.where(is_open, np.maximum(each, 0), 0).astype(np.int64) for each in (low, high))
-    if (low < choices.cell_low).any() or (high > choices.cell_high).any():
-        return None
-    sinks = Sinks(flat(choices.low, choices.high), flat(low, high).times(targets.many))
-    try:
-        found = solve(standing, no_cost(demand.named), sinks, near=near)
-    except FlowInfeasibleError:
-        return None
-    return replace(found, price=np.resize(found.price, len(price)) + price)
+    demand, is_open = standing.demand, np.ones(len(weight), dtype=np.bool_)
+    brokers, total = demand.rules.brokers, np.full(1, demand.total)
+    if targets.is_cells:
+        is_open = standing.choices.reached(demand)
+        total = demand.of_topics(len(weight) // brokers) // targets.many[::brokers]
+    most = 2 * (total[:, None] + targets.base.reshape(-1, brokers)) * weight.reshape(-1, brokers)
+    below, above = 0 * most[:, :1], most.max(axis=1, keepdims=True)
 
+    def units(price: Ints) -> Ints:
+        # The unit that makes it n costs (2n - 1) * weight.
+        taken = np.maximum((price + weight) // (2 * weight) - targets.base, 0)
+        return np.where(is_open, taken, 0).astype(np.int64)
 
-def _fair_price(demand: Demand, targets: CountTargets, weight: Ints, is_open: Bools) -> Ints:
-    """Return [cells] what the dearest unit of each topic costs where its units are as even as can be."""
-    brokers = demand.rules.brokers
-    base, weight = (each.reshape(-1, brokers) for each in (targets.base, weight))
-    is_open = is_open.reshape(-1, brokers)
-    total = demand.of_topics(len(base)) // targets.many[::brokers]
-    below = np.zeros((len(base), 1), dtype=weight.dtype)
-    above = (2 * (total[:, None] + base.max(axis=1, keepdims=True))) * weight.max(axis=1, keepdims=True)
     while (above - below > 1).any():
         middle = (below + above) // 2
-        units = np.where(is_open, np.maximum((middle + weight) // (2 * weight) - base, 0), 0).sum(axis=1)
-        is_enough = (units >= total)[:, None]
-        below, above = np.where(is_enough, below, middle), np.where(is_enough, middle, above)
-    price: Ints = np.where(is_open, above, 2 * base * weight).ravel()
-    return price
+        is_enough = units(np.repeat(middle, brokers)).reshape(-1, brokers).sum(axis=1) >= total
+        below, above = np.where(is_enough[:, None], (below, middle), (middle, above))
+    price = np.where(is_open, np.repeat(above, brokers), 2 * targets.base * weight)
+    return price, (units(price - 1), units(price))
 
 
 def _sinks(choices: Choices, targets: CountTargets, pieces: Pieces) -> Sinks:
     if targets.is_cells:
         return Sinks(flat(choices.low, choices.high), pieces)
     return Sinks(pieces, flat(choices.cell_low, choices.cell_high) if choices.has_cells else None)
-
-
-def _fair_share(demand: Demand, targets: CountTargets) -> Ints:
-    """Return the share of each place by its capacity: of all replicas, or of its topic's."""
-    brokers = demand.rules.brokers
-    groups = targets.capacity.reshape(-1, brokers)
-    total = np.full(1, demand.total)
-    if targets.is_cells:
-        total = demand.of_topics(len(groups)) // targets.many[::brokers]
-    held = total + targets.base.reshape(-1, brokers).sum(axis=1)
-    share: Ints = np.rint(held[:, None] / groups.sum(axis=1, keepdims=True) * groups).astype(np.int64).ravel()
-    return share
 
 
 def weights(capacity: Ints, most: int) -> Ints:

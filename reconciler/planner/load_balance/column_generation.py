@@ -181,9 +181,9 @@ MOST_COLUMNS = 80_000
 """So many columns are added in all; what they prove until then stands as the bound."""
 FULL, KEPT_COLUMNS = 16_000, 9_000
 """Beyond the first number of columns the best are kept, so many: a smaller program is solved faster."""
-ENOUGH, ENOUGH_OF_MANY, MANY_COLUMNS = 0.0005, 0.001, 15_000
+ENOUGH, ENOUGH_OF_MANY, ENOUGH_OF_PART, MANY_COLUMNS = 0.0005, 0.001, 0.004, 15_000
 """At such a gap between the optimum over the columns and the bound, as a part of it, no more columns are looked for;
-the second is that of a program that has become large."""
+the second is that of a program that has become large. Of a part of a fleet the third will do: more cannot be proved."""
 STEEPER, STEEPEST = 4.0, 1e6
 """The penalty of what stays outside starts near what copying costs, so that early prices are sensible; it rises by such
 a factor, to such a multiple of a mean copy, where a band is still not kept."""
@@ -226,16 +226,16 @@ class Relaxed:
 class Relaxation:
     """A master that grows by the columns that pay at its prices, and the best prices seen."""
 
-    def __init__(self, task: LoadTask, bands: Bands, goal: Goal) -> None:
-        self._task, self._bands, self._goal = task, bands, goal
-        self._shift = _shift(task, goal)
+    def __init__(self, task: LoadTask, bands: Bands, goal: Goal, *, is_part: bool = False) -> None:
+        self._task, self._bands, self._goal, self._is_part = task, bands, goal, is_part
+        self._shift = shift_of(task, goal)
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
         self._penalty = _first_penalty(task, bands, goal)
         self._master = MasterProblem(task, bands, self._unit, self._penalty)
         self._added = 0
         self._is_diving = False
         self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
-        self._best = max(_start_prices(task, bands, self._shift), key=self._bound_at)
+        self._best = max(start_prices(task, bands, self._shift), key=self._bound_at)
         self._best_bound = self._bound_at(self._best)
         picked = cheapest(task, goal.costs(self._best, self._shift))
         self._add(picked, np.flatnonzero(~task.stays))
@@ -249,13 +249,13 @@ class Relaxation:
         """Return a solution that takes nearly all columns whole: the largest parted partitions are settled, in turn."""
         solved = self._master.solve()
         self._is_diving = True
-        is_many = self._added >= MANY_COLUMNS // 3
+        is_many = self._is_part or self._added >= MANY_COLUMNS // 3
         if len(self._master.columns) > KEPT_COLUMNS:
             self._forget(solved)
             solved = self._master.solve()
         # Where much is unproven for want of columns, exact settling gains little, and each try solves a large program.
         unproven = solved.cost - self._best_bound / 2**self._shift
-        self._dear = max(DEAR * abs(solved.cost), unproven / 4)
+        self._dear = max((ENOUGH_OF_PART if self._is_part else DEAR) * abs(solved.cost), unproven / 4)
         for _ in range(DIVES_OF_MANY if is_many else DIVES):
             parted = _parted(self._task, self._master.columns, solved.taken)
             if not parted:
@@ -316,6 +316,7 @@ class Relaxation:
 
     def _is_done(self, solved: Solved, bound: int) -> bool:
         enough = ENOUGH if self._added < MANY_COLUMNS else ENOUGH_OF_MANY
+        enough = ENOUGH_OF_PART if self._is_part else enough
         gap = solved.cost - max(bound, self._best_bound) / 2**self._shift
         is_kept = not (solved.slack > HARDLY).any()
         return is_kept and gap <= enough * abs(solved.cost) + HARDLY * self._unit
@@ -368,7 +369,7 @@ def _parted(task: LoadTask, columns: Sequence[Column], taken: Floats) -> list[tu
     return [(row, -1 if task.stays[row] and left[row] >= taken[most[row]] else most[row]) for row in rows]
 
 
-def _shift(task: LoadTask, goal: Goal) -> int:
+def shift_of(task: LoadTask, goal: Goal) -> int:
     """Return how many bits below the cost's unit prices may tell, so that no placement's cost leaves 64 bits."""
     dearest = max(int(goal.copy.max(initial=0)), int(task.weights.replica[:, DISK].max(initial=0)))
     most = dearest * int(task.need.max(initial=1)) + goal.change
@@ -390,7 +391,7 @@ def _first_penalty(task: LoadTask, bands: Bands, goal: Goal) -> Floats:
     return np.repeat(part[:, None] * max(1.0, whole), task.brokers, axis=1) * bands.asked[:, None]
 
 
-def _start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
+def start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
     """Yield prices to begin with: none; and a byte on disk too much, or too little, at what a byte copied costs."""
     none = np.zeros((len(MEASURES), task.brokers), dtype=np.int64)
     yield none

@@ -99,15 +99,15 @@ def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Ex
 def leader_changes(placement: Placement, broker: int, *, is_above: bool) -> Exchanges:
     """Return what takes leads from that broker where it `is_above` its band, else to it, by order alone."""
     task = placement.task
-    may = placement.members & task.leading
     if is_above:
         rows = np.flatnonzero(placement.leader == broker)
-        others = may[rows].copy()
+        others = placement.members[rows] & task.leading[rows]
         others[:, broker] = False
         at, arriving = np.nonzero(others)
         row = rows[at]
     else:
-        row = np.flatnonzero(may[:, broker] & (placement.leader != broker))
+        may = placement.members[:, broker] & task.leading[:, broker]
+        row = np.flatnonzero(may & (placement.leader != broker))
         arriving = np.full(len(row), broker)
     return Exchanges(row, arriving, arriving, np.ones(len(row), dtype=np.bool_))
 

@@ -16,9 +16,10 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.bands import Bands, bands_of
 from reconciler.planner.load_balance.beam import within_bands
-from reconciler.planner.load_balance.column_generation import Goal, Relaxation
+from reconciler.planner.load_balance.column_generation import Goal, Relaxation, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
+from reconciler.planner.load_balance.parts import part_of, parts_of, put_back
 from reconciler.planner.load_balance.pricing import cheapest, lower_bound
 from reconciler.planner.load_balance.search import repair, rounded, spare, trim
 from reconciler.planner.load_balance.task import (
@@ -143,12 +144,13 @@ def _finer(task: LoadTask) -> int:
 
 
 def _bound(task: LoadTask, bands: Bands, prices: Ints, shift: int) -> tuple[int, Ints]:
-    """Return what these prices prove of bytes or copies alone, rounded up; or none where none prove more."""
+    """Return what these prices prove of bytes or copies alone, rounded up; or what others prove that need no search."""
     finer = _finer(task)
     copy = (task.size if task.is_size_known else np.ones_like(task.size)) << finer
     goal = Goal(np.where(task.is_new, 0, copy), 0)
     wanted = bands.only(*OF_SETS)
-    bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in (np.zeros_like(prices), prices)]
+    guesses = (*start_prices(task, wanted, shift), prices)
+    bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in guesses]
     best, chosen = max(bounds, key=lambda each: each[0])
     return max(0, -(-best >> (shift + finer))), chosen
 
@@ -156,8 +158,22 @@ def _bound(task: LoadTask, bands: Bands, prices: Ints, shift: int) -> tuple[int,
 def _sets(task: LoadTask, bands: Bands, goal: Goal) -> tuple[Placement, Ints, int]:
     """Return replica sets with the fewest bytes copied that keep the bands of replicas, disks and network in."""
     wanted = bands.only(*OF_SETS)
+    parts = parts_of(task, wanted)
+    if len(parts) == 1:
+        return _in_one(task, wanted, goal)
+    end = Placement(task, task.held, task.leader)
+    for brokers in parts:
+        part = part_of(end, wanted, goal, brokers)
+        put_back(end, part, _in_one(part.task, part.bands, part.goal, is_part=True)[0])
+    repair(end, wanted, goal, replicas=True, leaders=False)
+    # What one part pays for a broker is no measure for the others: together their prices prove nothing.
+    return end, np.zeros_like(task.base), shift_of(task, goal)
+
+
+def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False) -> tuple[Placement, Ints, int]:
+    """Return the same by one linear program over all brokers."""
     narrow = wanted.narrowed(NARROWER)
-    relaxation = Relaxation(task, narrow, goal)
+    relaxation = Relaxation(task, narrow, goal, is_part=is_part)
     relaxed = relaxation.relaxed()
     picked = cheapest(task, goal.costs(relaxed.prices, relaxed.shift))
     members = np.where(task.stays[:, None], task.held, picked.members)

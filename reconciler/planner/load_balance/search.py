@@ -25,8 +25,8 @@ from reconciler.planner.load_balance.exchanges import (
 from reconciler.planner.load_balance.task import OF_LEADERS, LoadTask
 from reconciler.planner.rows import Floats
 
-STEPS = 4000
-"""Exchanges at the most, so that the work is finite whatever the bands are."""
+STEPS, ROWS_A_STEP = 4000, 8
+"""Exchanges at the most, or one for so many partitions, so that the work is finite whatever the bands are."""
 HARDLY = 1e-9
 """A part of a fair share that is no more than the rounding of a few sums."""
 PART = 1e-6
@@ -76,7 +76,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
     `replicas`: they may go to other brokers. `leaders`: they may change places.
     """
     stuck: set[tuple[int, int]] = set()
-    for _ in range(STEPS):
+    for _ in range(max(STEPS, len(goal.copy) // ROWS_A_STEP)):
         now = bands.outside(placement.loads)
         where = next((place for place in _worst_first(now) if place not in stuck), None)
         if where is None:
@@ -102,7 +102,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
 
 def spare(placement: Placement, bands: Bands, goal: Goal, *, copies: bool = True) -> None:
     """Take back what the bands do not need, the dearest first: changes of leader and, if asked to, copies."""
-    for _ in range(STEPS):
+    for _ in range(max(STEPS, len(goal.copy) // ROWS_A_STEP)):
         found = joined([ways_back(placement), leaders_back(placement)] if copies else [leaders_back(placement)])
         change, cost = closer(placement, bands, found), dearer(placement, goal, found)
         useful = np.flatnonzero((change <= 0) & (cost < 0))

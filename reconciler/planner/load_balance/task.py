@@ -113,14 +113,14 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
         stays=np.zeros(len(need), dtype=np.bool_),
         weights=_weights([load_of[each.topic_partition] for each in partitions], need),
         base=base_loads(whole.partitions, unmoved, eligible, load_of),
-        alike=_alike(np.concatenate([need[:, None], low, high], axis=1)),
+        alike=rows_alike(np.concatenate([need[:, None], low, high], axis=1)),
         rack_brokers=rack_brokers,
     )
     task.stays[:] = _stays(task)
     return task
 
 
-def _alike(key: Ints) -> tuple[Ints, ...]:
+def rows_alike(key: Ints) -> tuple[Ints, ...]:
     """Return the rows with equal keys [rows, some], class by class."""
     _, of_row = np.unique(key, axis=0, return_inverse=True)
     return tuple(np.flatnonzero(of_row == number) for number in range(int(of_row.max(initial=-1)) + 1))

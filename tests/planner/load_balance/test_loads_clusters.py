@@ -6,12 +6,18 @@ from helpers.clusters.random_clusters import shuffled
 from helpers.plans.planning import cluster_after
 from planner.load_balance.planning import planned_with
 
+from reconciler.model.columns import Ints
 from reconciler.model.loads import Loads
+from reconciler.planner.load_balance import parts, place
+from reconciler.planner.load_balance.bands import Bands
+from reconciler.planner.load_balance.column_generation import Goal
+from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.place import Placed
 
 pytestmark = pytest.mark.long
 
 BAND = 1.09
+FLEET = LoadsCase("fleet", brokers=18, racks=3, topics=40, partitions=50, is_drifted=True)
 
 
 def _end(placed: Placed, measure: str) -> float:
@@ -41,6 +47,33 @@ def test_all_five_bands_are_kept_with_nearly_the_fewest_bytes_and_fewer_moves_th
 def test_the_same_inputs_in_another_order_give_the_same_moves_and_the_reached_state_needs_none() -> None:
     desired, observed, loads = A_DRIFT.build()
     placed = planned_with(desired, observed, loads)
+    other = Loads(dict(sorted(loads.of.items(), reverse=True)))
+    assert planned_with(shuffled(desired, 7), observed, other) == placed
+    reached = cluster_after(observed, placed.moves, placed.topic_changes)
+    assert planned_with(desired, reached, loads).moves == ()
+
+
+def test_a_fleet_is_balanced_in_parts_within_all_bands_above_a_bound_and_stays_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "ONE_PROGRAM", 8)
+    monkeypatch.setattr(parts, "PART", 9)
+    desired, observed, loads = FLEET.build()
+    dealt: list[int] = []
+    part_of = parts.part_of
+
+    def counted(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> parts.Part:
+        dealt.append(len(brokers))
+        return part_of(end, bands, goal, brokers)
+
+    monkeypatch.setattr(place, "part_of", counted)
+    placed = planned_with(desired, observed, loads)
+    assert dealt == [9, 9]
+    assert placed.proof.lower_bound <= placed.proof.value <= 1.2 * placed.proof.lower_bound
+    for measure in ("replicas", "leaders", "bytes", "bytes_in_per_second", "bytes_out_per_second"):
+        assert _end(placed, measure) <= BAND + 0.003, measure
+    racks = {broker_id: broker.rack for broker_id, broker in observed.brokers.items()}
+    assert all(len({racks[broker_id] for broker_id in move.to_replicas}) == 3 for move in placed.moves)
     other = Loads(dict(sorted(loads.of.items(), reverse=True)))
     assert planned_with(shuffled(desired, 7), observed, other) == placed
     reached = cluster_after(observed, placed.moves, placed.topic_changes)
