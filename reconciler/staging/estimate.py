@@ -24,7 +24,7 @@ ASSUMED_BYTES_PER_SECOND = 100 * 1024 * 1024
 SECONDS_A_STAGE = 5
 # A slot is taken for so long at least: a replica has to be created, to join the ISR, and to be seen there.
 SECONDS_A_COPY = 2
-# What a stage's busiest broker does is simulated in so many spans; twice as many change an estimate by 0.02 % at most.
+# What a stage's busiest broker does is simulated in so many spans; twice as many change an estimate by 0.03 % at most.
 # A span is at least so many units, of which a byte may be many: shares are whole units, and none may be lost in them.
 SPANS, LEAST_SPAN = 32, 1024 * 1024
 # So often what a span leaves is shared out; what is left over after the last is an even part of it at least.
