@@ -54,7 +54,7 @@ def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable]:
         raise Doubtful
     try:
         outside = _OUTSIDE.decode(content)
-        told = _TOPICS.decode(outside.pop("topics", b"[]"))
+        told = _TOPICS.decode(outside.pop("topics"))
         lists = sum("partitions" in topic for topic in told)
         partitions = [topic.pop("partitions", Raw(b"[]")) for topic in told]
         topics = [{key: msgspec.json.decode(value) for key, value in topic.items()} for topic in told]

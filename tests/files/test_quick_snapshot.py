@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.files import snapshot
+from reconciler.files.quick_snapshot import Doubtful, parse_quickly
 from reconciler.files.snapshot import read_snapshot, snapshot_text
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Partition, Topic
 from reconciler.model.partition_table import Rows
@@ -53,6 +54,12 @@ def strictly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: A
 
 def _quickly(content: bytes) -> Cluster | None:
     return snapshot._read_quickly(content, "snapshot.json")
+
+
+def test_a_key_that_stands_twice_is_doubted_where_there_are_no_topics() -> None:
+    content = b'{"formatVersion": "1.0", "clusterId": "c", "brokers": [], "brokers": []}'
+    with pytest.raises(Doubtful):
+        parse_quickly(content)
 
 
 def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:  # noqa: ANN401 # any JSON value
