@@ -1,47 +1,48 @@
 """Faults planted in the executor, one at a time: the search finds each, and tells the shortest way to it."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from exhaustive.bounds import ONE_EACH, searched
 from helpers.figures import Tell
 from mutations.faults import Fault, planted
+from mutations.test_executor_faults import FAULTS as EVERYWHERE
 
 pytestmark = pytest.mark.long
 
 FEW = 2_000
 """States in which a fault is looked for: each is a few actions away from the start."""
 
+KNOWN = {fault.what: fault for fault in EVERYWHERE}
+SHOWN_BY = {
+    "the last stage is skipped": "moves nothing",
+    "a stage ends before its moves do": "moves nothing",
+    "one stage's moves are submitted with the next one's": "moves nothing",
+    "one copy more than allowed is in flight at a broker": "moves nothing",
+    "elections of a stage are not held": "moves nothing",
+    "an answered move is submitted again while it does not show": "moves stale",
+    "dead brokers are taken for living ones": "moves death",
+    "a foreign reassignment is overwritten": "moves others",
+    "an operator's `*` is appended to": "moves others",
+    "moves in flight are left when a run stops": "moves nothing",
+    "the order is not restored after a cancel": "factors nothing",
+    "throttles go on after the moves": "moves nothing",
+    "the destinations are not throttled": "moves nothing",
+    "an operator's list is overwritten": "moves nothing",
+    "one throttle entry is forgotten": "moves nothing",
+    "one broker's rates are forgotten": "moves nothing",
+    "an operator's rate does not come back": "moves nothing",
+    "done is said though throttles are on": "moves nothing",
+    "a leftover throttle is not named": "moves death",
+    "throttles that a crash left stay": "moves kill",
+    "the cluster's record of throttles is dropped": "moves kill",
+}
+"""What shows first those faults that seeds and crashes find, too."""
+
 FAULTS = [
+    *(replace(KNOWN[what], shown_by=shown_by) for what, shown_by in SHOWN_BY.items()),
     # What is asked for.
-    Fault(
-        "the last stage is skipped",
-        "turns.Run._all_stages",
-        "range(self.first, len(self._plan.stages))",
-        "range(self.first, len(self._plan.stages) - 1)",
-        "moves nothing",
-    ),
-    Fault(
-        "a stage ends before its moves do",
-        "decide._moves",
-        "is not MoveState.DONE]",
-        "not in {MoveState.DONE, MoveState.IN_FLIGHT}]",
-        "moves nothing",
-    ),
-    Fault(
-        "one stage's moves are submitted with the next one's",
-        "standings.is_stage_done",
-        "is_moved = all(is_move_done(paths, stage, move, observed) for move in stage.moves)",
-        "is_moved = True",
-        "moves nothing",
-    ),
-    Fault(
-        "one copy more than allowed is in flight at a broker",
-        "decide._slots",
-        "slots = Slots(paths.plan.per_broker)",
-        "slots = Slots(None)",
-        "moves nothing",
-    ),
     Fault(
         "what is in flight takes no slot",
         "decide._slots",
@@ -50,41 +51,13 @@ FAULTS = [
         "moves nothing",
     ),
     Fault(
-        "elections of a stage are not held",
-        "decide._moves",
-        "return _end_of_moves(stage, memory) or _next_election(paths, stage, observed, memory, now)",
-        "return _end_of_moves(stage, memory) or FinishStage()",
-        "moves nothing",
-    ),
-    Fault(
-        "an answered move is submitted again while it does not show",
-        "perform._submit",
-        "memory.answered(key, now + SETTLE)",
-        "memory.answered(key, now)",
-        "moves stale",
-    ),
-    Fault(
         "a move to a dead broker is submitted",
         "decide._submission",
         "and not observed.dead_of(observed.awaited(move))",
         "",
         "moves death",
     ),
-    Fault(
-        "dead brokers are taken for living ones",
-        "observed.Observed.is_alive",
-        "broker is not None and not broker.is_fenced",
-        "broker is not None",
-        "moves death",
-    ),
     # Others.
-    Fault(
-        "a foreign reassignment is overwritten",
-        "partition_path.PartitionPath.position",
-        "Place.FOREIGN, found=target",
-        "Place.AT, 0, target",
-        "moves others",
-    ),
     Fault(
         "the order from before is submitted over what somebody else moves",
         "withdraw._restore_order",
@@ -92,28 +65,7 @@ FAULTS = [
         "]",
         "factors others",
     ),
-    Fault(
-        "an operator's `*` is appended to",
-        "throttles.lists_to_extend",
-        "value != EVERYTHING and",
-        "",
-        "moves others",
-    ),
     # The way back.
-    Fault(
-        "moves in flight are left when a run stops",
-        "turns._take_back",
-        "withdraw(session, moves_under_way(session.paths, observed))",
-        "withdraw(session, [])",
-        "moves nothing",
-    ),
-    Fault(
-        "the order is not restored after a cancel",
-        "withdraw._restore_order",
-        "if is_kept else disordered.append(move)",
-        "if True else disordered.append(move)",
-        "factors nothing",
-    ),
     Fault(
         "a move that has just ended is taken back",
         "withdraw._is_of_the_past",
@@ -137,59 +89,10 @@ FAULTS = [
     ),
     # Throttles.
     Fault(
-        "throttles go on after the moves",
-        "decide._is_unthrottled",
-        "if stage.throttle_bytes_per_second is None or",
-        "if memory.polls < 2 or stage.throttle_bytes_per_second is None or",
-        "moves nothing",
-    ),
-    Fault(
         "lists come off while the last move is in flight",
         "decide._moves",
         "if not unfinished:",
         "if len(unfinished) < 2:",
-        "moves nothing",
-    ),
-    Fault(
-        "the destinations are not throttled",
-        "throttles.wanted_lists",
-        "for broker in move.added}",
-        "for broker in move.added[1:]}",
-        "moves nothing",
-    ),
-    Fault(
-        "an operator's list is overwritten",
-        "throttles.appended",
-        "ConfigOperation.APPEND",
-        "ConfigOperation.SET",
-        "moves nothing",
-    ),
-    Fault(
-        "one throttle entry is forgotten",
-        "throttles.list_restored",
-        "ConfigChange(key, ConfigOperation.DELETE) if is_ours_alone",
-        "None if is_ours_alone",
-        "moves nothing",
-    ),
-    Fault(
-        "one broker's rates are forgotten",
-        "throttling._CleanUp.rates",
-        "in throttles.brokers:",
-        "in throttles.brokers[1:]:",
-        "moves nothing",
-    ),
-    Fault(
-        "an operator's rate does not come back",
-        "throttles.rate_restored",
-        "if before is None else _set(key, before)",
-        "",
-        "moves nothing",
-    ),
-    Fault(
-        "done is said though throttles are on",
-        "turns.Run._finish",
-        "take_all_off(self.session)",
-        "pass",
         "moves nothing",
     ),
     Fault(
@@ -199,28 +102,7 @@ FAULTS = [
         "pass",
         "moves nothing",
     ),
-    Fault(
-        "a leftover throttle is not named",
-        "throttling.take_all_off",
-        "[one.problem for one in left]",
-        "[]",
-        "moves death",
-    ),
     # A process that died.
-    Fault(
-        "throttles that a crash left stay",
-        "leftovers._adopt",
-        "earlier.plus(record.throttles)",
-        "earlier",
-        "moves kill",
-    ),
-    Fault(
-        "the cluster's record of throttles is dropped",
-        "session.Session._current_record",
-        "throttles=self.throttles",
-        "throttles=ThrottleRecord()",
-        "moves kill",
-    ),
     Fault(
         "another run takes throttles off while copies are in flight",
         "run._locked",
