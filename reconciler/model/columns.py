@@ -30,6 +30,18 @@ def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
     return first[order], rank[kind]
 
 
+def place_among_equals(ordered: Ints) -> Ints:
+    """Return, of numbers in ascending order, how many equal ones stand before each."""
+    place: Ints = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    return place
+
+
+def counted(sizes: Ints) -> Ints:
+    """Return 0, 1, 2 and so on up to each of these sizes, one size behind the other."""
+    place: Ints = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place
+
+
 def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
     """Return the exact sum of the amounts beside each broker; NONE is no broker."""
     is_one = brokers >= 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reconciler.model.cluster import Cluster, Topic
-from reconciler.model.columns import NONE, Ints, Lists, column
+from reconciler.model.columns import NONE, Ints, Lists, column, counted
 from reconciler.model.partition_table import UNTOLD, PartitionTable, Rare, Rows
 
 
@@ -54,7 +54,7 @@ def _made(topics: Mapping[str, Topic]) -> PartitionTable:
 
 def is_sound(table: PartitionTable) -> bool:
     """Whether the partitions can be, as `model.cluster` has it: numbers without a gap, brokers each once, and held."""
-    position = np.arange(len(table.number)) - np.repeat(table.start[:-1], np.diff(table.start))
+    position = counted(np.diff(table.start))
     lists = [table.replicas, table.isr, *(_row(found) for rare in table.rare.values() for found in rare)]
     rows = [*(row for row, rare in table.rare.items() for _ in rare)]
     return bool(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Ints, counted
 from reconciler.planner.rows import Choices
 
 
@@ -111,8 +111,7 @@ def rising(low: Ints, high: Ints, window: tuple[Ints, Ints], base: Ints, weight:
     places = np.arange(len(base))
     wide = last - first
     unit = np.repeat(places, wide)
-    offset = np.arange(len(unit)) - np.repeat(np.cumsum(wide) - wide, wide)
-    number = first[unit] + offset + 1
+    number = first[unit] + counted(wide) + 1
 
     def marginal(place: Ints, units: Ints) -> Ints:
         # The cost of the unit that makes it so many: n^2 - (n - 1)^2 = 2n - 1.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Bools, Ints, counted
 from reconciler.planner.cheapest_sets import Bounds, bounds_of
 from reconciler.planner.flow import Network, minimise
 from reconciler.planner.goal import Goal
@@ -119,8 +119,7 @@ def _listed(goal: Goal, active: Ints, some: Ints, mask: Bools) -> tuple[Ints, In
     kind = goal.choices.kind[active[some]]
     size = start[kind + 1] - start[kind]
     row = np.repeat(some, size)
-    place = np.arange(len(row)) + np.repeat(start[kind] - (np.cumsum(size) - size), size)
-    found = broker[place]
+    found = broker[np.repeat(start[kind], size) + counted(size)]
     is_named = (goal.demand.named[active[row]] == found[:, None]).any(axis=1)
     return row[~is_named], found[~is_named]
 
@@ -216,16 +215,12 @@ def dealt(pool: Ints, row: Ints, units: Ints, out: tuple[Ints, Ints, Ints], name
 
     `units` of each `pool` go to each `row`; `out` are the pools that give, their brokers, and how many each gives.
     """
-    turn = np.concatenate([[0], np.cumsum(units)])
-    number = np.arange(turn[-1]) - np.repeat(turn[:-1], units)
     entry_pool, entry = np.repeat(pool, units), np.repeat(row, units)
-    order = np.lexsort((entry, number, entry_pool))
+    order = np.lexsort((entry, counted(units), entry_pool))
     entry_pool, entry = entry_pool[order], entry[order]
     # Brokers in turns, so that neighbours, which are of one topic, go to different ones.
     from_pool, broker, quota = out
-    turn = np.concatenate([[0], np.cumsum(quota)])
-    number = np.arange(turn[-1]) - np.repeat(turn[:-1], quota)
-    order = np.lexsort((np.repeat(broker, quota), number, np.repeat(from_pool, quota)))
+    order = np.lexsort((np.repeat(broker, quota), counted(quota), np.repeat(from_pool, quota)))
     slot = np.repeat(broker, quota)[order]
     wrong = np.flatnonzero(_clashes(entry, slot, named))
     failed = []

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.model.columns import Bools, Ints, alike
+from reconciler.model.columns import Bools, Ints, alike, place_among_equals
 
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
@@ -124,8 +124,7 @@ class Placed:
     def table(self, rows: int, width: int) -> Ints:
         """Return the brokers of each row [rows, width] of one partition, -1 beyond the last."""
         table = np.full((rows, width), -1, dtype=np.int64, order="F")
-        first = np.searchsorted(self.row, self.row)
-        table[self.row, np.arange(len(first)) - first] = self.broker
+        table[self.row, place_among_equals(self.row)] = self.broker
         return table
 
 

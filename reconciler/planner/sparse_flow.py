@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Bools, Ints, place_among_equals
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
@@ -108,5 +108,5 @@ def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints, most: int) -> tu
     row, pair = np.concatenate(found), np.concatenate(pairs)
     order = np.lexsort((row, other[row], -np.concatenate(gains), pair))
     pair = pair[order]
-    rank = np.arange(len(order)) - np.searchsorted(pair, pair)
+    rank = place_among_equals(pair)
     return row[order[rank < most]], dearest < cheapest_other

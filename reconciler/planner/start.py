@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, alike
+from reconciler.model.columns import Bools, Ints, alike, place_among_equals
 from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.goal import Goal
@@ -39,9 +39,8 @@ def first_sets(goal: Goal, near: Cost, before: Placed | None) -> Ints:
         if before is not None:
             is_dearer = goal.paid(asked, some, table[some]) > held
         row, seat = np.nonzero(cheapest.held & is_dearer[:, None])
-        first = np.searchsorted(row, row)
         table[some[is_dearer]] = -1
-        table[some[row], np.arange(len(row)) - first] = seats.column[row, seat]
+        table[some[row], place_among_equals(row)] = seats.column[row, seat]
     if before is None:
         _spread(goal, table, rest)
     return table
@@ -59,7 +58,7 @@ def _present(goal: Goal) -> Ints:
     is_legal &= (led >= bounds.least_leading) & (led <= bounds.most_leading)
     is_legal &= goal.choices.many(demand, 1) == (states > 0).sum(axis=1)
     row, seat = np.nonzero(is_there & is_legal[:, None])
-    table[row, np.arange(len(row)) - np.searchsorted(row, row)] = named[row, seat]
+    table[row, place_among_equals(row)] = named[row, seat]
     return table
 
 
@@ -99,7 +98,7 @@ def likely_rows(goal: Goal, table: Ints) -> Ints:
         few = SPARE_OF_TOPIC + MANY_OF_TOPIC * np.maximum(wanted - count, 0).reshape(-1, brokers).sum(axis=1)
     order = np.lexsort((regret, place))
     place = place[order]
-    rank = np.arange(len(order)) - np.searchsorted(place, place)
+    rank = place_among_equals(place)
     return np.unique(row[order[rank < few[place]]])
 
 
@@ -166,7 +165,7 @@ def _dealt_to_rows(goal: Goal, placed: Placed, of_row: Ints, named: Ints) -> tup
     group, rack, units = placed.row[order], rack[order], placed.units[order]
     slot_group, slot_rack = np.repeat(group, units), np.repeat(rack, units)
     size = np.bincount(of_row)
-    turn = np.arange(len(slot_group)) - np.searchsorted(slot_group, slot_group)
+    turn = place_among_equals(slot_group)
     first = np.cumsum(size) - size
     row = np.argsort(of_row, kind="stable")[first[slot_group] + turn % size[slot_group]]
     reached, many = np.unique(row * racks + slot_rack, return_counts=True)

@@ -11,11 +11,12 @@ import numpy as np
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import Ints
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.dealing import Ints, Loads
+from reconciler.staging.dealing import Loads
 from reconciler.staging.step import Step
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import Ints
 from reconciler.model.desired import MovePolicy
-from reconciler.staging.dealing import Dealing, Ints, Loads
+from reconciler.staging.dealing import Dealing, Loads
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
