@@ -11,7 +11,7 @@ other steps have freed room.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,41 +154,60 @@ def _dealt(run: _Run, wave: Sequence[Rank], placed: Ints, stage_of: Ints, policy
     better together: so a short run is dealt again with a long first stage. `stage_of`: where the steps of earlier waves
     are, counted likewise.
     """
-    longest, needed = max(_behind(run, wave).values()), -(-(len(wave) + len(placed)) // policy.per_stage)
+    turns = _turns(run, wave)
+    longest = max(int(turn.behind.max()) for turn in turns)
+    needed = -(-(len(wave) + len(placed)) // policy.per_stage)
     best, least = np.zeros(0, dtype=np.int64), None
     for more, stages in enumerate(sorted({max(needed, longest + one) for one in ((1, 2, 3) if longest else (1,))})):
         for first in FIRST_PERCENT if 1 < stages <= MOST_DEALT_AGAIN else FIRST_PERCENT[:1]:
             dealing = Dealing(
                 run.loads, np.array(wave, dtype=np.int64), placed, policy.per_stage, stages=stages, first=first
             )
-            found = _dealt_by(dealing, run, wave, stage_of)
+            found = _dealt_by(dealing, turns, stage_of)
             if least is None or dealing.length * (100 + more) < least:
-                best, least = found, dealing.length * (100 + more)
+                best, least = found[list(wave)], dealing.length * (100 + more)
             if dealing.is_close:
                 break
     return best
 
 
-def _dealt_by(dealing: Dealing, run: _Run, wave: Sequence[Rank], stage_of: Ints) -> Ints:
-    behind, found = _behind(run, wave), stage_of.copy()
-    for depth in sorted({run.depth[rank] for rank in wave}):
-        ranks = [rank for rank in wave if run.depth[rank] == depth]
-        ranks.sort(key=lambda rank: (-run.steps[rank].load, rank))
-        # One reassignment a partition at a time (KIP-455): the next would replace it.
-        earliest = [max(0, int(found[before]) + 1) if (before := run.before[one]) >= 0 else 0 for one in ranks]
-        later = [behind[rank] for rank in ranks]
-        found[ranks] = dealing.deal(*(np.array(column, dtype=np.int64) for column in (ranks, earliest, later)))
-    return found[list(wave)]
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The steps of a wave that are as deep in their chains, the largest first: arrays of ranks.
+
+    `before` is the step before in the chain, -1 for none; `behind` counts those of the wave that follow in it, and so
+    need a stage after its own.
+    """
+
+    ranks: Ints
+    before: Ints
+    behind: Ints
 
 
-def _behind(run: _Run, wave: Sequence[Rank]) -> Mapping[Rank, int]:
-    """Return how many steps of the wave follow each in its chain, and so need a stage after its own."""
-    behind: dict[Rank, int] = dict.fromkeys(wave, 0)
-    for rank in sorted(wave, key=lambda rank: run.depth[rank], reverse=True):
+def _turns(run: _Run, wave: Sequence[Rank]) -> list[_Turn]:
+    """Return the wave's steps in the order in which they are dealt."""
+    behind = dict.fromkeys(wave, 0)
+    by_depth: defaultdict[int, list[Rank]] = defaultdict(list)
+    for rank in sorted(wave, key=lambda rank: (-run.depth[rank], -run.steps[rank].load, rank)):
         following = run.following[rank]
         if following in behind:
             behind[rank] = 1 + behind[following]
-    return behind
+        by_depth[run.depth[rank]].append(rank)
+    turns = []
+    for ranks in reversed(by_depth.values()):
+        columns = ranks, [run.before[rank] for rank in ranks], [behind[rank] for rank in ranks]
+        turns.append(_Turn(*(np.array(column, dtype=np.int64) for column in columns)))
+    return turns
+
+
+def _dealt_by(dealing: Dealing, turns: Sequence[_Turn], stage_of: Ints) -> Ints:
+    """Return the stages of all ranks, those of these turns dealt."""
+    found = stage_of.copy()
+    for turn in turns:
+        # One reassignment a partition at a time (KIP-455): the next would replace it.
+        earliest = np.where(turn.before >= 0, np.maximum(0, found[turn.before] + 1), 0)
+        found[turn.ranks] = dealing.deal(turn.ranks, earliest, turn.behind)
+    return found
 
 
 def _settled(run: _Run, stages: Sequence[Sequence[Rank]], policy: MovePolicy, disk: DiskUse) -> Packed:
