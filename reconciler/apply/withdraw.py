@@ -83,8 +83,8 @@ def withdraw(session: Session, moves: Sequence[Move]) -> Withdrawal:
     ended = [move for move in moves if _has_ended(session.paths, move, observed)]
     outcome.finished.extend(move.topic_partition for move in ended)
     able = [move for move in moves if move not in ended and _is_returnable(move, observed, outcome)]
-    # What was in flight and now shows its list from before may have ended, and metadata be of the past: the answer to a
-    # cancel tells.
+    # Old metadata shows a move that has just ended as one that never began. So that one is cancelled, too: the answer
+    # tells whether it was in flight.
     perhaps = {Place.MOVING, Place.AT, Place.BETWEEN}
     in_flight = [move for move in able if session.paths.position(move.topic_partition, observed).place in perhaps]
     crash_point("withdraw.before")
@@ -228,13 +228,14 @@ def _seen_after_cancel(session: Session, batch: Sequence[Move], answers: Answers
 
 
 def _is_of_the_past(move: Move, answers: Answers, observed: Observed) -> bool:
+    """Whether metadata shows the move as it was before its end: it is not in progress, and shows an older list."""
     key, partition = move.topic_partition, observed.partition(move.topic_partition)
     is_ended = key not in answers or answers[key].error == NOT_IN_PROGRESS
     if partition is None or not is_ended or key in observed.reassignments:
         return False
-    # Without an answer of its own an earlier try may have cancelled it: then the list that a cancel leaves is true.
-    true = None if key in answers else cancelled(move.from_replicas, move.to_replicas)
-    older = {union(move.from_replicas, move.to_replicas), move.from_replicas} - {true}
+    # Where Kafka did not answer for it, an earlier try may have cancelled it: then what a cancel leaves is no old list.
+    left = None if key in answers else cancelled(move.from_replicas, move.to_replicas)
+    older = {union(move.from_replicas, move.to_replicas), move.from_replicas} - {left}
     return partition.replicas in older
 
 

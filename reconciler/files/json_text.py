@@ -116,7 +116,7 @@ def _written(
 
 
 def _items(items: list[dict[str, Any]], indent: str, encode: Callable[[object], str]) -> list[str]:
-    # Of many items each is most often one line, which is quicker to see than what it holds.
+    # Most items fit one line: to write it, and see whether it fits, is quicker than to look into the item first.
     lines = [""] * len(items) if _lists_objects(items[0]) else [*map(encode, items)]
     return [
         line
