@@ -78,14 +78,12 @@ def _as_rules_see_them(
 
 def _likeness(rule: TopicRules) -> object:
     """Return what two topics have in common where the same brokers break the rules of both."""
-    who = (rule.receivable, rule.keepable, rule.leadable, rule.leadable_at_need)
     racks = (rule.spread, rule.racks, rule.declared is not None and rule.declared.placement.racks_leader is not None)
-    return who, racks, rule.replication_factor, rule.is_frozen, rule.declared is None, rule.assignment is None
+    return rule.fit, racks, rule.replication_factor, rule.is_frozen, rule.declared is None, rule.assignment is None
 
 
 def _trait(desired: Desired, observed: Cluster, rule: TopicRules, broker_id: int) -> object:
-    who = (rule.receivable, rule.keepable, rule.leadable, rule.leadable_at_need)
-    is_in = tuple([broker_id in each for each in who])
+    is_in = tuple([broker_id in each for each in rule.fit])
     return rule.rack_of.get(broker_id, NO_RACK), is_in, _is_leaving(desired, broker_id), observed.is_alive(broker_id)
 
 

@@ -259,9 +259,7 @@ def _elections(
     Nobody who must not lead takes the place of one who may.
     """
     table = table_of(observed)
-    preferred = table.target[:, 0]
-    is_waiting = (preferred != table.leader) & (preferred >= 0) & (table.isr == preferred[:, None]).any(axis=1)
-    rows = np.flatnonzero(is_waiting)
+    rows = np.flatnonzero(table.waiting)
     for (key, (leader, *_)), present in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
         rule = rules[key.topic]
         if rule.is_managed and key.topic not in doomed:

@@ -40,6 +40,11 @@ class TopicRules:
     declared: DesiredTopic | None = None
     leadable_at_need: frozenset[int] = frozenset()
 
+    @property
+    def fit(self) -> tuple[frozenset[int], ...]:
+        """The brokers that may get a replica, keep one, lead, and lead at need."""
+        return self.receivable, self.keepable, self.leadable, self.leadable_at_need
+
     def rack_bounds(self, replication_factor: int) -> tuple[int, int]:
         """Return the fewest and the most replicas of a partition that the rack rule wants in each rack."""
         racks = max(1, len(self.racks))

@@ -96,6 +96,14 @@ class PartitionTable:
         return (self.replicas >= 0) & ~is_in & (self.isr[:, :1] >= 0).any(axis=1, keepdims=True)
 
     @property
+    def waiting(self) -> Bools:
+        """Which preferred leaders are in sync and do not lead, as `in_sync.waiting_leader` says."""
+        preferred = self.target[:, 0]
+        is_in_sync = (self.isr == preferred[:, None]).any(axis=1)
+        found: Bools = (preferred != self.leader) & (preferred >= 0) & is_in_sync
+        return found
+
+    @property
     def reassigning(self) -> list[int]:
         """The rows of which a reassignment is in flight."""
         return [row for row, rare in self.rare.items() if rare.adding_replicas or rare.removing_replicas]

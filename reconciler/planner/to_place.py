@@ -262,6 +262,5 @@ def likeness(partitions: PartitionsToPlace) -> list[Ints]:
 
 
 def _same_for_topics(rules: TopicRules) -> object:
-    who = (rules.receivable, rules.keepable, rules.leadable, rules.leadable_at_need)
     leading = rules.declared.placement.racks_leader if rules.declared else None
-    return who, rules.spread, rules.racks, leading
+    return rules.fit, rules.spread, rules.racks, leading

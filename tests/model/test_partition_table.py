@@ -11,6 +11,7 @@ from helpers.clusters.random_clusters import SMALL, random_cluster, with_unknown
 from reconciler.files.plan_file import plan_text
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.columns import NONE, alike, padded, sums
+from reconciler.model.in_sync import waiting_leader
 from reconciler.model.partition_table import Rows
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.table_maker import in_rows, table_of
@@ -94,6 +95,7 @@ def test_columns_say_what_the_values_say(seed: int) -> None:
     assert [{*ids[late].tolist()} for ids, late in zip(table.replicas, table.lagging, strict=True)] == [
         one.lagging for _, one in values
     ]
+    assert table.waiting.tolist() == [waiting_leader(one) is not None for _, one in values]
     assert table.reassigning == [row for row, (_, one) in enumerate(values) if one.is_reassigning]
     assert [[table.brokers[at] for at in row if at >= 0] for row in table.place.tolist()] == [
         [*one.target_replicas] for _, one in values
