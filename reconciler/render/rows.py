@@ -27,7 +27,8 @@ from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
 
 _GRAVITY = {DESTROYS: 0, IRREVERSIBLE: 1}
-_CLUSTER_WIDE = frozenset({Reason.DRAINING, Reason.DEAD_BROKER, Reason.BALANCE, Reason.LEADERS})
+_LEAVING = frozenset({Reason.DRAINING, Reason.DEAD_BROKER})
+_CLUSTER_WIDE = frozenset({*_LEAVING, Reason.BALANCE, Reason.LEADERS})
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
 
@@ -189,7 +190,8 @@ def _paths(moves: Iterable[Move]) -> Iterator[_Path]:
 
 def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow: str) -> str:
     partitions = counted(len(paths), "partition")
-    leaving = f"{partitions} {'leaves' if len(paths) == 1 else 'leave'} {_left_brokers(paths, emptied)}"
+    brokers = _left_brokers(paths, emptied) if reason in _LEAVING else ""
+    leaving = f"{partitions} {'leaves' if len(paths) == 1 else 'leave'} {brokers}"
     of_topics = f"{partitions} of {counted(len({path.topic_partition.topic for path in paths}), 'topic')}"
     before, after = _lengths(path.start for path in paths), _lengths(path.end for path in paths)
     phrases = {

@@ -1,15 +1,17 @@
 """Assembles a plan from its stages, the observed state and the proof; everything but the plan's id."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from reconciler.model.change import DeleteTopic
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
+from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.disk import capacity
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
@@ -33,11 +35,12 @@ def assemble(
     violations: Sequence[Problem] = (),
 ) -> Plan:
     """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
+    served = tuple(served_moves(staging.stages, observed))
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,
         source=source,
-        brokers_alive=_brokers_needed(staging.stages, observed),
+        brokers_alive=_brokers_needed(served),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
         rollback=_rollback(staging.stages, observed),
@@ -53,7 +56,7 @@ def assemble(
         election_batch=desired.cluster.moves.election_batch,
         per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
-        least_seconds=busiest_broker_seconds(staging.stages, observed, desired.cluster.moves),
+        least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
         topic_ids=_topic_ids(staging, observed),
         cordoned=_cordoned(staging.stages, observed, desired),
     )
@@ -81,10 +84,10 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
     return (version_of(observed.kafka_version) or (0, 0)) >= CORDONS_SINCE
 
 
-def _brokers_needed(stages: Sequence[Stage], observed: Cluster) -> tuple[int, ...]:
+def _brokers_needed(served: Iterable[tuple[Move, int | None]]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
     needed: set[int] = set()
-    for move, source in served_moves(stages, observed):
+    for move, source in served:
         if move.added:
             needed.update(move.to_replicas)
             needed.update(() if source is None else (source,))
@@ -118,10 +121,11 @@ def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
 
 
 def _restores(touched: Sequence[TopicPartition], observed: Cluster) -> Iterator[Restore]:
-    for topic_partition in touched:
-        partition = observed.partition(topic_partition)
-        if partition is not None:
-            yield Restore(topic_partition, partition.target_replicas, partition.leader)
+    table = table_of(observed)
+    rows = table.rows_of(touched)
+    rows = rows[rows >= 0]
+    for (key, target), leader in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
+        yield Restore(key, target, None if leader < 0 else leader)
 
 
 def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) -> Mapping[Key, Mapping[str, str]]:

@@ -5,16 +5,17 @@ the bytes that it takes in, or gives out as leader.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import Ints
+from reconciler.model.columns import NONE, Ints
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dealing import Loads
 from reconciler.staging.step import Step
@@ -201,26 +202,26 @@ class _Simulation:
 
 def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[Move, int | None]]:
     """Yield every move in order, with the leader that serves its copies; None where the partition has none."""
-    leaders: dict[TopicPartition, int | None] = {}
+    reassigned = [stage for stage in stages if isinstance(stage, ReassignStage)]
+    leaders = _leaders({move.topic_partition for stage in reassigned for move in stage.moves}, observed)
     for stage in stages:
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
-                leader = _leader(move.topic_partition, leaders, observed)
+                leader = leaders[move.topic_partition]
                 yield move, leader
                 # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
                 leaders[move.topic_partition] = leader if leader in move.to_replicas else move.to_replicas[0]
         leaders.update({election.topic_partition: election.leader for election in elections_of(stage)})
 
 
-def _leader(
-    topic_partition: TopicPartition, leaders: dict[TopicPartition, int | None], observed: Cluster
-) -> int | None:
-    if topic_partition in leaders:
-        return leaders[topic_partition]
-    partition = observed.partition(topic_partition)
-    return partition.leader if partition else None
+def _leaders(keys: Collection[TopicPartition], observed: Cluster) -> dict[TopicPartition, int | None]:
+    """Return the present leader of each of these partitions; None where there is none, or no such partition."""
+    table = table_of(observed)
+    rows = table.rows_of(keys)
+    found = np.where(rows >= 0, table.leader[rows], NONE).tolist() if len(table.leader) else [NONE] * len(rows)
+    return {key: None if leader < 0 else leader for key, leader in zip(keys, found, strict=True)}
 
 
-def busiest_broker_seconds(stages: Sequence[Stage], observed: Cluster, policy: MovePolicy) -> int:
-    """Return the whole run's busiest broker's bytes in, or out of the leaders that serve them, over the rate."""
-    return seconds(busiest_bytes(served_moves(stages, observed)), policy.throttle_bytes_per_second)
+def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:
+    """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate; as `served_moves`."""
+    return seconds(busiest_bytes(served), policy.throttle_bytes_per_second)

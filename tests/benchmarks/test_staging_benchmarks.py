@@ -25,7 +25,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.move import Election, Move
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.staging.estimate import busiest_broker_seconds
+from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import stage_moves
 
 RATE = 50 * 1024 * 1024
@@ -96,7 +96,7 @@ def _measured(given: Planned, policy: MovePolicy) -> Row:
         stages=len(stages),
         elections=sum(isinstance(stage, ElectStage) for stage in stages),
         seconds=sum(stage.estimated_seconds for stage in stages if isinstance(stage, ReassignStage)),
-        bound=busiest_broker_seconds(stages, given.observed, policy),
+        bound=busiest_broker_seconds(served_moves(stages, given.observed), policy),
         forced=least_seconds(stages, given.observed, policy),
         cpu=cpu,
         megabytes=_peak_megabytes(given, desired),
