@@ -7,11 +7,15 @@ topic asks for; so of partitions that are alike in all that, one is tried. A pla
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from reconciler.diff.rules import TopicRules, topic_rules
+import numpy as np
+
+from reconciler.diff.rules import NO_RACK, TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.columns import NONE, Ints, alike, padded
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import ReassignStage, Stage, TopicsStage, elections_of
@@ -63,27 +67,47 @@ def _stage_of(stage: Stage, tried: Collection[TopicPartition]) -> Stage:
 def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> Collection[TopicPartition]:
     """Return the first partition of each kind, and all in flight, unknown, or of a topic that the plan changes."""
     table, steps = table_of(observed), _steps(plan)
-    rows = table.rows_of(steps)
-    columns = (table.replicas[rows].tolist(), table.isr[rows].tolist(), table.leader[rows].tolist())
+    keys, rows = [*steps], table.rows_of(steps)
     changed = {change.topic for change in plan.topic_changes}
-    fenced = {broker.id: broker.is_fenced for broker in observed.brokers.values()}
-    first: dict[object, TopicPartition] = {}
-    for (key, (_, *brokers)), row, replicas, isr, leader in zip(steps.items(), rows.tolist(), *columns, strict=True):
-        rare = table.rare.get(row)
-        if row < 0 or key.topic in changed or (rare is not None and any(rare)):
-            first[key] = key
-            continue
-        # A broker is the place where it is named first, a rack likewise: two kinds differ in who is the same as whom.
-        place: dict[int, int] = {}
-        listed = (*replicas, *isr, leader, *brokers)
-        named = [one if one < 0 else place.setdefault(one, len(place)) for one in listed]
-        kind = (*named, *map(fenced.get, place), rare, observed.topics[key.topic].configs.get(MIN_ISR))
-        if (rule := rules[key.topic]).spread is Spread.STRICT:
-            racks: dict[str | None, int] = {}
-            near = [racks.setdefault(rule.rack_of.get(one), len(racks)) for one in place]
-            kind = (*kind, *near, len(rule.racks), *map(rule.racks.__contains__, racks))
-        first.setdefault(kind, key)
-    return frozenset(first.values())
+    rare = {row for row, each in table.rare.items() if any(each)}
+    is_rare = [row < 0 or row in rare or key.topic in changed for key, row in zip(keys, rows.tolist(), strict=True)]
+    alone, others = np.flatnonzero(is_rare), np.flatnonzero(np.logical_not(is_rare))
+    if not len(others):
+        return frozenset(keys)
+    listed = padded([[*steps[keys[each]]][1:] for each in others.tolist()])
+    first, _ = alike(_columns(table, rows[others], listed, observed, rules))
+    return frozenset(keys[each] for each in (*alone.tolist(), *others[first].tolist()))
+
+
+def _columns(
+    table: PartitionTable, rows: Ints, steps: Ints, observed: Cluster, rules: Mapping[str, TopicRules]
+) -> list[Ints]:
+    """Return what tells the kinds of these rows apart, a number a row in each column."""
+    strict = {name: rules[name].racks for name in table.topics if rules[name].spread is Spread.STRICT}
+    numbers = {racks: number for number, racks in enumerate(sorted({*strict.values()}))}
+    spread = np.array([numbers[strict[name]] if name in strict else NONE for name in table.topics])[table.topic[rows]]
+    asked = [observed.topics[name].configs.get(MIN_ISR, "") for name in table.topics]
+    min_isr = np.unique(asked, return_inverse=True)[1][table.topic[rows]]
+    # A broker is the place where it is named first, a rack likewise: two kinds differ in who is the same as whom.
+    brokers = np.hstack((table.replicas[rows], table.isr[rows], table.leader[rows, None], steps))
+    ids = np.array(sorted(observed.brokers))
+    place = np.minimum(np.searchsorted(ids, brokers), len(ids) - 1)
+    place[ids[place] != brokers] = len(ids)
+    is_fenced = np.array([*(observed.brokers[each].is_fenced for each in ids.tolist()), NONE])
+    rack_of = [*(observed.brokers[each].rack or NO_RACK for each in ids.tolist()), NO_RACK]
+    names, rack = np.unique(rack_of, return_inverse=True)
+    is_meant = np.array([np.isin(names, racks) for racks in (*numbers, ())])
+    racks = np.where((brokers < 0) | (spread < 0)[:, None], NONE, rack[place])
+    is_ruled = is_meant[spread[:, None], racks] & (racks >= 0)
+    return [spread, min_isr, *_first_places(brokers).T, *is_fenced[place].T, *_first_places(racks).T, *is_ruled.T]
+
+
+def _first_places(numbers: Ints) -> Ints:
+    """Return, in each row, the place where a number stands first; what is below 0 stays."""
+    places = numbers.copy()
+    for place in reversed(range(numbers.shape[1])):
+        np.copyto(places, place, where=(numbers == numbers[:, place, None]) & (numbers >= 0))
+    return places
 
 
 def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
