@@ -346,15 +346,17 @@ class Plan:
         return self.made_summary  # type: ignore[return-value] # just made
 
     def _summed(self) -> Summary:
-        moves = [move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves]
+        copies, size = 0, 0
         first: dict[TopicPartition, tuple[int, ...]] = {}
         last: dict[TopicPartition, tuple[int, ...]] = {}
-        for move in moves:
+        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
             first.setdefault(move.topic_partition, move.from_replicas)
             last[move.topic_partition] = move.to_replicas
+            copies += len(move.added)
+            size += move.bytes
         return Summary(
-            replica_moves=sum(len(move.added) for move in moves),
-            bytes=sum(move.bytes for move in moves),
+            replica_moves=copies,
+            bytes=size,
             leader_changes=sum(first[key][:1] != last[key][:1] for key in first),
             elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),

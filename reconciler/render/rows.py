@@ -20,7 +20,6 @@ from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, labelled, size
 from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
@@ -53,12 +52,17 @@ class Row:
 class _Path:
     """A partition's whole way through the plan: several moves where the stages chain them."""
 
-    topic_partition: TopicPartition
+    topic: str
     start: tuple[int, ...]
     end: tuple[int, ...]
     copies: int
     bytes: int
     is_size_known: bool
+
+    def then(self, other: "_Path") -> "_Path":
+        """Return the way of one move after another."""
+        is_known = self.is_size_known and other.is_size_known
+        return _Path(self.topic, self.start, other.end, self.copies + other.copies, self.bytes + other.bytes, is_known)
 
 
 def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
@@ -162,7 +166,7 @@ def _group(move: Move) -> tuple[int, str, Location]:
 
 
 def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
-    paths = tuple(_paths(moves))
+    paths = _paths(moves)
     first = moves[0]
     subject = "" if first.reason in _CLUSTER_WIDE else first.topic_partition.topic
     what = _why(first.reason, paths, emptied, arrow)
@@ -173,26 +177,20 @@ def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_
     return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at, is_known)
 
 
-def _paths(moves: Iterable[Move]) -> Iterator[_Path]:
-    chains: dict[TopicPartition, list[Move]] = {}
+def _paths(moves: Iterable[Move]) -> tuple[_Path, ...]:
+    paths: dict[tuple[str, int], _Path] = {}
     for move in moves:
-        chains.setdefault(move.topic_partition, []).append(move)
-    for topic_partition, chain in sorted(chains.items()):
-        yield _Path(
-            topic_partition,
-            chain[0].from_replicas,
-            chain[-1].to_replicas,
-            sum(len(move.added) for move in chain),
-            sum(move.bytes for move in chain),
-            all(move.is_size_known for move in chain),
-        )
+        key, is_known = move.topic_partition, move.is_size_known
+        path = _Path(key.topic, move.from_replicas, move.to_replicas, len(move.added), move.bytes, is_known)
+        paths[key] = paths[key].then(path) if key in paths else path
+    return tuple(paths.values())
 
 
 def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow: str) -> str:
     partitions = counted(len(paths), "partition")
     brokers = _left_brokers(paths, emptied) if reason in _LEAVING else ""
     leaving = f"{partitions} {'leaves' if len(paths) == 1 else 'leave'} {brokers}"
-    of_topics = f"{partitions} of {counted(len({path.topic_partition.topic for path in paths}), 'topic')}"
+    of_topics = f"{partitions} of {counted(len({path.topic for path in paths}), 'topic')}"
     before, after = _lengths(path.start for path in paths), _lengths(path.end for path in paths)
     phrases = {
         Reason.ASSIGNMENT: f"assignment: {partitions} not as written",

@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from reconciler.model.change import DeleteTopic
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage, Stage, elections_of
@@ -103,11 +107,15 @@ def _topic_ids(staging: Staging, observed: Cluster) -> Mapping[str, str]:
 
 
 def _rollback(stages: Sequence[Stage], observed: Cluster) -> Rollback:
-    touched = sorted(set(_touched(stages)))
-    topics = sorted({topic_partition.topic for topic_partition in touched})
+    table = table_of(observed)
+    rows = np.unique(table.rows_of(_touched(stages)))
+    rows = rows[rows >= 0]
+    name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
+    rows = rows[np.lexsort((table.number[rows], name))]
+    topics = sorted({topic_partition.topic for topic_partition in _touched(stages)})
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
     return Rollback(
-        assignments=tuple(_restores(touched, observed)),
+        assignments=tuple(_restores(rows, table)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
         broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_LEASES),
     )
@@ -120,10 +128,7 @@ def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
         yield from (election.topic_partition for election in elections_of(stage))
 
 
-def _restores(touched: Sequence[TopicPartition], observed: Cluster) -> Iterator[Restore]:
-    table = table_of(observed)
-    rows = table.rows_of(touched)
-    rows = rows[rows >= 0]
+def _restores(rows: Ints, table: PartitionTable) -> Iterator[Restore]:
     for (key, target), leader in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
         yield Restore(key, target, None if leader < 0 else leader)
 
