@@ -22,7 +22,10 @@ def least_seconds(stages: Sequence[Stage], observed: Cluster, policy: MovePolicy
     loads = sorted((move.bytes // len(move.added) for move, _ in served), reverse=True)
     forced = loads[:: policy.per_stage]
     together = max((_with_two(forced, pair) for pair in _largest_pairs(served)), default=sum(forced))
-    return max(busiest_broker_seconds(served_moves(stages, observed), policy), seconds(together, policy.throttle_bytes_per_second))
+    return max(
+        busiest_broker_seconds(served_moves(stages, observed), policy),
+        seconds(together, policy.throttle_bytes_per_second),
+    )
 
 
 def _largest_pairs(served: Iterable[tuple[Move, int | None]]) -> Iterator[tuple[int, int]]:
