@@ -16,7 +16,7 @@ from reconciler.files.json_text import collector_paused
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, semantic_problems
-from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, cluster_pieces, read_yaml
+from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
 from reconciler.files.topic_document import (
     merged,
     topic_class_from,
@@ -24,7 +24,6 @@ from reconciler.files.topic_document import (
     unit_problems,
     without_class_of,
 )
-from reconciler.files.well_formed import Steps
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 

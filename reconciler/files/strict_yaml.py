@@ -5,9 +5,9 @@ anchors, aliases and merge keys are errors. Depth, nodes and size are bounded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import isinf
+from math import inf, isinf
 from typing import Any, Self
 
 import yaml
@@ -38,6 +38,7 @@ _BEGINNINGS = re.compile(rb"^(?=---(?:[ \t\r\n]|$))", re.MULTILINE)
 _CLUSTER = "Cluster"
 _HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
 Place = tuple[int, int]
+Steps = tuple[str | int, ...]
 
 
 class YamlFloat(float):
@@ -307,9 +308,30 @@ def _place(event: Any) -> Place:
     return mark.line + 1, mark.column + 1
 
 
-def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Place:
+def place_of(document: Any, path: Iterable[str | int]) -> Place:
     """Return where the value at that path stands, or the nearest enclosing one."""
-    here, place = document, getattr(document, "at", (1, 1))
+    return _along(document, path)[-1][1]
+
+
+def drop(document: YamlMap, paths: Iterable[Steps]) -> None:
+    """Take the entries and items at these paths out of a document, as far as they are there."""
+    # Keys first, then items from the last: so no path comes to mean another item.
+    for path in sorted(paths, key=lambda path: -path[-1] if isinstance(path[-1], int) else -inf):
+        *_, (holder, _) = found = _along(document, path[:-1])
+        last = path[-1]
+        if len(found) < len(path):
+            continue
+        if isinstance(holder, YamlMap):
+            for entries in (holder, holder.key_at, holder.value_at):
+                entries.pop(str(last), None)
+        elif isinstance(holder, YamlList) and isinstance(last, int) and last < len(holder):
+            del holder[last], holder.item_at[last]
+
+
+def _along(document: Any, path: Iterable[str | int]) -> list[tuple[Any, Place]]:
+    """Return the document and each value on the path in it, as far as it goes, with their places."""
+    here = document
+    found = [(here, getattr(here, "at", (1, 1)))]
     for step in path:
         if isinstance(here, YamlMap) and step in here:
             place, here = here.value_at[str(step)], here[str(step)]
@@ -317,4 +339,5 @@ def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Plac
             place, here = here.item_at[step], here[step]
         else:
             break
-    return place
+        found.append((here, place))
+    return found

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
-from reconciler.files.strict_yaml import YamlList, YamlMap
+from reconciler.files.strict_yaml import Steps, YamlList, YamlMap
 from reconciler.files.units import config_text
-from reconciler.files.well_formed import Steps
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
