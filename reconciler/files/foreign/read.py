@@ -69,7 +69,7 @@ def _parts(path: str, reading: Reading) -> Iterator[Part]:
         return
     for document in read.documents:
         if isinstance(document, YamlMap):
-            yield from _listed(Part(document, name, "", reading))
+            yield from _listed(Part(document, "", reading))
         elif document is not None:
             reading.problems.append(Problem(WRONG, "a document must be a mapping", Location(name, 1)))
 
@@ -82,7 +82,7 @@ def _listed(part: Part) -> Iterator[Part]:
         return
     for item in part.items("items"):
         if isinstance(item, YamlMap):
-            yield Part(item, part.file, "", part.reading)
+            yield Part(item, "", part.reading)
         else:
             part.wrong("items", "must hold mappings alone")
 

@@ -42,13 +42,12 @@ class Part:
     """A mapping within a file; what is wrong with a field is told with the field's place."""
 
     entries: YamlMap
-    file: str
     path: str
     reading: Reading
 
     def at(self, key: str = "") -> Location:
         """Return where a field's value stands, or the mapping."""
-        return Location(self.file, *self.entries.value_at.get(key, self.entries.at))
+        return self.entries.value_at.get(key, self.entries.at)
 
     def wrong(self, key: str, message: str) -> None:
         """Tell an error."""
@@ -64,8 +63,7 @@ class Part:
         value = self.entries.get(key)
         if value is not None and not isinstance(value, YamlMap):
             self.wrong(key, "must be a mapping")
-        found = value if isinstance(value, YamlMap) else YamlMap(self.entries.value_at.get(key, self.entries.at))
-        return Part(found, self.file, self._named(key), self.reading)
+        return Part(self.entries.part(key), self._named(key), self.reading)
 
     def text(self, key: str) -> str | None:
         """Return a text; None where it is not there."""
