@@ -9,12 +9,11 @@ from pathlib import Path
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
-from reconciler.files.config_check import config_problems
 from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outside, secret_outside
 from reconciler.files.json_text import collector_paused
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
-from reconciler.files.semantics import cluster_problems, semantic_problems
+from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
 from reconciler.files.topic_document import (
     merged,

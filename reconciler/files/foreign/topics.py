@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.files.config_check import MIN_ISR
 from reconciler.files.desired_writer import CONFIG_KEY, is_writable
-from reconciler.files.semantics import LONGEST_NAME
+from reconciler.files.semantics import LONGEST_NAME, MIN_ISR
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import DesiredTopic
