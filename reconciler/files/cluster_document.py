@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -24,75 +23,56 @@ from reconciler.model.desired import (
     Window,
     Within,
 )
-from reconciler.model.problem import Location, Problem
+from reconciler.model.problem import Problem
 
 Value = TypeVar("Value")
 _PROPERTY = re.compile("[A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A mapping of one file, and where to tell what is wrong with it."""
-
-    entries: YamlMap
-    name: str
-    problems: list[Problem]
-
-    def parsed(self, key: str, parse: Callable[[str], Value]) -> Value | None:
-        """Return the value of that key with its unit, None where it is not written or cannot be meant."""
-        if key not in self.entries:
-            return None
-        try:
-            return parse(self.entries[key])
-        except ValueError:
-            place = Location(self.name, *self.entries.value_at[key])
-            message = f"{key} is {self.entries[key][:40]!r}: write a number that fits 64 bits, with its unit"
-            self.problems.append(Problem("KR104", message, place))
-            return None
-
-    def places(self) -> Mapping[str, Location]:
-        """Return where each key stands."""
-        return {key: Location(self.name, *place) for key, place in self.entries.key_at.items()}
-
-
-def cluster_from(document: YamlMap, name: str, problems: list[Problem]) -> DesiredCluster:
+def cluster_from(document: YamlMap, problems: list[Problem]) -> DesiredCluster:
     """Return what the document declares; what cannot be meant is added to `problems`."""
-    spec = document["spec"]
-
-    def written(key: str) -> _Written:
-        return _Written(spec.get(key) or YamlMap((1, 1)), name, problems)
-
+    metadata, spec = document["metadata"], document["spec"]
     return DesiredCluster(
-        name=document["metadata"]["name"],
-        labels=dict(document["metadata"].get("labels", {})),
+        name=metadata["name"],
+        labels=dict(metadata.get("labels", {})),
         cluster_id=spec.get("clusterId"),
-        client=_client(spec.get("client"), name, problems),
+        client=_client(spec["client"], problems) if "client" in spec else None,
         simulation=spec.get("simulation"),
-        brokers=_brokers(spec, name, problems),
+        brokers=_brokers(spec, problems),
         is_election_wanted=spec.get("elections", "preferred") == "preferred",
-        topics=_topic_policy(written("topics")),
-        balance=_balance(written("balance")),
-        moves=_moves(written("moves")),
-        limits=_limits(written("limits")),
-        windows=_windows(spec, name),
-        at=Location(name, *document.at),
-        cluster_id_at=Location(name, *spec.value_at["clusterId"]) if "clusterId" in spec else None,
+        topics=_topic_policy(spec.part("topics")),
+        balance=_balance(spec.part("balance"), problems),
+        moves=_moves(spec.part("moves"), problems),
+        limits=_limits(spec.part("limits"), problems),
+        windows=tuple(map(_window, spec.get("windows", []))),
+        at=document.at,
+        cluster_id_at=spec.value_at.get("clusterId"),
     )
 
 
-def _client(client: YamlMap | None, name: str, problems: list[Problem]) -> Mapping[str, str] | None:
-    if client is None:
+def _parsed(written: YamlMap, key: str, parse: Callable[[str], Value], problems: list[Problem]) -> Value | None:
+    """Return the value of that key with its unit, None where it is not written or cannot be meant."""
+    if key not in written:
         return None
+    try:
+        return parse(written[key])
+    except ValueError:
+        message = f"{key} is {written[key][:40]!r}: write a number that fits 64 bits, with its unit"
+        problems.append(Problem("KR104", message, written.value_at[key]))
+        return None
+
+
+def _client(client: YamlMap, problems: list[Problem]) -> Mapping[str, str]:
     for key, value in client.items():
         if not _PROPERTY.fullmatch(key):
             message = "this is no client property: write its name, a colon, a space and its value"
-            problems.append(Problem("KR103", message, Location(name, *client.key_at[key])))
+            problems.append(Problem("KR103", message, client.key_at[key]))
         if isinstance(value, str) and has_strange_reference(value):
-            problems.append(Problem("KR130", f"{name_shown(key)} {STRANGE}", Location(name, *client.value_at[key])))
+            problems.append(Problem("KR130", f"{name_shown(key)} {STRANGE}", client.value_at[key]))
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in client.items()}
 
 
-def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, DesiredBroker]:
+def _brokers(spec: YamlMap, problems: list[Problem]) -> Mapping[int, DesiredBroker]:
     brokers: dict[int, DesiredBroker] = {}
     for entry in spec.get("brokers", []):
         broker = DesiredBroker(
@@ -100,7 +80,7 @@ def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, 
             BrokerState(entry.get("state", "active")),
             entry.get("capacity", 1),
             entry.get("reason"),
-            Location(name, *entry.at),
+            entry.at,
             has_state="state" in entry,
         )
         if broker.id in brokers:
@@ -111,22 +91,21 @@ def _brokers(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[int, 
     return dict(sorted(brokers.items()))
 
 
-def _topic_policy(written: _Written) -> TopicPolicy:
-    topics = written.entries
+def _topic_policy(written: YamlMap) -> TopicPolicy:
     return TopicPolicy(
-        is_all_managed=topics.get("managed") == "all",
-        ignore=tuple(topics.get("ignore", TopicPolicy().ignore)),
-        is_delete_allowed=topics.get("delete") == "allow",
-        at=written.places(),
+        is_all_managed=written.get("managed") == "all",
+        ignore=tuple(written.get("ignore", TopicPolicy().ignore)),
+        is_delete_allowed=written.get("delete") == "allow",
+        at=written.key_at,
     )
 
 
-def _balance(written: _Written) -> Balance:
+def _balance(written: YamlMap, problems: list[Problem]) -> Balance:
     def target(key: str) -> BalanceTarget:
-        wish = written.entries.get(key, "off")
+        wish = written.get(key, "off")
         if isinstance(wish, str):
             return Even() if wish == "even" else Off()
-        return Within(replace(written, entries=wish).parsed("within", parse_percent) or Fraction(0))
+        return Within(_parsed(wish, "within", parse_percent, problems) or Fraction(0))
 
     return Balance(
         replicas=target("replicas"),
@@ -135,45 +114,38 @@ def _balance(written: _Written) -> Balance:
         disk=target("disk"),
         network_in=target("networkIn"),
         network_out=target("networkOut"),
-        at=written.places(),
+        at=written.key_at,
     )
 
 
-def _moves(written: _Written) -> MovePolicy:
-    entries, usual = written.entries, MovePolicy()
-    timeout = written.parsed("timeout", parse_seconds)
+def _moves(written: YamlMap, problems: list[Problem]) -> MovePolicy:
+    usual = MovePolicy()
+    timeout = _parsed(written, "timeout", parse_seconds, problems)
     return MovePolicy(
-        throttle_bytes_per_second=written.parsed("throttle", parse_rate),
-        per_broker=entries.get("perBroker", usual.per_broker),
-        per_partition=entries.get("perPartition", usual.per_partition),
-        per_stage=entries.get("perStage", usual.per_stage),
-        election_batch=entries.get("electionBatch", usual.election_batch),
+        throttle_bytes_per_second=_parsed(written, "throttle", parse_rate, problems),
+        per_broker=written.get("perBroker", usual.per_broker),
+        per_partition=written.get("perPartition", usual.per_partition),
+        per_stage=written.get("perStage", usual.per_stage),
+        election_batch=written.get("electionBatch", usual.election_batch),
         timeout_seconds=usual.timeout_seconds if timeout is None else timeout,
-        is_draining_cordoned=entries.get("cordon", "draining") == "draining",
-        at=written.places(),
+        is_draining_cordoned=written.get("cordon", "draining") == "draining",
+        at=written.key_at,
     )
 
 
-def _limits(written: _Written) -> Limits:
-    changed = written.entries.get("changedPartitions")
+def _limits(written: YamlMap, problems: list[Problem]) -> Limits:
+    changed = written.get("changedPartitions")
+    is_share = isinstance(changed, str)
     return Limits(
-        changed_partitions=written.parsed("changedPartitions", parse_percent) if isinstance(changed, str) else changed,
-        moved_bytes=written.parsed("movedBytes", parse_bytes),
-        disk_use=written.parsed("diskUse", parse_percent),
-        deleted_topics=written.entries.get("deletedTopics", Limits().deleted_topics),
-        deleted_bytes=written.parsed("deletedBytes", parse_bytes),
-        at=written.places(),
+        changed_partitions=_parsed(written, "changedPartitions", parse_percent, problems) if is_share else changed,
+        moved_bytes=_parsed(written, "movedBytes", parse_bytes, problems),
+        disk_use=_parsed(written, "diskUse", parse_percent, problems),
+        deleted_topics=written.get("deletedTopics", Limits().deleted_topics),
+        deleted_bytes=_parsed(written, "deletedBytes", parse_bytes, problems),
+        at=written.key_at,
     )
 
 
-def _windows(spec: YamlMap, name: str) -> tuple[Window, ...]:
-    return tuple(
-        Window(
-            days=tuple(entry["days"]),
-            start=entry["from"],
-            end=entry["to"],
-            timezone=entry.get("timezone", "UTC"),
-            at=Location(name, *entry.at),
-        )
-        for entry in spec.get("windows", [])
-    )
+def _window(written: YamlMap) -> Window:
+    timezone = written.get("timezone", "UTC")
+    return Window(tuple(written["days"]), written["from"], written["to"], timezone, written.at)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from reconciler.model.problem import CodePage, Severity
 
@@ -10,9 +11,9 @@ FOLDER = Path(__file__).with_name("codes")
 _HEADING = re.compile(r"^## ", re.MULTILINE)
 _PAGE = re.compile(
     r"(?P<code>KR[0-9]{3})\n"
-    r"\*\*(?P<title>[^\n]+)\*\* · (?P<level>[a-z]+)\n\n"
+    r"\*\*(?P<title>[^\n]+)\*\* · (?P<severity>[a-z]+)\n\n"
     r"(?P<meaning>.+?)\n\n"
-    r"```(?P<form>yaml|text)\n(?P<example>.+?)```\n\n"
+    r"```(?:(?P<is_yaml>yaml)|text)\n(?P<example>.+?)```\n\n"
     r"\*\*What to do\.\*\* (?P<remedy>.+?)\n*",
     re.DOTALL,
 )
@@ -29,12 +30,5 @@ def _pages(text: str) -> Iterator[CodePage]:
         found = _PAGE.fullmatch(part)
         if found is None:
             raise ValueError(f"the page of {part[:5]} has another form than those of the other codes")
-        yield CodePage(
-            found["code"],
-            found["title"],
-            Severity(found["level"]),
-            found["meaning"],
-            found["example"],
-            is_yaml=found["form"] == "yaml",
-            remedy=found["remedy"],
-        )
+        told: dict[str, Any] = found.groupdict()
+        yield CodePage(**told | {"severity": Severity(told["severity"]), "is_yaml": told["is_yaml"] is not None})

@@ -26,6 +26,8 @@ _TIMES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
 _SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 CONFIG_KEY = re.compile(r"[a-zA-Z0-9._-]+")
 _SEPARATOR = re.compile(r"[._-]")
+Fields = dict[str, object]
+"""Fields of a document as YAML, by name; None for one that is not written."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -142,66 +144,53 @@ def _free(files: Mapping[str, object], file: str) -> str:
 
 
 def _class_document(found: FoundClass) -> str:
-    fields = _rules(found.replication_factor, found.placement)
-    fields |= _configs(found.config)
+    fields = _rules(found.replication_factor, found.placement) | _configs(found.config)
     count = "1 topic" if found.topics == 1 else f"{found.topics} topics"
     head = f"# {count} when it was imported.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
-    return head + "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
+    return head + _block(fields)
 
 
 def _topic_document(topic: DesiredTopic, found: FoundClass | None) -> str:
-    fields: dict[str, str] = {}
-    if found is not None:
-        fields["class"] = scalar(found.name)
-    if topic.is_absent:
-        fields["state"] = "absent"
-    if topic.partitions is not None:
-        fields["partitions"] = str(topic.partitions)
+    metadata = {
+        "name": scalar(topic.name),
+        "labels": _flow({scalar(key): scalar(each) for key, each in sorted(topic.labels.items())}),
+    }
+    fields: Fields = {"state": "absent" if topic.is_absent else None, "partitions": topic.partitions}
     if found is None:
-        fields |= _rules(topic.replication_factor, topic.placement)
-    elif topic.placement.assignment is not None:
-        fields["placement"] = _placement(Placement(assignment=topic.placement.assignment))
-    own = {key: value for key, value in topic.config.items() if found is None or found.config.get(key) != value}
-    fields |= _configs(own)
-    labels = ", ".join(f"{scalar(key)}: {scalar(value)}" for key, value in sorted(topic.labels.items()))
-    metadata = f"name: {scalar(topic.name)}" + (f", labels: {{{labels}}}" if labels else "")
-    return f"{_API}kind: Topic\nmetadata: {{{metadata}}}\n{_spec(fields)}"
+        fields |= _rules(topic.replication_factor, topic.placement) | _configs(topic.config)
+    else:
+        own = {key: value for key, value in topic.config.items() if found.config.get(key) != value}
+        rules = _rules(None, Placement(assignment=topic.placement.assignment))
+        fields = {"class": scalar(found.name)} | fields | rules | _configs(own)
+    line = f"spec: {_flow(fields) or '{}'}\n"
+    return f"{_API}kind: Topic\nmetadata: {_flow(metadata)}\n{line if len(line) <= WIDTH else _block(fields)}"
 
 
-def _spec(fields: Mapping[str, str]) -> str:
-    line = f"spec: {{{', '.join(f'{key}: {value}' for key, value in fields.items())}}}\n"
-    if len(line) <= WIDTH:
-        return line
-    return "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items())
+def _block(fields: Fields) -> str:
+    return "spec:\n" + "".join(f"  {key}: {value}\n" for key, value in fields.items() if value is not None)
 
 
-def _rules(factor: int | None, placement: Placement) -> dict[str, str]:
-    fields = {} if factor is None else {"replicationFactor": str(factor)}
-    if placement != Placement():
-        fields["placement"] = _placement(placement)
-    return fields
+def _flow(fields: Mapping[str, object]) -> str | None:
+    """Return the fields that are written as a mapping on one line; None where none is."""
+    written = ", ".join(f"{key}: {value}" for key, value in fields.items() if value is not None)
+    return f"{{{written}}}" if written else None
 
 
-def _placement(placement: Placement) -> str:
-    racks: list[str] = []
-    if placement.racks_spread is not None:
-        racks.append(f"spread: {placement.racks_spread.value}")
-    racks += _listed("only", placement.racks_only) + _listed("leader", placement.racks_leader)
-    fields = [f"racks: {{{', '.join(racks)}}}"] if racks else []
-    if placement.assignment is not None:
-        fields.append(f"assignment: {[list(replicas) for replicas in placement.assignment]}")
-    return f"{{{', '.join(fields)}}}"
+def _rules(factor: int | None, placement: Placement) -> Fields:
+    only, leader = _listed(placement.racks_only), _listed(placement.racks_leader)
+    racks = _flow({"spread": placement.racks_spread, "only": only, "leader": leader})
+    assignment = None if placement.assignment is None else [list(replicas) for replicas in placement.assignment]
+    return {"replicationFactor": factor, "placement": _flow({"racks": racks, "assignment": assignment})}
 
 
-def _listed(key: str, racks: frozenset[str] | None) -> list[str]:
-    return [] if racks is None else [f"{key}: [{', '.join(map(scalar, sorted(racks)))}]"]
-
-
-def _configs(config: Mapping[str, str | None]) -> dict[str, str]:
+def _configs(config: Mapping[str, str | None]) -> Fields:
     """Return the configs, and the list of those that no known Kafka has."""
-    pairs = ", ".join(f"{scalar(key)}: {config_scalar(key, value)}" for key, value in sorted(config.items()))
-    custom = ", ".join(scalar(key) for key in sorted(config) if key not in TOPIC_CONFIGS)
-    return ({"config": f"{{{pairs}}}"} if pairs else {}) | ({"customConfigs": f"[{custom}]"} if custom else {})
+    pairs = {scalar(key): config_scalar(key, value) for key, value in sorted(config.items())}
+    return {"config": _flow(pairs), "customConfigs": _listed(config.keys() - TOPIC_CONFIGS.keys() or None)}
+
+
+def _listed(texts: Iterable[str] | None) -> str | None:
+    return None if texts is None else f"[{', '.join(map(scalar, sorted(texts)))}]"
 
 
 def config_scalar(key: str, value: str | None) -> str:

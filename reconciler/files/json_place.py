@@ -3,40 +3,26 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import isinf
 from typing import NamedTuple
+
+from reconciler.model.codec import pointer as pointer_of
 
 MOST_LOOKED_THROUGH = 8 << 20
 DEEPEST = 64
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 _NO_NUMBER = frozenset({"NaN", "Infinity", "-Infinity"})
 _MOST_DIGITS = 4300
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _Token(NamedTuple):
+    """A scalar, a key or what opens an object or a list; `pointer`: of the value, None for a key."""
+
     text: str
     start: int
-    pointer: str
+    pointer: str | None
     depth: int
-    is_key: bool
-    is_repeated: bool
-
-
-@dataclass(slots=True)
-class _Level:
-    """An object or a list that is not closed yet: the next member's key, or number, and the keys so far."""
-
-    pointer: str
-    is_object: bool
-    key: str = "0"
-    awaits_key: bool = True
-    keys: set[str] = field(default_factory=set)
-
-    @property
-    def member(self) -> str:
-        return f"{self.pointer}/{self.key}"
+    is_repeated: bool = False
 
 
 def line_and_column(text: str, index: int) -> str:
@@ -51,11 +37,10 @@ def place_of_pointer(content: bytes, pointer: str) -> str:
     text = content.decode("utf-8-sig", "replace")
     best, at = -1, 0
     for token in _tokens(text):
-        if token.is_key or not _leads_to(token.pointer, pointer):
-            continue
-        if len(token.pointer) > best:
-            best, at = len(token.pointer), token.start
-        if token.pointer == pointer:
+        here = token.pointer
+        if here is not None and len(here) > best and f"{pointer}/".startswith(f"{here}/"):
+            best, at = len(here), token.start
+        if here == pointer:
             break
     return f":{line_and_column(text, at)}"
 
@@ -70,7 +55,7 @@ def place_of_slip(text: str) -> str:
 
 def _is_slip(token: _Token) -> bool:
     if token.text[0] == '"':
-        return token.is_repeated or (_SURROGATE.search(token.text) is not None and _is_half(token.text))
+        return token.is_repeated or _is_half(token.text)
     if token.text in _NO_NUMBER or token.depth > DEEPEST or len(token.text) > _MOST_DIGITS:
         return True
     try:
@@ -80,53 +65,44 @@ def _is_slip(token: _Token) -> bool:
 
 
 def _is_half(text: str) -> bool:
+    """Whether a text holds half a surrogate pair."""
     try:
         json.loads(text).encode()
-    except UnicodeEncodeError:
-        return True
-    except ValueError:
-        return False
+    except ValueError as error:
+        return isinstance(error, UnicodeEncodeError)
     return False
-
-
-def _leads_to(here: str, pointer: str) -> bool:
-    return pointer == here or pointer.startswith(f"{here}/")
 
 
 def _tokens(text: str) -> Iterator[_Token]:
     """Yield what the text holds, each with the pointer of its value; of a text that is no JSON, something."""
-    levels: list[_Level] = []
+    around: list[
+        tuple[str, set[str] | None]
+    ] = []  # the pointer of what is not closed yet; of an object, its keys so far
+    here, is_key = "", False
     for found in _TOKEN.finditer(text):
-        mark, top = found.group(), levels[-1] if levels else None
+        mark, keys = found.group(), around[-1][1] if around else None
         if mark in {"}", "]"}:
-            del levels[-1:]
+            here = around.pop()[0] if around else ""
         elif mark == ",":
-            _go_on(top)
+            is_key = keys is not None
+            if around and not is_key:
+                before, _, number = here.rpartition("/")
+                here = f"{before}/{int(number) + 1}"
+        elif is_key and keys is not None:
+            key = _key(mark)
+            yield _Token(mark, found.start(), None, len(around), key in keys)
+            keys.add(key)
+            here, is_key = pointer_of(around[-1][0], key), False
         elif mark != ":":
-            is_key = top is not None and top.is_object and top.awaits_key
-            is_repeated = top is not None and is_key and _take_key(top, mark)
-            pointer = top.member if top is not None else ""
-            yield _Token(mark, found.start(), pointer, len(levels), is_key, is_repeated)
+            yield _Token(mark, found.start(), here, len(around))
             if mark in {"{", "["}:
-                levels.append(_Level(pointer, mark == "{"))
+                is_key = mark == "{"
+                around.append((here, set() if is_key else None))
+                here = here if is_key else f"{here}/0"
 
 
-def _go_on(level: _Level | None) -> None:
-    if level is None:
-        return
-    if level.is_object:
-        level.awaits_key = True
-    else:
-        level.key = str(int(level.key) + 1)
-
-
-def _take_key(level: _Level, token: str) -> bool:
-    """Make that the object's next key; return whether it has had it before."""
+def _key(token: str) -> str:
     try:
-        key = str(json.loads(token))
+        return str(json.loads(token))
     except ValueError:
-        key = token
-    level.key, level.awaits_key = key.replace("~", "~0").replace("/", "~1"), False
-    is_repeated = key in level.keys
-    level.keys.add(key)
-    return is_repeated
+        return token

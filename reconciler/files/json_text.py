@@ -9,12 +9,14 @@ from functools import cache
 from math import isinf
 from typing import Any, NoReturn
 
-from reconciler.files.json_place import line_and_column, place_of_slip
+from reconciler.files.json_place import line_and_column, place_of_pointer, place_of_slip
 from reconciler.files.raw import invalid
+from reconciler.model.codec import Malformed
 from reconciler.model.problem import InvalidInput
 
 _LONG_LINE = 160
 _LONG_ITEM = 1000
+_LONGEST_SHOWN = 60
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _SPACED = json.JSONEncoder(sort_keys=True, separators=(", ", ": "), ensure_ascii=False, allow_nan=False)
 INDENT = " "
@@ -59,6 +61,18 @@ def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
 
 def _not_json(code: str, name: str, place: str, what: str, reason: str) -> InvalidInput:
     return invalid(code, f"{name}{place}: the {what} is not valid JSON: {reason}")
+
+
+def malformed(code: str, name: str, content: bytes, wrong: Malformed) -> InvalidInput:
+    """Return the error that tells where JSON does not fit its type: `name:line:column: /pointer message`."""
+
+    def shown(value: object) -> str:
+        text = canonical_json(value)
+        return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+    return invalid(
+        code, f"{name}{place_of_pointer(content, wrong.pointer)}: {wrong.pointer or '/'} {wrong.told(shown)}"
+    )
 
 
 def canonical_json(value: object, whole: Collection[str] = ()) -> str:

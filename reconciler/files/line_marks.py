@@ -40,29 +40,18 @@ def line_marks(path: Path, lines: Collection[int]) -> Mapping[int, LineMark]:
 
 
 def _hashes(text: str, lines: Collection[int]) -> Mapping[int, str]:
-    units = (text.replace(" ", "").replace("\t", "") + _END_OF_FILE).encode("utf-16-le")
-    newline = "\n".encode("utf-16-le")
+    text = text.replace(" ", "").replace("\t", "") + _END_OF_FILE
+    units = text.encode("utf-16-le")
     seen: Counter[bytes] = Counter()
     found = {}
     start = 0
-    last = max(lines, default=0)
-    for number in range(1, last + 1):
+    for number, line in enumerate(text.split("\n")[: max(lines, default=0)], start=1):
         window = units[start : start + _WINDOW * _UNIT_BYTES]
         seen[window] += 1
         if number in lines:
             found[number] = f"{_hash(window):x}:{seen[window]}"
-        start = _behind(units, newline, start)
-        if not start:
-            break
+        start += len(f"{line}\n".encode("utf-16-le"))
     return found
-
-
-def _behind(units: bytes, newline: bytes, start: int) -> int:
-    """Return where the next line begins, 0 where there is none."""
-    at = units.find(newline, start)
-    while at % _UNIT_BYTES and at != -1:  # the two bytes of a newline may also be halves of two units
-        at = units.find(newline, at + 1)
-    return at + _UNIT_BYTES if at != -1 else 0
 
 
 def _hash(window: bytes) -> int:

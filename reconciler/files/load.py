@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
-from reconciler.files.config_check import config_problems
 from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outside, secret_outside
 from reconciler.files.json_text import collector_paused
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
-from reconciler.files.semantics import cluster_problems, semantic_problems
-from reconciler.files.strict_yaml import MAX_BYTES, YamlMap, cluster_pieces, read_yaml
+from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
+from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
 from reconciler.files.topic_document import (
     merged,
     topic_class_from,
@@ -24,7 +22,6 @@ from reconciler.files.topic_document import (
     unit_problems,
     without_class_of,
 )
-from reconciler.files.well_formed import Steps
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -169,9 +166,8 @@ def _name(path: Path, root: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """One document, the name of its file, and the paths of what was taken out of it because it has not its form."""
+    """One document, and the paths of what was taken out of it because it has not its form."""
 
-    name: str
     content: YamlMap
     taken: frozenset[Steps] = frozenset()
 
@@ -212,24 +208,27 @@ def _read(content: bytes, name: str, found: _Found) -> None:
         found.is_partial = True
         return
     for document in read.documents:
-        if document is not None:
-            _take(document, name, found)
+        if isinstance(document, YamlMap):
+            _take(document, found)
+        elif document is not None:
+            found.is_partial = True
+            message = "a document must be a mapping with apiVersion, kind, metadata and spec"
+            found.problems.append(Problem("KR102", message, getattr(document, "at", Location(name, 1))))
 
 
-def _take(document: Any, name: str, found: _Found) -> None:
+def _take(document: YamlMap, found: _Found) -> None:
     """Keep a document, or what has its form in it."""
-    is_topic = isinstance(document, YamlMap) and document.get("kind") == "Topic"
+    is_topic = document.get("kind") == "Topic"
     if is_topic:
-        metadata = document.get("metadata")
-        found.topics += not (isinstance(metadata, dict) and "names" in metadata)
-    form = checked_form(document, name)
+        found.topics += "names" not in document.part("metadata")
+    form = checked_form(document)
     found.problems += form.problems
     is_named = form.is_usable and document["metadata"].get("name") != ""
     if form.is_usable and (is_named or document["kind"] != "TopicClass"):
-        found.documents.append(_Document(name, document, form.taken))
+        found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
-    found.problems += unit_problems(document, name) if isinstance(document, YamlMap) else []
+    found.problems += unit_problems(document)
 
 
 def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired:
@@ -241,7 +240,7 @@ def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired
     patterns: list[DesiredTopic] = []
     nameless: list[DesiredTopic] = []
     for document in found.of_kind("Topic"):
-        for topic in topics_from(document.content, document.name, found.problems):
+        for topic in topics_from(document.content, found.problems):
             full = _with_class(topic, document, classes, found)
             if not topic.name:
                 nameless.append(replace(full, name=NAMELESS))
@@ -266,15 +265,14 @@ def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
         if not found.problems:
             found.problems.append(Problem("KR111", f"{folder} declares no Cluster: write one in {folder}/cluster.yaml"))
         return DesiredCluster(cluster)
-    name, document = documents[0].name, documents[0].content
+    document = documents[0].content
     for other in documents[1:]:
-        message = f"a second Cluster in this folder, the first is in {name}: keep one"
-        found.problems.append(Problem("KR111", message, Location(other.name, *other.content.at)))
-    declared = cluster_from(document, name, found.problems)
+        message = f"a second Cluster in this folder, the first is in {document.at.file}: keep one"
+        found.problems.append(Problem("KR111", message, other.content.at))
+    declared = cluster_from(document, found.problems)
     if declared.name and declared.name != cluster:
-        metadata = document["metadata"]
         message = f"the Cluster is called {declared.name}, but its folder {cluster}: give both one name"
-        found.problems.append(Problem("KR111", message, Location(name, *metadata.value_at["name"])))
+        found.problems.append(Problem("KR111", message, document["metadata"].value_at["name"]))
     return declared
 
 
@@ -282,7 +280,7 @@ def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
     """Yield each path of a Cluster document that leads out of the root."""
     for document in found.of_kind("Cluster"):
         spec = document.content["spec"]
-        client = spec.get("client") or YamlMap((1, 1))
+        client = spec.part("client")
         named = [(spec, "simulation", spec.get("simulation"), SIMULATION)]
         named += [(client, "file", client.get("file"), CLIENT_FILE)]
         named += [
@@ -292,13 +290,13 @@ def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
         ]
         for entries, key, name, said in named:
             if isinstance(name, str) and inside(root, folder / name) is None:
-                yield outside(said, Location(document.name, *entries.value_at[key]))
+                yield outside(said, entries.value_at[key])
 
 
 def _classes(found: _Found) -> dict[str, DesiredTopic]:
     classes: dict[str, DesiredTopic] = {}
     for document in found.of_kind("TopicClass"):
-        read = topic_class_from(document.content, document.name, found.problems)
+        read = topic_class_from(document.content, found.problems)
         alone = DesiredTopic(NAMELESS, config=read.config, custom_configs=read.custom_configs, at=read.at)
         found.problems += config_problems(alone)
         if read.name in classes:
@@ -323,8 +321,8 @@ def _with_class(
         return topic
     close = get_close_matches(wanted, list(classes), n=1) if len(wanted) < _LONGEST_NAME else []
     hint = f"did you mean {close[0]!r}?" if close else f"declared are: {', '.join(sorted(classes)) or 'none'}"
-    at = Location(document.name, *spec.value_at["class"])
-    found.problems.append(Problem("KR112", f"there is no TopicClass {wanted[:_LONGEST_NAME]!r}; {hint}", at))
+    message = f"there is no TopicClass {wanted[:_LONGEST_NAME]!r}; {hint}"
+    found.problems.append(Problem("KR112", message, spec.value_at["class"]))
     return topic
 
 

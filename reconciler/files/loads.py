@@ -1,6 +1,7 @@
 """Reads measured loads of partitions without Spark: a folder of Parquet, as `loads` writes it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -73,25 +74,21 @@ def loads_table(folder: str | None, cluster: str) -> Any:
     columns = pa.schema([(name, getattr(pa, kind)()) for name, kind in LOAD_COLUMNS.items()])
     if folder is None:
         return columns.empty_table()
-    dataset = _dataset(folder)
-    try:
-        held = dataset.to_table(filter=compute.field("cluster") == cluster)
+    with _readable(folder):
+        held = _dataset(folder).to_table(filter=compute.field("cluster") == cluster)
         values = [
             held.column(field.name).cast(field.type) if field.name in held.column_names else pa.nulls(len(held))
             for field in columns
         ]
-    except (pa.ArrowException, OSError) as error:
-        raise LoadsUnreadable(f"--loads {folder} cannot be read: {_one_line(error)}") from None
     return pa.table(values, names=columns.names).cast(columns)
 
 
 def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
     """Return the columns that count, of this cluster alone."""
     dataset = _dataset(folder)
-    import pyarrow as pa
     from pyarrow import compute
 
-    wanted = _wanted(statistic)
+    wanted = ["topic", "partition", *_amounts(statistic)]
     missing = [name for name in ("cluster", *wanted) if name not in dataset.schema.names]
     if missing:
         has = ", ".join(dataset.schema.names)
@@ -100,15 +97,23 @@ def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
     wrong = list(_wrong_types(dataset.schema, wanted))
     if wrong:
         raise LoadsUnreadable(f"--loads {folder}: " + "; ".join(wrong), code="KR152")
-    try:
+    with _readable(folder):
         return dataset.to_table(columns=wanted, filter=compute.field("cluster") == cluster)
+
+
+@contextmanager
+def _readable(folder: str, how: str = "") -> Iterator[None]:
+    """Tell what Arrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
-        raise LoadsUnreadable(f"--loads {folder} cannot be read: {_one_line(error)}") from None
+        raise LoadsUnreadable(f"--loads {folder} cannot be read{how}: {' '.join(str(error).split())}") from None
 
 
 def _dataset(folder: str) -> Any:
     try:
-        import pyarrow as pa
         from pyarrow import dataset
     except ImportError:
         raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
@@ -116,18 +121,15 @@ def _dataset(folder: str) -> Any:
         raise LoadsUnreadable(f"--loads {folder} is neither a folder nor a file; name a folder of Parquet")
     if not Path(folder).exists():
         raise LoadsUnreadable(f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition")
-    try:
+    with _readable(folder, " as Parquet"):
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
-    except (pa.ArrowException, OSError) as error:
-        raise LoadsUnreadable(f"--loads {folder} cannot be read as Parquet: {_one_line(error)}") from None
     if not found.files:
         raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; name a folder with a row a partition")
     return found
 
 
-def _wanted(statistic: Statistic) -> list[str]:
-    suffix = _SUFFIX[statistic]
-    return ["topic", "partition", f"bytes_in_{suffix}", f"bytes_out_{suffix}", "size_bytes"]
+def _amounts(statistic: Statistic) -> tuple[str, ...]:
+    return f"bytes_in_{_SUFFIX[statistic]}", f"bytes_out_{_SUFFIX[statistic]}", "size_bytes"
 
 
 def _wrong_types(schema: Any, wanted: Sequence[str]) -> Iterator[str]:
@@ -159,32 +161,23 @@ def _clusters(folder: str) -> str:
 def _rows(
     folder: str, columns: Mapping[str, Sequence[Any]], statistic: Statistic, problems: list[Problem]
 ) -> Iterator[tuple[TopicPartition, PartitionLoad]]:
-    suffix = _SUFFIX[statistic]
-    names = (f"bytes_in_{suffix}", f"bytes_out_{suffix}", "size_bytes")
-    for row, (topic, partition) in enumerate(zip(columns["topic"], columns["partition"], strict=True)):
+    names = _amounts(statistic)
+    rows = zip(columns["topic"], columns["partition"], *(columns[name] for name in names), strict=True)
+    for topic, partition, *amounts in rows:
+        wrong = [f"{name} is {each}" for name, each in zip(names, amounts, strict=True) if not _is_amount(each)]
         if topic is None or partition is None or partition < 0:
-            problems.append(
-                Problem("KR155", f"--loads {folder}: a row has no topic or no partition: {topic}-{partition}")
-            )
+            message = f"a row has no topic or no partition: {topic}-{partition}"
+        elif wrong:
+            message = f"{topic}-{partition}: {', '.join(wrong)}; a load is a number of bytes, 0 or more"
+        else:
+            yield TopicPartition(topic, partition), PartitionLoad(*map(_whole, amounts))
             continue
-        values = {name: columns[name][row] for name in names}
-        wrong = [f"{name} is {value}" for name, value in values.items() if value is not None and not _is_amount(value)]
-        if wrong:
-            message = (
-                f"--loads {folder}: {topic}-{partition}: {', '.join(wrong)}; a load is a number of bytes, 0 or more"
-            )
-            problems.append(Problem("KR155", message))
-            continue
-        yield TopicPartition(topic, partition), PartitionLoad(*(_whole(values[name]) for name in names))
+        problems.append(Problem("KR155", f"--loads {folder}: {message}"))
 
 
-def _is_amount(value: float) -> bool:
-    return isfinite(value) and 0 <= value < 2**62
+def _is_amount(value: float | None) -> bool:
+    return value is None or (isfinite(value) and 0 <= value < 2**62)
 
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value + 0.5) if isinstance(value, float) else int(value)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

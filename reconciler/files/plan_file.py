@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import malformed
-from reconciler.files.json_text import canonical_json, collector_paused, parse_json, readable_json
+from reconciler.files.json_text import canonical_json, collector_paused, malformed, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, plain_bytes, raw_bytes, write_atomically
 from reconciler.files.signature import check_signature
 from reconciler.files.snapshot import check_version, refuse_other_kind

@@ -27,6 +27,7 @@ class _Token(NamedTuple):
     kind: str
     text: str
     line: int
+    start: int
 
     @property
     def word(self) -> str:
@@ -89,25 +90,26 @@ def _policy(file: Path, root: Path, problems: list[Problem]) -> Policy | None:
     tokens = list(_tokens(text))
     code = [token for token in tokens if token.kind != "comment"]
     while code and code[-1].text == ";":
-        del code[-1]
+        end = code.pop().start
+        text = f"{text[:end]} {text[end + 1 :]}"  # its lines stay where they are
     wrong = next(_wrong(code), None)
     if wrong is not None:
         line, message = wrong
         problems.append(Problem("KR182", message, Location(name, line)))
         return None
-    return Policy(_title(tokens) or f"policy {file.stem}", _without_end(text), Location(name, code[0].line))
+    return Policy(_title(tokens) or f"policy {file.stem}", text, Location(name, code[0].line))
 
 
 def _text(file: Path, name: str, problems: list[Problem]) -> str | None:
     try:
-        if file.stat().st_size > MAX_BYTES:
-            problems.append(Problem("KR181", f"the policy has more than {MAX_BYTES} bytes", Location(name, 1)))
-            return None
-        return file_bytes(file, MAX_BYTES, is_link_followed=False).decode("utf-8-sig").replace("\r\n", "\n")
+        if file.stat().st_size <= MAX_BYTES:
+            return file_bytes(file, MAX_BYTES, is_link_followed=False).decode("utf-8-sig").replace("\r\n", "\n")
+        reason = f"has more than {MAX_BYTES} bytes"
     except OSError as error:
-        problems.append(Problem("KR181", f"the policy cannot be read: {error.strerror}", Location(name, 1)))
+        reason = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        problems.append(Problem("KR181", "the policy is not UTF-8 text", Location(name, 1)))
+        reason = "is not UTF-8 text"
+    problems.append(Problem("KR181", f"the policy {reason}", Location(name, 1)))
     return None
 
 
@@ -116,7 +118,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKENS.finditer(text):
         line += text.count("\n", end, match.start())
         end = match.start()
-        yield _Token(match.lastgroup or "sign", match[0], line)
+        yield _Token(match.lastgroup or "sign", match[0], line, end)
 
 
 def _wrong(code: list[_Token]) -> Iterator[tuple[int, str]]:
@@ -142,15 +144,3 @@ def _title(tokens: list[_Token]) -> str:
         lines.append(token.text.lstrip("-").strip())
     said = " ".join(" ".join(lines).split())
     return re.split(r"[.:](?:\s|$)", said, maxsplit=1)[0]
-
-
-def _without_end(text: str) -> str:
-    """Return the query as it stands, but for the semicolons that end it; its lines stay where they are."""
-    kept = [*text]
-    for match in reversed(list(_TOKENS.finditer(text))):
-        if match.lastgroup == "comment":
-            continue
-        if match[0] != ";":
-            break
-        kept[match.start()] = " "
-    return "".join(kept)

@@ -8,9 +8,11 @@ from pathlib import Path
 from reconciler.files.bounded import MAX_PROPERTIES_BYTES, MAX_SECRET_BYTES, file_bytes
 from reconciler.files.inside import CLIENT_FILE, OUTSIDE, inside, required_inside, secret_outside
 from reconciler.files.json_place import line_and_column
+from reconciler.files.raw import invalid
 from reconciler.model.client_properties import name_shown
 from reconciler.model.problem import InvalidInput, Problem
 
+WRONG = "KR131"
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
 _STRANGE = re.compile(r"\$\{(?!(?:env|file):[^}]+\})[A-Za-z]+:")
 STRANGE = "holds something like ${env:NAME} or ${file:/path} that is neither; a value that looks so goes in a file"
@@ -112,28 +114,26 @@ def _parsed(path: Path) -> dict[str, str]:
     try:
         content = file_bytes(path, MAX_PROPERTIES_BYTES)
         text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(
-            [Problem("KR131", f"{path}: the client properties cannot be read: {error.strerror}")]
-        ) from None
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         place = f"{path}:{line_and_column(before, len(before))}"
-        raise InvalidInput([Problem("KR131", f"{place}: the client properties are not UTF-8 text")]) from None
-    except ValueError as error:
-        raise InvalidInput([Problem("KR131", f"{path}: the client properties cannot be read: {error}")]) from None
+        raise invalid(WRONG, f"{place}: the client properties are not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise invalid(WRONG, f"{path}: the client properties cannot be read: {reason}") from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
-        place = f"{path}:{number}:1"
-        if not _SEPARATED.search(line):
-            message = f"{place}: this line is no property: write its name, = and its value"
-            raise InvalidInput([Problem("KR131", message)])
         key, value = _split(line)
-        if _BAD_CODE.search(line):
-            raise InvalidInput([Problem("KR131", f"{place}: {name_shown(key)} holds \\u without its four digits")])
-        if key in entries:
-            raise InvalidInput([Problem("KR131", f"{place}: {name_shown(key)} is written twice: keep one")])
-        entries[key] = value
+        if not _SEPARATED.search(line):
+            wrong = "this line is no property: write its name, = and its value"
+        elif _BAD_CODE.search(line):
+            wrong = f"{name_shown(key)} holds \\u without its four digits"
+        elif key in entries:
+            wrong = f"{name_shown(key)} is written twice: keep one"
+        else:
+            entries[key] = value
+            continue
+        raise invalid(WRONG, f"{path}:{number}:1: {wrong}")
     return entries
 
 

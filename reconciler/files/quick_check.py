@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -18,90 +19,58 @@ _TYPES: Mapping[str, frozenset[type]] = {
     "string": frozenset({str}),
 }
 _SILENT = {"$id", "$schema", "default", "description", "examples", "title", "version", "properties"}
+_EXTRA = "additionalProperties"
 
 
 def compiled(schema: Mapping[str, Any]) -> Check:
     """Return a function that says whether a value has that form; a KeyError names a keyword that it does not know."""
-    checks = [_MAKERS[keyword](wanted) for keyword, wanted in schema.items() if keyword not in _SILENT | {_EXTRA}]
+    checks: list[Check] = [
+        partial(_FITS[keyword], _READY.get(keyword, _as_it_is)(wanted))
+        for keyword, wanted in schema.items()
+        if keyword not in _SILENT | {_EXTRA}
+    ]
     if _EXTRA in schema or "properties" in schema:
-        checks.append(_members(schema))
-    if len(checks) == 1:
-        return checks[0]
-    return lambda value: all(check(value) for check in checks)
+        known = {key: compiled(part) for key, part in schema.get("properties", {}).items()}
+        extra = schema.get(_EXTRA, True)
+        checks.append(
+            partial(_members_fit, known, compiled(extra) if isinstance(extra, dict) else lambda _: bool(extra))
+        )
+    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
 
 
-def _members(schema: Mapping[str, Any]) -> Check:
-    known = {key: compiled(part) for key, part in schema.get("properties", {}).items()}
-    extra = schema.get(_EXTRA, True)
-    other = compiled(extra) if isinstance(extra, dict) else lambda _value: bool(extra)
-
-    def fits(value: Any) -> bool:
-        return type(value) is not YamlMap or all(known.get(key, other)(item) for key, item in value.items())
-
-    return fits
+def _members_fit(known: Mapping[str, Check], other: Check, value: Any) -> bool:
+    return type(value) is not YamlMap or all(known.get(key, other)(item) for key, item in value.items())
 
 
-def _type(wanted: str | list[str]) -> Check:
-    kinds = frozenset[type]().union(*(_TYPES[word] for word in ([wanted] if isinstance(wanted, str) else wanted)))
-    return lambda value: type(value) in kinds
+def _as_it_is(wanted: Any) -> Any:
+    return wanted
 
 
-def _enum(wanted: list[str]) -> Check:
-    words = frozenset(wanted)
-    return lambda value: type(value) is str and value in words
-
-
-def _pattern(wanted: str) -> Check:
-    matches = re.compile(wanted.removeprefix("^").removesuffix("$")).fullmatch
-    return lambda value: type(value) is not str or matches(value) is not None
-
-
-def _items(wanted: Mapping[str, Any]) -> Check:
-    check = compiled(wanted)
-    return lambda value: type(value) is not YamlList or all(map(check, value))
-
-
-def _one_of(wanted: list[Mapping[str, Any]]) -> Check:
-    checks = [compiled(part) for part in wanted]
-    return lambda value: sum(check(value) for check in checks) == 1
-
-
-def _required(wanted: list[str]) -> Check:
-    return lambda value: type(value) is not YamlMap or all(key in value for key in wanted)
-
-
-def _at_least(wanted: int) -> Check:
-    return lambda value: type(value) is not int or value >= wanted
-
-
-def _at_most(wanted: int) -> Check:
-    return lambda value: type(value) is not int or value <= wanted
-
-
-def _longer(kind: type[str | list[Any]]) -> Callable[[int], Check]:
-    return lambda wanted: lambda value: type(value) is not kind or len(value) >= wanted
-
-
-def _unique(_wanted: bool) -> Check:  # noqa: FBT001 # what the schema holds: always true
+_READY: Mapping[str, Callable[[Any], Any]] = {
+    "items": compiled,
+    "oneOf": lambda parts: [compiled(part) for part in parts],
+    "pattern": lambda pattern: re.compile(pattern.removeprefix("^").removesuffix("$")),
+    "type": lambda words: frozenset[type]().union(
+        *(_TYPES[each] for each in ([words] if type(words) is str else words))
+    ),
+}
+"""Makes of what a keyword wants, where the schema has another form of it, what is compared with a value."""
+_FITS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "const": lambda word, value: type(value) is str and value == word,
+    "enum": lambda words, value: type(value) is str and value in words,
+    "items": lambda fits, value: type(value) is not YamlList or all(map(fits, value)),
+    "maximum": lambda most, value: type(value) is not int or value <= most,
+    "minItems": lambda least, value: type(value) is not YamlList or len(value) >= least,
+    "minLength": lambda least, value: type(value) is not str or len(value) >= least,
+    "minimum": lambda least, value: type(value) is not int or value >= least,
+    "oneOf": lambda parts, value: sum(fits(value) for fits in parts) == 1,
+    "pattern": lambda pattern, value: type(value) is not str or pattern.fullmatch(value) is not None,
+    "required": lambda keys, value: type(value) is not YamlMap or all(key in value for key in keys),
+    "type": lambda kinds, value: type(value) in kinds,
     # What cannot be told apart quickly is left to the validator.
-    return lambda value: (
+    "uniqueItems": lambda _, value: (
         type(value) is not YamlList
         or (all(type(item) in {int, str} for item in value) and len(set(value)) == len(value))
-    )
-
-
-_EXTRA = "additionalProperties"
-_MAKERS: Mapping[str, Callable[[Any], Check]] = {
-    "const": lambda wanted: _enum([wanted]),
-    "enum": _enum,
-    "items": _items,
-    "maximum": _at_most,
-    "minItems": _longer(YamlList),
-    "minLength": _longer(str),
-    "minimum": _at_least,
-    "oneOf": _one_of,
-    "pattern": _pattern,
-    "required": _required,
-    "type": _type,
-    "uniqueItems": _unique,
+    ),
 }
+"""Whether a value fits what a keyword wants; one of another type does, as JSON Schema has it."""

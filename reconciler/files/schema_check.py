@@ -1,8 +1,8 @@
-"""Checks documents against their JSON Schemas; each problem is a sentence with its place."""
+"""Checks documents against their JSON Schemas: each problem is a sentence with its place, and is taken out."""
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.files.quick_check import Check, compiled
-from reconciler.files.strict_yaml import YamlFloat, YamlMap, key_shown, place_of
-from reconciler.files.well_formed import Steps, take_out
-from reconciler.model.problem import Location, Problem
+from reconciler.files.strict_yaml import Steps, YamlFloat, YamlMap, drop, key_shown, place_of
+from reconciler.model.problem import Problem
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "Topic": "topic.json"}
 LONGEST_SHOWN = 60
 MAX_ROUNDS = 3
+_LISTS_OF_MAPPINGS = frozenset({("spec", "brokers"), ("spec", "windows")})
+_UNKNOWN_KEY = ""
 UNNAMED = "unnamed"
 TYPE_NAMES = {
     "integer": "a whole number",
@@ -58,26 +59,54 @@ class Form:
     is_usable: bool = True
 
 
-def checked_form(document: Any, name: str) -> Form:
+def checked_form(document: YamlMap) -> Form:
     """Return what is wrong with the form of one document; all that is wrong is taken out of it."""
-    if not isinstance(document, YamlMap):
-        at = Location(name, *getattr(document, "at", (1, 1)))
-        message = "a document must be a mapping with apiVersion, kind, metadata and spec"
-        return Form((Problem("KR102", message, at),), is_usable=False)
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in SCHEMA_FILES:
-        return Form(tuple(_unknown_kind(document, name)), is_usable=False)
+        return Form(tuple(_unknown_kind(document)), is_usable=False)
     if _quick_check(kind)(document):
         return Form()
-    errors = sorted(_validator(kind).iter_errors(document), key=lambda error: _sort_key(document, error))
-    problems = tuple(problem for error in errors for problem in _told(document, error, name))
-    taken = take_out(document, errors)
+    errors = list(_validator(kind).iter_errors(document))
+    problems = tuple(problem for error in errors for problem in _told(document, error))
+    taken = _take_out(document, errors)
     for _ in range(MAX_ROUNDS):
         if _is_whole(document, kind, taken):
             return Form(problems, frozenset(taken))
         # What is left may lack something that was taken out: then its holder goes too.
-        taken |= take_out(document, list(_validator(kind).iter_errors(document)))
+        taken |= _take_out(document, list(_validator(kind).iter_errors(document)))
     return Form(problems, frozenset(taken), is_usable=False)
+
+
+def _take_out(document: YamlMap, errors: "Iterable[ValidationError]") -> set[Steps]:
+    """Take out of the document what these errors are about; return the path of each.
+
+    An entry goes with its key, a list with all its items, but for lists of mappings, of which each says something by
+    itself. An unknown key may be any field misspelt: its path ends in an empty step.
+    """
+    taken: set[Steps] = set()
+    dropped: set[Steps] = set()
+    for error in errors:
+        path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            taken.add((*path, _UNKNOWN_KEY))
+            dropped |= {(*path, key) for key in _unknown(error)}
+        else:
+            while path and isinstance(path[-1], int) and path[:-1] not in _LISTS_OF_MAPPINGS:
+                path = path[:-1]
+            taken.add(path)
+            dropped.add(path)
+    drop(document, dropped - {()})
+    return taken
+
+
+def _unknown(error: "ValidationError") -> list[str]:
+    """Return the keys of a mapping that its schema does not know."""
+    holder: Any = error.instance
+    return [key for key in holder if key not in _known(error)]
+
+
+def _known(error: "ValidationError") -> list[str]:
+    return list(error.schema.get("properties", {})) if isinstance(error.schema, Mapping) else []
 
 
 def _is_whole(document: YamlMap, kind: str, taken: Collection[Steps]) -> bool:
@@ -100,16 +129,16 @@ def _is_whole(document: YamlMap, kind: str, taken: Collection[Steps]) -> bool:
     return is_whole
 
 
-def _unknown_kind(document: YamlMap, name: str) -> Iterator[Problem]:
+def _unknown_kind(document: YamlMap) -> Iterator[Problem]:
     """Yield what a document of no known kind lacks; what else it holds cannot be judged."""
     for key, allowed in (("apiVersion", [API_VERSION]), ("kind", sorted(SCHEMA_FILES))):
         found = document.get(key)
         if key not in document:
             message = f"the document lacks {key}; it must be {_either(allowed, '')}"
-            yield Problem("KR102", message, _at(name, document.at))
+            yield Problem("KR102", message, document.at)
         elif found not in allowed:
             message = f"{key} is {_shown(found)}; it must be {_either(allowed, found)}"
-            yield Problem("KR102", message, _at(name, document.value_at[key]))
+            yield Problem("KR102", message, document.value_at[key])
 
 
 def schema_folder() -> Path:
@@ -150,18 +179,14 @@ def _validator(kind: str) -> "Validator":
     return validator
 
 
-def _sort_key(document: Any, error: "ValidationError") -> tuple[int, int, str]:
-    return (*place_of(document, list(error.absolute_path)), error.message)
-
-
-def _told(document: YamlMap, error: "ValidationError", name: str) -> Iterator[Problem]:
+def _told(document: YamlMap, error: "ValidationError") -> Iterator[Problem]:
     path = list(error.absolute_path)
     where = _dotted(path)
-    at = _at(name, place_of(document, path))
+    at = place_of(document, path)
     wanted: Any = error.validator_value
     match error.validator:
         case "additionalProperties" if wanted is False:
-            yield from _unknown_keys(error, name, where)
+            yield from _unknown_keys(error, where)
         case "required":
             held: Any = error.instance
             yield from (Problem("KR103", f"{where} lacks {key}", at) for key in wanted if key not in held)
@@ -170,7 +195,7 @@ def _told(document: YamlMap, error: "ValidationError", name: str) -> Iterator[Pr
             message = f"{where} is {_shown(error.instance)}; it must be {_either(allowed, error.instance)}"
             yield Problem("KR104", message, at)
         case "oneOf":
-            yield from _no_branch(document, error, name)
+            yield from _no_branch(document, error)
         case _:
             secret = any(is_secret(str(step)) for step in path[2:]) or _is_of_client(path, error.instance)
             found = _SOMETHING if secret else _shown(error.instance)
@@ -182,25 +207,21 @@ def _is_of_client(path: Sequence[str | int], value: object) -> bool:
     return list(path[:2]) == ["spec", "client"] and value is not None and not isinstance(value, list | dict)
 
 
-def _no_branch(document: YamlMap, error: "ValidationError", name: str) -> Iterator[Problem]:
+def _no_branch(document: YamlMap, error: "ValidationError") -> Iterator[Problem]:
     """Yield what is wrong with the one form that is of the value's type, else which forms there are."""
     near = [cause for cause in error.context or () if cause.validator != "type" or cause.path]
     if isinstance(error.instance, dict):
         near = [cause for cause in near if cause.validator not in {"enum", "const"}]
         for cause in near:
-            yield from _told(document, cause, name)
+            yield from _told(document, cause)
         if near:
             return
     path = list(error.absolute_path)
-    words = [str(word) for cause in error.context or () if cause.validator == "enum" for word in _list(cause)]
+    enums: list[Any] = [cause.validator_value for cause in error.context or () if cause.validator == "enum"]
+    words = [str(word) for each in enums for word in each]
     forms = f"; it must be {_either([*words, '{within: 10%}'], error.instance)}" if words else f", which {_why(error)}"
     message = f"{_dotted(path)} is {_shown(error.instance)}{forms}{_meant(error)}"
-    yield Problem("KR104", message, _at(name, place_of(document, path)))
-
-
-def _list(error: "ValidationError") -> list[Any]:
-    wanted: Any = error.validator_value
-    return list(wanted)
+    yield Problem("KR104", message, place_of(document, path))
 
 
 def _dotted(path: Sequence[str | int]) -> str:
@@ -218,14 +239,11 @@ def _meant(error: "ValidationError") -> str:
     return (f". Write a unit: {unit}" if unit else "") + (f". {text}" if text else "")
 
 
-def _unknown_keys(error: "ValidationError", name: str, where: str) -> Iterator[Problem]:
-    known = list(error.schema.get("properties", {})) if isinstance(error.schema, Mapping) else []
+def _unknown_keys(error: "ValidationError", where: str) -> Iterator[Problem]:
     holder: Any = error.instance
-    for key in holder:
-        if key not in known:
-            place = holder.key_at[key] if isinstance(holder, YamlMap) else (1, 1)
-            message = f"unknown key {_shown(key_shown(str(key)))} in {where}{_hint(str(key), known)}"
-            yield Problem("KR103", message, _at(name, place))
+    for key in _unknown(error):
+        message = f"unknown key {_shown(key_shown(key))} in {where}{_hint(key, _known(error))}"
+        yield Problem("KR103", message, holder.key_at[key])
 
 
 def _hint(word: str, known: Sequence[str]) -> str:
@@ -273,7 +291,3 @@ def _shown(value: object) -> str:
 def is_secret(key: str) -> bool:
     """Whether the value of a key of that name is never shown."""
     return _SECRET.search(key) is not None
-
-
-def _at(name: str, place: tuple[int, int]) -> Location:
-    return Location(name, *place)

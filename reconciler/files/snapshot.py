@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import malformed
-from reconciler.files.json_text import collector_paused, parse_json, readable_json
+from reconciler.files.json_text import collector_paused, malformed, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes, write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import Malformed, from_json, to_json

@@ -5,10 +5,10 @@ anchors, aliases and merge keys are errors. Depth, nodes and size are bounded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import isinf
-from typing import Any, Self
+from math import inf, isinf
+from typing import Any, NoReturn, Self
 
 import yaml
 
@@ -37,7 +37,7 @@ _ASSIGNS = re.compile("[=:]")
 _BEGINNINGS = re.compile(rb"^(?=---(?:[ \t\r\n]|$))", re.MULTILINE)
 _CLUSTER = "Cluster"
 _HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
-Place = tuple[int, int]
+Steps = tuple[str | int, ...]
 
 
 class YamlFloat(float):
@@ -61,11 +61,16 @@ class YamlMap(dict[str, Any]):
 
     __slots__ = ("at", "key_at", "value_at")
 
-    def __init__(self, at: Place) -> None:
+    def __init__(self, at: Location) -> None:
         super().__init__()
         self.at = at
-        self.key_at: dict[str, Place] = {}
-        self.value_at: dict[str, Place] = {}
+        self.key_at: dict[str, Location] = {}
+        self.value_at: dict[str, Location] = {}
+
+    def part(self, key: str) -> "YamlMap":
+        """Return the mapping of that key; an empty one where it is not there, or is none."""
+        found = self.get(key)
+        return found if isinstance(found, YamlMap) else YamlMap(self.value_at.get(key, self.at))
 
 
 class YamlList(list[Any]):
@@ -73,10 +78,10 @@ class YamlList(list[Any]):
 
     __slots__ = ("at", "item_at")
 
-    def __init__(self, at: Place) -> None:
+    def __init__(self, at: Location) -> None:
         super().__init__()
         self.at = at
-        self.item_at: list[Place] = []
+        self.item_at: list[Location] = []
 
 
 @dataclass(slots=True)
@@ -90,22 +95,22 @@ class Read:
 def read_yaml(content: bytes, name: str) -> Read:
     """Return all documents of a file, or every problem that keeps it from being read; `name` goes into places."""
     if len(content) > MAX_BYTES:
-        return _refused(name, (1, 1), f"the file has {len(content)} bytes; {MAX_BYTES} are allowed: split it")
+        return _refused(Location(name, 1), f"the file has {len(content)} bytes; {MAX_BYTES} are allowed: split it")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig").rpartition("\n")
-        place = before[0].count("\n") + len(before[1]) + 1, len(before[2]) + 1
-        return _refused(name, place, f"byte {error.start} is not UTF-8: save the file as UTF-8")
+        place = Location(name, before[0].count("\n") + len(before[1]) + 1, len(before[2]) + 1)
+        return _refused(place, f"byte {error.start} is not UTF-8: save the file as UTF-8")
     reader = _Reader(name)
     try:
         reader.refuse_hidden(text)
         reader.run(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        place = Location(name, mark.line + 1, mark.column + 1) if mark else Location(name, 1)
         words = _words(error, text[mark.index : mark.index + 1] if mark else "")
-        reader.problems.append(Problem("KR101", words, Location(name, *place)))
+        reader.problems.append(Problem("KR101", words, place))
     except (_Stop, yaml.reader.ReaderError):
         # What the YAML reader refuses is a control character, and those are told by then.
         pass
@@ -141,8 +146,8 @@ def _words(error: yaml.MarkedYAMLError, character: str) -> str:
     return f"not YAML: {words}: {character!r} cannot begin a plain text, put the text in quotes"
 
 
-def _refused(name: str, place: Place, message: str) -> Read:
-    return Read(problems=[Problem("KR101", message, Location(name, *place))])
+def _refused(place: Location, message: str) -> Read:
+    return Read(problems=[Problem("KR101", message, place)])
 
 
 class _Stop(Exception):
@@ -157,66 +162,66 @@ class _Reader:
         self.documents: list[Any] = []
         self.problems: list[Problem] = []
         self._open: list[YamlMap | YamlList] = []
-        self._keys: list[tuple[str, Place] | None] = []
+        self._keys: list[tuple[str, Location] | None] = []
         self._nodes = 0
         self._is_clean = True
 
-    def problem(self, place: Place, message: str) -> None:
+    def problem(self, place: Location, message: str) -> None:
         """Keep a problem; end the reading where there are very many."""
-        self.problems.append(Problem("KR101", message, Location(self.name, *place)))
+        self.problems.append(Problem("KR101", message, place))
         if len(self.problems) >= MAX_PROBLEMS:
             raise _Stop
+
+    def _stop(self, place: Location, message: str) -> NoReturn:
+        self.problem(place, message)
+        raise _Stop
 
     def refuse_hidden(self, text: str) -> None:
         """Refuse what a reviewer cannot see, in comments too."""
         for found in _HIDDEN.finditer(text):
             start = found.start()
-            place = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            place = Location(self.name, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
             self.problem(place, f"hidden character {_code_point(found.group())}: remove it")
         self._is_clean = not self.problems
 
     def run(self, text: str) -> None:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        for event in yaml.parse(text, Loader=loader):
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
-                self._scalar(event)
-            elif kind is yaml.MappingStartEvent:
-                self._start(event, YamlMap(_place(event)))
-            elif kind is yaml.SequenceStartEvent:
-                self._start(event, YamlList(_place(event)))
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        for event in iter(loader.get_event, None):
+            if isinstance(event, yaml.NodeEvent):
+                self._node(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
                 self._open.pop()
                 self._keys.pop()
-            elif kind is yaml.AliasEvent:
-                self.problem(_place(event), "an alias (*) is not allowed: write the value out, or quote the text")
-                self._put(None, _place(event))
 
-    def _start(self, event: Any, container: YamlMap | YamlList) -> None:
-        self._check(event, container.at)
-        self._put(container, container.at, is_container=True)
-        self._open.append(container)
-        self._keys.append(None)
-        if len(self._open) > MAX_DEPTH:
-            self.problem(container.at, _TOO_DEEP)
-            raise _Stop
-
-    def _check(self, event: Any, place: Place) -> None:
+    def _node(self, event: Any) -> None:
+        mark, kind = event.start_mark, type(event)
+        place = Location(self.name, mark.line + 1, mark.column + 1)
+        if kind is yaml.AliasEvent:
+            self.problem(place, "an alias (*) is not allowed: write the value out, or quote the text")
+            self._put(None, place)
+            return
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            self.problem(place, f"more than {MAX_NODES} values in one file: split it")
-            raise _Stop
+            self._stop(place, f"more than {MAX_NODES} values in one file: split it")
         if event.anchor:
             self.problem(place, "an anchor (&) is not allowed: write the value out where it is used, or quote the text")
         if event.tag:
             self.problem(place, "a tag (!) is not allowed: write a plain value, or quote the text")
+        if kind is yaml.ScalarEvent:
+            self._scalar(event, place)
+        else:
+            self._start(YamlMap(place) if kind is yaml.MappingStartEvent else YamlList(place))
 
-    def _scalar(self, event: Any) -> None:
-        place = _place(event)
-        self._check(event, place)
+    def _start(self, container: YamlMap | YamlList) -> None:
+        self._put(container, container.at, is_container=True)
+        self._open.append(container)
+        self._keys.append(None)
+        if len(self._open) > MAX_DEPTH:
+            self._stop(container.at, _TOO_DEEP)
+
+    def _scalar(self, event: Any, place: Location) -> None:
         if len(event.value) > MAX_TEXT:
-            self.problem(place, f"a text of {len(event.value)} characters; {MAX_TEXT} are allowed")
-            raise _Stop
+            self._stop(place, f"a text of {len(event.value)} characters; {MAX_TEXT} are allowed")
         hidden = _HIDDEN.search(event.value) if self._is_clean and event.style == '"' else None
         if hidden:
             self.problem(place, f"the text holds the hidden character {_code_point(hidden.group())}: remove it")
@@ -225,13 +230,13 @@ class _Reader:
         else:
             self._put(self._value(event, place), place)
 
-    def _key(self, event: Any, place: Place) -> None:
+    def _key(self, event: Any, place: Location) -> None:
         key, mapping = event.value, self._open[-1]
         if key == "<<" and not event.style:
             self.problem(place, "merge key << is not allowed: write the values out")
         elif isinstance(mapping, YamlMap) and key in mapping:
-            line, column = mapping.key_at[key]
-            self.problem(place, f"duplicate key {_cut(key)}, first written at {line}:{column}: keep one")
+            first = mapping.key_at[key]
+            self.problem(place, f"duplicate key {_cut(key)}, first written at {first.line}:{first.column}: keep one")
         elif not key:
             self.problem(place, "a key must not be empty")
         if not key.isascii():
@@ -239,7 +244,7 @@ class _Reader:
             self.problem(place, f"key {_cut(key)} has the character {strange!r} ({_code_point(strange)}): use ASCII")
         self._keys[-1] = (key, place)
 
-    def _value(self, event: Any, place: Place) -> Any:
+    def _value(self, event: Any, place: Location) -> Any:
         text = event.value
         if event.style or not event.implicit[0]:
             return text
@@ -256,19 +261,18 @@ class _Reader:
             self.problem(place, f"{text} is no number that can be meant here")
         return text
 
-    def _integer(self, text: str, place: Place) -> int:
+    def _integer(self, text: str, place: Location) -> int:
         number = int(text) if len(text) <= MAX_DIGITS else None
         if number is not None and -MAX_INTEGER <= number <= MAX_INTEGER:
             return number
         self.problem(place, "a number beyond 64 bits: put it in quotes if it is a text")
         return 0
 
-    def _put(self, value: Any, place: Place, *, is_container: bool = False) -> None:
+    def _put(self, value: Any, place: Location, *, is_container: bool = False) -> None:
         if not self._open:
             self.documents.append(value)
             if len(self.documents) > MAX_DOCUMENTS:
-                self.problem(place, f"more than {MAX_DOCUMENTS} documents in one file: split it")
-                raise _Stop
+                self._stop(place, f"more than {MAX_DOCUMENTS} documents in one file: split it")
             return
         parent = self._open[-1]
         if isinstance(parent, YamlList):
@@ -302,14 +306,30 @@ def _cut(key: str) -> str:
     return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}…"
 
 
-def _place(event: Any) -> Place:
-    mark = event.start_mark
-    return mark.line + 1, mark.column + 1
-
-
-def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Place:
+def place_of(document: YamlMap, path: Iterable[str | int]) -> Location:
     """Return where the value at that path stands, or the nearest enclosing one."""
-    here, place = document, getattr(document, "at", (1, 1))
+    return _along(document, path)[-1][1]
+
+
+def drop(document: YamlMap, paths: Iterable[Steps]) -> None:
+    """Take the entries and items at these paths out of a document, as far as they are there."""
+    # Keys first, then items from the last: so no path comes to mean another item.
+    for path in sorted(paths, key=lambda path: -path[-1] if isinstance(path[-1], int) else -inf):
+        *_, (holder, _) = found = _along(document, path[:-1])
+        last = path[-1]
+        if len(found) < len(path):
+            continue
+        if isinstance(holder, YamlMap):
+            for entries in (holder, holder.key_at, holder.value_at):
+                entries.pop(str(last), None)
+        elif isinstance(holder, YamlList) and isinstance(last, int) and last < len(holder):
+            del holder[last], holder.item_at[last]
+
+
+def _along(document: YamlMap, path: Iterable[str | int]) -> list[tuple[Any, Location]]:
+    """Return the document and each value on the path in it, as far as it goes, with their places."""
+    here: Any = document
+    found = [(here, document.at)]
     for step in path:
         if isinstance(here, YamlMap) and step in here:
             place, here = here.value_at[str(step)], here[str(step)]
@@ -317,4 +337,5 @@ def place_of(document: Any, path: Iterator[str | int] | list[str | int]) -> Plac
             place, here = here.item_at[step], here[step]
         else:
             break
-    return place
+        found.append((here, place))
+    return found

@@ -1,78 +1,69 @@
 """Reads Topic and TopicClass documents, their form already checked, as values; and lays one over the other."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
-from reconciler.files.strict_yaml import YamlList, YamlMap
+from reconciler.files.strict_yaml import Steps, YamlMap
 from reconciler.files.units import config_text
-from reconciler.files.well_formed import Steps
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
 PATTERN_KEYS = frozenset({"class", "config", "customConfigs", "placement"})
 
 
-def topic_class_from(document: YamlMap, name: str, problems: list[Problem]) -> DesiredTopic:
+def topic_class_from(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
     """Return the class that the document declares: what its topics have in common, under its own name."""
-    return replace(_declared(document, name, problems), name=document["metadata"]["name"])
+    return replace(_declared(document, problems), name=document["metadata"]["name"])
 
 
-def topics_from(document: YamlMap, name: str, problems: list[Problem]) -> Iterator[DesiredTopic]:
+def topics_from(document: YamlMap, problems: list[Problem]) -> Iterator[DesiredTopic]:
     """Yield the topic that the document names, or one for each of its patterns."""
     metadata, spec = document["metadata"], document["spec"]
     if ("name" in metadata) == ("names" in metadata):
         message = (
             "metadata has both name and names: keep one" if "name" in metadata else "metadata lacks name, or names"
         )
-        problems.append(Problem("KR113", message, Location(name, *document.value_at["metadata"])))
+        problems.append(Problem("KR113", message, document.value_at["metadata"]))
         return
     if "names" in metadata:
         for key in spec:
             if key not in PATTERN_KEYS or (key == "placement" and "assignment" in spec[key]):
                 is_inside = key == "placement"
-                at = Location(name, *(spec[key].key_at["assignment"] if is_inside else spec.key_at[key]))
+                at = spec[key].key_at["assignment"] if is_inside else spec.key_at[key]
                 field = "placement.assignment" if is_inside else key
                 message = f"{field} cannot be written for patterns of names: name each topic"
                 problems.append(Problem("KR113", message, at))
-    shared = _declared(document, name, problems)
+    shared = _declared(document, problems)
     for wanted in metadata.get("names", [metadata.get("name")]):
         yield replace(shared, name=wanted)
 
 
-def _declared(document: YamlMap, name: str, problems: list[Problem]) -> DesiredTopic:
+def _declared(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
     spec = document["spec"]
     return DesiredTopic(
         "",
         is_absent=spec.get("state") == "absent",
         partitions=spec.get("partitions"),
         replication_factor=spec.get("replicationFactor"),
-        config=_config(spec, name, problems),
-        placement=_placement(spec),
+        config=_config(spec, problems),
+        placement=_placement(spec.part("placement")),
         protect=frozenset(Protection(word) for word in spec.get("protect", ())),
         custom_configs=_set(spec, "customConfigs") or frozenset(),
         labels=dict(document["metadata"].get("labels", {})),
-        at=_places(document, name),
+        at={"": document.at, **dict(_places(spec))},
     )
 
 
 def merged(below: DesiredTopic, topic: DesiredTopic) -> DesiredTopic:
     """Return the topic with the class's fields where it writes none of its own."""
-    under, over = below.placement, topic.placement
     at = {path: place for path, place in below.at.items() if path and path not in topic.at}
     return replace(
         topic,
         replication_factor=topic.replication_factor or below.replication_factor,
         config=dict(sorted({**below.config, **topic.config}.items())),
-        placement=Placement(
-            racks_spread=_spread_over(below, topic),
-            racks_only=over.racks_only if over.racks_only is not None else under.racks_only,
-            racks_leader=over.racks_leader if over.racks_leader is not None else under.racks_leader,
-            brokers_only=over.brokers_only if over.brokers_only is not None else under.brokers_only,
-            brokers_except=over.brokers_except or under.brokers_except,
-            assignment=over.assignment,
-        ),
+        placement=_placement_over(below, topic),
         protect=topic.protect if "protect" in topic.at else below.protect,
         custom_configs=below.custom_configs | topic.custom_configs,
         at={**topic.at, **at},
@@ -99,63 +90,53 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
     return over_class
 
 
-def _spread_over(below: DesiredTopic, topic: DesiredTopic) -> Spread | None:
-    """Return the topic's own spread; its mere `racks:` does not undo what the class says."""
-    if "placement.racks.spread" in topic.at or below.placement.racks_spread is None:
-        return topic.placement.racks_spread
-    return below.placement.racks_spread
+def _placement_over(below: DesiredTopic, topic: DesiredTopic) -> Placement:
+    own = {each.name: rule for each in fields(Placement) if (rule := getattr(topic.placement, each.name))}
+    # The topic's mere `racks:` does not undo the spread that the class writes.
+    if below.placement.racks_spread is not None and "placement.racks.spread" not in topic.at:
+        own.pop("racks_spread", None)
+    return replace(below.placement, **own)
 
 
-def unit_problems(document: YamlMap, name: str) -> list[Problem]:
+def unit_problems(document: YamlMap) -> list[Problem]:
     """Return what is wrong with the units of a document's config, whatever else is wrong with the document."""
     problems: list[Problem] = []
-    spec = document.get("spec")
-    if isinstance(spec, YamlMap) and isinstance(spec.get("config"), YamlMap):
-        _config(spec, name, problems)
+    _config(document.part("spec"), problems)
     return problems
 
 
-def _config(spec: YamlMap, name: str, problems: list[Problem]) -> Mapping[str, str | None]:
+def _config(spec: YamlMap, problems: list[Problem]) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
-    written = spec.get("config") or YamlMap((1, 1))
+    written = spec.part("config")
     for key, value in written.items():
         try:
             found[key] = None if value is None else config_text(key, value)
         except ValueError:
             shown = "set to something" if is_secret(key) else ascii(str(value)[:LONGEST_SHOWN])
             message = f"{key} is {shown}: the unit does not fit; write Kafka's own value, or a fitting unit"
-            problems.append(Problem("KR104", message, Location(name, *written.value_at[key])))
+            problems.append(Problem("KR104", message, written.value_at[key]))
     return dict(sorted(found.items()))
 
 
-def _placement(spec: Mapping[str, Any]) -> Placement:
-    written = spec.get("placement") or {}
-    racks, brokers = written.get("racks"), written.get("brokers") or {}
-    assignment = written.get("assignment")
+def _placement(written: YamlMap) -> Placement:
+    racks, brokers, assignment = written.part("racks"), written.part("brokers"), written.get("assignment")
     return Placement(
-        racks_spread=None if racks is None else Spread(racks.get("spread", "prefer")),
-        racks_only=_set(racks or {}, "only"),
-        racks_leader=_set(racks or {}, "leader"),
+        racks_spread=Spread(racks.get("spread", Spread.PREFER)) if "racks" in written else None,
+        racks_only=_set(racks, "only"),
+        racks_leader=_set(racks, "leader"),
         brokers_only=_set(brokers, "only"),
-        brokers_except=frozenset(brokers.get("except", ())),
-        assignment=None if assignment is None else tuple(tuple(replicas) for replicas in assignment),
+        brokers_except=_set(brokers, "except") or frozenset(),
+        assignment=None if assignment is None else tuple(map(tuple, assignment)),
     )
 
 
-def _set(written: Mapping[str, Any], key: str) -> frozenset[Any] | None:
+def _set(written: YamlMap, key: str) -> frozenset[Any] | None:
     return frozenset(written[key]) if key in written else None
 
 
-def _places(document: YamlMap, name: str) -> Mapping[str, Location]:
-    """Return the place of each field of the spec by its path, and of the document by the empty path."""
-    places = {"": Location(name, *document.at)}
-    waiting: list[tuple[str, Any]] = [("", document["spec"])]
-    while waiting:
-        prefix, holder = waiting.pop()
-        if not isinstance(holder, YamlMap) or isinstance(holder, YamlList):
-            continue
-        for key, place in holder.key_at.items():
-            path = f"{prefix}.{key}" if prefix else key
-            places[path] = Location(name, *place)
-            waiting.append((path, holder[key]))
-    return places
+def _places(holder: YamlMap, prefix: str = "") -> Iterator[tuple[str, Location]]:
+    """Yield the path and the place of each field."""
+    for key, place in holder.key_at.items():
+        yield f"{prefix}{key}", place
+        if isinstance(holder[key], YamlMap):
+            yield from _places(holder[key], f"{prefix}{key}.")

@@ -357,7 +357,7 @@ def _text_form(kind: Any) -> _Codec:
         except ValueError as error:
             raise Malformed("", f"{error}, not {{}}", found) from None
 
-    return _Codec(str, read, lambda _: {"type": "string", "pattern": kind.PATTERN})
+    return _Codec(str, read, lambda _: {"type": "string", "pattern": kind.pattern()})
 
 
 # Lists and mappings

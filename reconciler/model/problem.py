@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, NamedTuple, Self
 
 from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, AtLeast, Key, Pattern
 
@@ -18,18 +18,20 @@ DRIFT = frozenset({MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT, ST
 """What is declared and is not so, or undeclared where all is managed, and what no plan mends."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Location:
+class Location(NamedTuple):
     """A place in a file; lines and columns count from 1, the file is relative to the desired-state root."""
 
     file: str
     line: int
     column: int = 1
 
-    PATTERN: ClassVar = "^.*:[0-9]+$"
-
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    @staticmethod
+    def pattern() -> str:
+        """Return the regular expression of its text, as schemas have it."""
+        return "^.*:[0-9]+$"
 
     @classmethod
     def parse(cls, text: str) -> Self:

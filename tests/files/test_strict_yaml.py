@@ -221,16 +221,16 @@ def test_a_file_full_of_problems_is_given_up_after_a_hundred() -> None:
 
 def test_keys_and_values_know_their_places() -> None:
     document = read_yaml(b"a:\n  b: [x, {c: 1}]\n", "x.yaml").documents[0]
-    assert document["a"].key_at["b"] == (2, 3)
-    assert place_of(document, ["a", "b", 1, "c"]) == (2, 14)
-    assert place_of(document, ["a", "b", 1, "missing"]) == (2, 10)
-    assert place_of(document, []) == (1, 1)
+    assert document["a"].key_at["b"] == ("x.yaml", 2, 3)
+    assert place_of(document, ["a", "b", 1, "c"]) == ("x.yaml", 2, 14)
+    assert place_of(document, ["a", "b", 1, "missing"]) == ("x.yaml", 2, 10)
+    assert place_of(document, []) == ("x.yaml", 1, 1)
 
 
 def test_columns_count_characters() -> None:
     assert read_yaml("ä: 1\n".encode(), "x").problems[0].at
     document = read_yaml("{a: 日本, b: 1}".encode(), "x").documents[0]
-    assert document.key_at["b"] == (1, 9)
+    assert document.key_at["b"] == ("x", 1, 9)
 
 
 @pytest.mark.parametrize("mark", ["!", "&", "*"])

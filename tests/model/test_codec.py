@@ -50,10 +50,12 @@ class Place:
     file: str
     line: int
 
-    PATTERN: ClassVar = "^.*:[0-9]+$"
-
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    @staticmethod
+    def pattern() -> str:
+        return "^.*:[0-9]+$"
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -43,7 +43,7 @@ def read_jikkou(document: Part, maps: Maps) -> None:
 
 def _parts(document: Part, key: str) -> list[Part]:
     items: list[Any] = document.items(key)
-    found = [Part(each, document.file, f"{key}[{index}]", document.reading) for index, each in enumerate(items)
+    found = [Part(each, f"{key}[{index}]", document.reading) for index, each in enumerate(items)
              if isinstance(each, YamlMap)]  # fmt: skip
     if len(found) < len(items):
         document.wrong(key, "must hold mappings alone")

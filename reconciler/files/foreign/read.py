@@ -4,17 +4,21 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from reconciler.files.foreign import jikkou, strimzi
+from reconciler.files.foreign import jikkou
 from reconciler.files.foreign.topicctl import read_topicctl
-from reconciler.files.foreign.topics import SKIPPED, WRONG, Part, Reading
+from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
 from reconciler.files.inside import required_inside
 from reconciler.files.load import SUFFIXES, by_place
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
 from reconciler.files.strict_yaml import YamlMap, read_yaml
+from reconciler.model.desired import DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 STRIMZI, JIKKOU, TOPICCTL = "strimzi", "jikkou", "topicctl"
 TOOLS = (STRIMZI, JIKKOU, TOPICCTL)
+_STRIMZI_API = "kafka.strimzi.io/"
+_CLUSTER_LABEL, _MANAGED = "strimzi.io/cluster", "strimzi.io/managed"
+_STRIMZI_SPEC = frozenset({"topicName", "partitions", "replicas", "config"})
 _JSON = (*SUFFIXES, ".json")
 _LINK = "is a link that leads out of {}, and is not read: name the file itself"
 
@@ -35,7 +39,7 @@ def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
         elif tool is not None and found != tool:
             part.warn("", f"the document is {found}'s, and is left out", SKIPPED)
         elif found == STRIMZI:
-            strimzi.read_strimzi(part)
+            _read_strimzi(part)
         elif found == JIKKOU:
             jikkou.read_jikkou(part, maps)
         else:
@@ -69,20 +73,20 @@ def _parts(path: str, reading: Reading) -> Iterator[Part]:
         return
     for document in read.documents:
         if isinstance(document, YamlMap):
-            yield from _listed(Part(document, name, "", reading))
+            yield from _listed(Part(document, "", reading))
         elif document is not None:
             reading.problems.append(Problem(WRONG, "a document must be a mapping", Location(name, 1)))
 
 
 def _listed(part: Part) -> Iterator[Part]:
     api, kind = str(part.entries.get("apiVersion")), str(part.entries.get("kind"))
-    is_list = kind == "List" or (kind == "KafkaTopicList" and api.startswith(strimzi.API))
+    is_list = kind == "List" or (kind == "KafkaTopicList" and api.startswith(_STRIMZI_API))
     if not is_list:
         yield part
         return
     for item in part.items("items"):
         if isinstance(item, YamlMap):
-            yield Part(item, part.file, "", part.reading)
+            yield Part(item, "", part.reading)
         else:
             part.wrong("items", "must hold mappings alone")
 
@@ -90,7 +94,7 @@ def _listed(part: Part) -> Iterator[Part]:
 def _tool(part: Part) -> str | None:
     """Return whose document it is: apiVersion says it, and topicctl's have `meta` and no kind."""
     api = str(part.entries.get("apiVersion", ""))
-    if api.startswith(strimzi.API):
+    if api.startswith(_STRIMZI_API):
         return STRIMZI
     if api.startswith((jikkou.API, jikkou.CORE_API)):
         return JIKKOU
@@ -108,6 +112,32 @@ def _hint(part: Part) -> str:
     api = str(part.entries.get("apiVersion", ""))
     close = get_close_matches(api.partition("/")[0], ["kafka.strimzi.io", "kafka.jikkou.io"], n=1)
     return f"; did you mean apiVersion {close[0]}/…?" if close else ""
+
+
+def _read_strimzi(document: Part) -> None:
+    """Add the topic of one KafkaTopic, by the rules of the Topic Operator: `spec.topicName` wins over its name."""
+    if document.text("kind") != "KafkaTopic":
+        document.warn("kind", f"{document.text('kind')} is no KafkaTopic and is left out", SKIPPED)
+        return
+    metadata, spec = document.part("metadata"), document.part("spec")
+    name = spec.text("topicName") or metadata.text("name")
+    if name is None:
+        metadata.wrong("name", "is missing, and so is spec.topicName")
+        return
+    if metadata.part("annotations").flag(_MANAGED) is False:
+        document.warn("", f"topic {name} is annotated {_MANAGED}: false and is left out", SKIPPED)
+        return
+    spec.refuse_unknown(_STRIMZI_SPEC)
+    labels = dict(metadata.labels("labels"))
+    cluster = labels.pop(_CLUSTER_LABEL, None)
+    topic = DesiredTopic(
+        name,
+        partitions=spec.count("partitions"),
+        replication_factor=spec.count("replicas", MAX_FACTOR),
+        config=spec.configs("config"),
+        labels=labels,
+    )
+    keep(document.reading, topic, document, cluster)
 
 
 def _refuse_repeated(reading: Reading) -> None:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.files.config_check import MIN_ISR
 from reconciler.files.desired_writer import CONFIG_KEY, is_writable
-from reconciler.files.semantics import LONGEST_NAME
+from reconciler.files.semantics import LONGEST_NAME, MIN_ISR
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import DesiredTopic
@@ -42,13 +41,12 @@ class Part:
     """A mapping within a file; what is wrong with a field is told with the field's place."""
 
     entries: YamlMap
-    file: str
     path: str
     reading: Reading
 
     def at(self, key: str = "") -> Location:
         """Return where a field's value stands, or the mapping."""
-        return Location(self.file, *self.entries.value_at.get(key, self.entries.at))
+        return self.entries.value_at.get(key, self.entries.at)
 
     def wrong(self, key: str, message: str) -> None:
         """Tell an error."""
@@ -64,8 +62,7 @@ class Part:
         value = self.entries.get(key)
         if value is not None and not isinstance(value, YamlMap):
             self.wrong(key, "must be a mapping")
-        found = value if isinstance(value, YamlMap) else YamlMap(self.entries.value_at.get(key, self.entries.at))
-        return Part(found, self.file, self._named(key), self.reading)
+        return Part(self.entries.part(key), self._named(key), self.reading)
 
     def text(self, key: str) -> str | None:
         """Return a text; None where it is not there."""

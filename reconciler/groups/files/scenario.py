@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.checked import malformed
-from reconciler.files.json_text import collector_paused, parse_json, readable_json
+from reconciler.files.json_text import collector_paused, malformed, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, read_bytes
 from reconciler.files.snapshot import refuse_other_kind
 from reconciler.groups.model.simulation import Outcome, Scenario, ScenarioList
