@@ -29,6 +29,11 @@ class Placement:
         self.loads[:, self.members[row]] += weights.replica[row][:, None]
         self.loads[:, leader] += weights.leader[row]
 
+    @property
+    def copies(self) -> Ints:
+        """How many replicas of each row are new; those of a new partition are none, as it starts empty."""
+        return (self.members & ~self.task.held & ~self.task.is_new[:, None]).sum(axis=1)
+
     def exchange(self, row: int, leaving: int, arriving: int) -> None:
         """Let one broker take the place of another, as leader too; the same broker twice makes it the leader."""
         members = self.members[row].copy()

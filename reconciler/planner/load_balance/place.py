@@ -203,9 +203,8 @@ def _lead(end: Placement, bands: Bands) -> None:
 
 def _proof(end: Placement, whole: PlacementTask, bound: int, prices: Ints, shift: int) -> Proof:
     task, ids = end.task, end.task.eligible.ids
-    copied = (end.members & ~task.held & ~task.is_new[:, None]).sum(axis=1)
     objective = "bytes" if whole.is_size_known else "replicas"
-    value = sum((copied * task.size).tolist()) if whole.is_size_known else int(copied.sum())
+    value = sum((end.copies * (task.size if whole.is_size_known else 1)).tolist())
     of = {
         MEASURES[measure]: {id_: price for id_, price in zip(ids, prices[measure].tolist(), strict=True) if price}
         for measure in OF_SETS
