@@ -87,6 +87,12 @@ def with_broker(observed: Cluster, broker_id: int, rack: str | None) -> tuple[Cl
     return register(observed, Broker(broker_id, rack, log_dirs=dirs)), words
 
 
+def with_declared(desired: Desired, broker: DesiredBroker) -> Desired:
+    """Return the desired state with that broker declared so."""
+    brokers = dict(sorted({**desired.cluster.brokers, broker.id: broker}.items()))
+    return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
+
+
 def health(cluster: Cluster) -> Health:
     """Return which partitions are under-replicated, under min ISR and offline."""
     default = brokers_min_isr(cluster)
@@ -178,12 +184,7 @@ def _draining(at: Supposed, broker_id: int, where: Location) -> Supposed | str:
     if broker_id not in at.observed.brokers:
         return f"no broker {broker_id} is registered; known are {_numbers(at.observed)}"
     broker = replace(at.desired.cluster.broker(broker_id), state=BrokerState.DRAINING, at=where)
-    return replace(at, desired=_with_broker_declared(at.desired, broker))
-
-
-def _with_broker_declared(desired: Desired, broker: DesiredBroker) -> Desired:
-    brokers = dict(sorted({**desired.cluster.brokers, broker.id: broker}.items()))
-    return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
+    return replace(at, desired=with_declared(at.desired, broker))
 
 
 def _joined(at: Supposed, one: AddBroker) -> Supposed | str:
