@@ -20,14 +20,11 @@ class Placement:
 
     def put(self, row: int, members: Ints, leader: int) -> None:
         """Place one row anew."""
-        weights = self.task.weights
-        self.loads[:, self.members[row]] -= weights.replica[row][:, None]
-        self.loads[:, self.leader[row]] -= weights.leader[row]
+        self.loads -= self.task.carried(row, self.members[row], int(self.leader[row]))
         self.members[row] = False
         self.members[row, members] = True
         self.leader[row] = leader
-        self.loads[:, self.members[row]] += weights.replica[row][:, None]
-        self.loads[:, leader] += weights.leader[row]
+        self.loads += self.task.carried(row, members, leader)
 
     @property
     def copies(self) -> Ints:
