@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, is_allowed
+from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, barred_by
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Ints, alike
@@ -78,8 +77,7 @@ def _as_rules_see_them(
 
 def _likeness(rule: TopicRules) -> object:
     """Return what two topics have in common where the same brokers break the rules of both."""
-    racks = (rule.spread, rule.racks, rule.declared is not None and rule.declared.placement.racks_leader is not None)
-    return rule.fit, racks, rule.replication_factor, rule.is_frozen, rule.declared is None, rule.assignment is None
+    return rule.choice, rule.replication_factor, rule.is_frozen, rule.is_managed, rule.assignment is None
 
 
 def _trait(desired: Desired, observed: Cluster, rule: TopicRules, broker_id: int) -> object:
@@ -159,23 +157,19 @@ def _rest(
         yield Reason.REPLICATION_FACTOR, words, declared.where("replicationFactor")
     barred = [replica for replica in staying if replica not in rules.keepable]
     if barred:
-        path = "placement.brokers" if _is_barred_by_name(declared, barred[0]) else "placement.racks.only"
+        by = barred_by(declared.placement, barred[0], rules.rack_of.get(barred[0], NO_RACK))
+        path = "placement.racks.only" if by in {None, "racks.only"} else "placement.brokers"
         yield Reason.ELIGIBILITY, f"{labelled('broker', barred)} not allowed by {path}", declared.where(path)
     kept = tuple(replica for replica in staying if replica not in barred)
     is_alone = kept == replicas and factor == len(replicas)
     if _is_spread_broken(rules, replicas) and (is_alone or _is_crowded(rules, kept, factor, replicas)):
         held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
         yield Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
-    if _is_without_leader_rack(rules, replicas) and (is_alone or not _is_in_leader_rack(rules, declared, replicas)):
+    if _is_without_leader_rack(rules, replicas) and (is_alone or not _is_in_leader_rack(rules, replicas)):
         yield Reason.RACKS, "no replica is in a leader rack", declared.where("placement.racks.leader")
     if _is_leader_misplaced(rules, replicas) and replicas[0] in kept:
         words = f"broker {replicas[0]} is not to be the preferred leader"
         yield Reason.LEADERS, words, declared.where("placement.racks.leader")
-
-
-def _is_barred_by_name(declared: DesiredTopic, broker_id: int) -> bool:
-    """Whether a broker that is not allowed would not be so in any rack."""
-    return not is_allowed(replace(declared.placement, racks_only=None), broker_id, NO_RACK)
 
 
 def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
@@ -201,10 +195,8 @@ def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
 
 
 def _is_without_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    is_asked = rules.declared is not None and rules.declared.placement.racks_leader is not None
-    return is_asked and rules.leadable_at_need.isdisjoint(replicas)
+    return rules.leader_racks is not None and rules.leadable_at_need.isdisjoint(replicas)
 
 
-def _is_in_leader_rack(rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...]) -> bool:
-    racks = declared.placement.racks_leader or frozenset()
-    return any(rules.rack_of.get(replica, "") in racks for replica in replicas)
+def _is_in_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
+    return any(rules.rack_of.get(replica, "") in (rules.leader_racks or ()) for replica in replicas)

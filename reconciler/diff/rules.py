@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from reconciler.diff.managed import managed_topics
@@ -23,7 +23,6 @@ class TopicRules:
     while no other replica can. `racks`: those that count for the rack rule, whether their brokers live or not.
     `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
     for it and nothing makes it worse. `is_frozen`: no replica of it may move, for any reason.
-    `is_managed` false: nobody declared it, and only its replicas on draining brokers may move.
     """
 
     topic: str
@@ -36,14 +35,28 @@ class TopicRules:
     rack_of: Mapping[int, str]
     assignment: tuple[tuple[int, ...], ...] | None = None
     is_frozen: bool = False
-    is_managed: bool = True
     declared: DesiredTopic | None = None
     leadable_at_need: frozenset[int] = frozenset()
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether somebody declared it; else only its replicas on draining brokers may move."""
+        return self.declared is not None
+
+    @property
+    def leader_racks(self) -> frozenset[str] | None:
+        """The racks that preferred leaders are to stand in, where such are written."""
+        return self.declared.placement.racks_leader if self.declared is not None else None
 
     @property
     def fit(self) -> tuple[frozenset[int], ...]:
         """The brokers that may get a replica, keep one, lead, and lead at need."""
         return self.receivable, self.keepable, self.leadable, self.leadable_at_need
+
+    @property
+    def choice(self) -> object:
+        """What two topics have in common whose partitions may choose among the same brokers and racks."""
+        return self.fit, self.spread, self.racks, self.leader_racks
 
     def rack_bounds(self, replication_factor: int) -> tuple[int, int]:
         """Return the fewest and the most replicas of a partition that the rack rule wants in each rack."""
@@ -107,49 +120,46 @@ def topic_rules(desired: Desired, observed: Cluster) -> Mapping[str, TopicRules]
     declared = managed_topics(desired, observed)
     names = sorted(set(observed.topics) | set(declared))
     closed = cordoned_brokers(desired, observed)
-    eligibility: dict[Placement, _Eligibility] = {}
+    shared: dict[Placement, TopicRules] = {}
     rules = {}
     for name in names:
         topic = declared.get(name)
         placement = topic.placement if topic else Placement()
-        if placement not in eligibility:
-            eligibility[placement] = _eligibility(placement, desired, observed, closed)
-        rules[name] = _rules_of(name, topic, eligibility[placement])
+        if placement not in shared:
+            shared[placement] = _of_placement(placement, desired, observed, closed)
+        rules[name] = replace(
+            shared[placement],
+            topic=name,
+            replication_factor=topic.replication_factor if topic else None,
+            is_frozen=topic is not None and Protection.MOVE in topic.protect,
+            declared=topic,
+        )
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class _Eligibility:
-    """The part of the rules that topics with the same placement share."""
-
-    placement: Placement
-    receivable: frozenset[int]
-    keepable: frozenset[int]
-    leadable: frozenset[int]
-    leadable_at_need: frozenset[int]
-    racks: tuple[str, ...]
-    rack_of: Mapping[int, str]
-
-
-def _eligibility(placement: Placement, desired: Desired, observed: Cluster, closed: frozenset[int]) -> _Eligibility:
+def _of_placement(placement: Placement, desired: Desired, observed: Cluster, closed: frozenset[int]) -> TopicRules:
+    """Return the part of the rules that topics with the same placement share."""
     rack_of = {broker_id: broker.rack or NO_RACK for broker_id, broker in observed.brokers.items()}
     state_of = {broker_id: desired.cluster.broker(broker_id).state for broker_id in observed.brokers}
     staying = {
         broker_id
         for broker_id in observed.brokers
-        if state_of[broker_id] not in LEAVING and is_allowed(placement, broker_id, rack_of[broker_id])
+        if state_of[broker_id] not in LEAVING and barred_by(placement, broker_id, rack_of[broker_id]) is None
     }
     keepable = frozenset(broker_id for broker_id in staying if observed.is_alive(broker_id))
     leader_racks = placement.racks_leader
     may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
-    return _Eligibility(
-        placement=placement,
+    return TopicRules(
+        topic="",
+        replication_factor=None,
         receivable=keepable - closed,
         keepable=keepable,
         leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
         leadable_at_need=may_lead,
+        spread=placement.racks_spread,
         racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),
         rack_of=rack_of,
+        assignment=placement.assignment,
     )
 
 
@@ -165,28 +175,10 @@ def cordoned_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:
     return frozenset(broker_id for broker_id in found if not desired.cluster.broker(broker_id).is_active_written)
 
 
-def is_allowed(placement: Placement, broker_id: int, rack: str) -> bool:
-    """Whether the placement's own words (brokers and racks by name) allow that broker."""
+def barred_by(placement: Placement, broker_id: int, rack: str) -> str | None:
+    """Return which of the placement's own words (brokers and racks by name) bars that broker; None where none does."""
     if placement.brokers_only is not None and broker_id not in placement.brokers_only:
-        return False
+        return "brokers.only"
     if broker_id in placement.brokers_except:
-        return False
-    return placement.racks_only is None or rack in placement.racks_only
-
-
-def _rules_of(name: str, topic: DesiredTopic | None, shared: _Eligibility) -> TopicRules:
-    return TopicRules(
-        topic=name,
-        replication_factor=topic.replication_factor if topic else None,
-        receivable=shared.receivable,
-        keepable=shared.keepable,
-        leadable=shared.leadable,
-        leadable_at_need=shared.leadable_at_need,
-        spread=shared.placement.racks_spread,
-        racks=shared.racks,
-        rack_of=shared.rack_of,
-        assignment=shared.placement.assignment,
-        is_frozen=topic is not None and Protection.MOVE in topic.protect,
-        is_managed=topic is not None,
-        declared=topic,
-    )
+        return "brokers.except"
+    return "racks.only" if placement.racks_only is not None and rack not in placement.racks_only else None

@@ -39,6 +39,10 @@ class NotASupposition(ReconcilerError):
     code = "KR005"
 
 
+class _Senseless(Exception):
+    """Why a supposition cannot be meant for this cluster."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supposed:
     """The two states as they would be, and what was taken for granted beside what was said."""
@@ -63,11 +67,10 @@ def suppose(desired: Desired, observed: Cluster, supposed: Sequence[Supposition]
     at = Supposed(desired, observed)
     problems = list(_repeated(supposed))
     for number, one in enumerate(supposed, start=1):
-        changed = _made_true(at, one, Location(OPTION, number))
-        if isinstance(changed, str):
-            problems.append(_problem(f"{one}: {changed}"))
-        else:
-            at = changed
+        try:
+            at = _made_true(at, one, Location(OPTION, number))
+        except _Senseless as error:
+            problems.append(_problem(f"{one}: {error}"))
     if problems:
         raise InvalidInput(problems)
     return at
@@ -85,6 +88,12 @@ def with_broker(observed: Cluster, broker_id: int, rack: str | None) -> tuple[Cl
     new = "" if rack is None or _of_rack(observed, rack) else f"; rack {rack} is new"
     words = f"broker {broker_id} joins{where}, empty, with {disks}{new}"
     return register(observed, Broker(broker_id, rack, log_dirs=dirs)), words
+
+
+def with_declared(desired: Desired, broker: DesiredBroker) -> Desired:
+    """Return the desired state with that broker declared so."""
+    brokers = dict(sorted({**desired.cluster.brokers, broker.id: broker}.items()))
+    return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
 
 
 def health(cluster: Cluster) -> Health:
@@ -159,89 +168,75 @@ def _target(one: Supposition) -> int | str:
             return one.topic
 
 
-def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed | str:
-    """Return both states with that supposition true, or why it cannot be meant."""
+def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
+    """Return both states with that supposition true; raises _Senseless where it cannot be meant."""
     match one:
         case DrainBroker():
-            return _draining(at, one.broker_id, where)
+            if one.broker_id not in at.observed.brokers:
+                known = ", ".join(map(str, sorted(at.observed.brokers)))
+                raise _Senseless(f"no broker {one.broker_id} is registered; known are {known}")
+            broker = replace(at.desired.cluster.broker(one.broker_id), state=BrokerState.DRAINING, at=where)
+            return replace(at, desired=with_declared(at.desired, broker))
         case AddBroker():
             return _joined(at, one)
         case FailRack():
             return _failed(at, one.rack)
         case SetReplicationFactor():
-            return _resized(at, one, where)
+            topic = _declared(at, one.topic)
+            return _with_topic(
+                at, replace(topic, replication_factor=one.replication_factor), "replicationFactor", where
+            )
         case SetPartitions():
-            return _grown(at, one, where)
+            topic, there = _declared(at, one.topic), at.observed.topics.get(one.topic)
+            if there is not None and one.partitions < len(there.partitions):
+                raise _Senseless(f"it has {len(there.partitions)} partitions, and Kafka cannot take any away")
+            return _with_topic(at, replace(topic, partitions=one.partitions), "partitions", where)
 
 
-def _draining(at: Supposed, broker_id: int, where: Location) -> Supposed | str:
-    if broker_id not in at.observed.brokers:
-        return f"no broker {broker_id} is registered; known are {_numbers(at.observed)}"
-    broker = replace(at.desired.cluster.broker(broker_id), state=BrokerState.DRAINING, at=where)
-    return replace(at, desired=_with_broker_declared(at.desired, broker))
-
-
-def _with_broker_declared(desired: Desired, broker: DesiredBroker) -> Desired:
-    brokers = dict(sorted({**desired.cluster.brokers, broker.id: broker}.items()))
-    return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
-
-
-def _joined(at: Supposed, one: AddBroker) -> Supposed | str:
+def _joined(at: Supposed, one: AddBroker) -> Supposed:
     if one.broker_id in at.observed.brokers:
-        return f"broker {one.broker_id} is registered already; give the new one another id"
+        raise _Senseless(f"broker {one.broker_id} is registered already; give the new one another id")
     declared = at.desired.cluster.broker(one.broker_id)
     if declared.state in {BrokerState.ABSENT, BrokerState.DRAINING}:
-        place = f" ({declared.at})" if declared.at else ""
-        return f"broker {one.broker_id} is declared {declared.state}{place}: it would receive nothing"
+        place = _in_brackets(declared.at)
+        raise _Senseless(f"broker {one.broker_id} is declared {declared.state}{place}: it would receive nothing")
     racks = _racks(at.observed)
     if one.rack is None and racks:
-        return f"say in which rack: add={one.broker_id}@RACK; known are {', '.join(racks)}"
+        raise _Senseless(f"say in which rack: add={one.broker_id}@RACK; known are {', '.join(racks)}")
     observed, words = with_broker(at.observed, one.broker_id, one.rack)
     return replace(at, observed=observed, assumptions=(*at.assumptions, words))
 
 
-def _failed(at: Supposed, rack: str) -> Supposed | str:
-    failing = _of_rack(at.observed, rack)
+def _failed(at: Supposed, rack: str) -> Supposed:
+    failing = [broker.id for broker in _of_rack(at.observed, rack)]
     if not failing:
         known = _racks(at.observed)
-        return f"no broker is in rack {rack!r}; " + (_near(rack, known) if known else "no broker tells its rack")
-    words = f"rack {rack} is down: {labelled('broker', (broker.id for broker in failing))}"
-    observed = fence_all(at.observed, [broker.id for broker in failing])
-    return replace(at, observed=observed, assumptions=(*at.assumptions, words))
+        hint = _near(rack, known) if known else "no broker tells its rack"
+        raise _Senseless(f"no broker is in rack {rack!r}; {hint}")
+    words = f"rack {rack} is down: {labelled('broker', failing)}"
+    return replace(at, observed=fence_all(at.observed, failing), assumptions=(*at.assumptions, words))
 
 
-def _resized(at: Supposed, one: SetReplicationFactor, where: Location) -> Supposed | str:
-    topic = _declared(at, one.topic)
-    if isinstance(topic, str):
-        return topic
-    places = {**topic.at, "replicationFactor": where}
-    return _with_topic(at, replace(topic, replication_factor=one.replication_factor, at=places))
-
-
-def _grown(at: Supposed, one: SetPartitions, where: Location) -> Supposed | str:
-    topic, there = _declared(at, one.topic), at.observed.topics.get(one.topic)
-    if isinstance(topic, str):
-        return topic
-    if there is not None and one.partitions < len(there.partitions):
-        return f"it has {len(there.partitions)} partitions, and Kafka cannot take any away"
-    return _with_topic(at, replace(topic, partitions=one.partitions, at={**topic.at, "partitions": where}))
-
-
-def _declared(at: Supposed, name: str) -> DesiredTopic | str:
-    """Return what is declared of that topic, nothing at all where no document speaks of it; or why it cannot change."""
+def _declared(at: Supposed, name: str) -> DesiredTopic:
+    """Return what is declared of that topic, nothing at all where no document speaks of it."""
     topic = managed_topics(at.desired, at.observed).get(name)
-    if topic is not None and topic.is_absent:
-        return f"topic {name} is declared absent{_at(topic, 'state')}"
-    if topic is not None and topic.placement.assignment is not None:
-        return f"its replicas are written one by one{_at(topic, 'placement.assignment')}: change that instead"
     if topic is None and name not in at.observed.topics:
-        return f"no topic {name!r} is observed or declared; {_near(name, [*at.observed.topics, *at.desired.topics])}"
-    return topic or DesiredTopic(name)
+        near = _near(name, [*at.observed.topics, *at.desired.topics])
+        raise _Senseless(f"no topic {name!r} is observed or declared; {near}")
+    topic = topic or DesiredTopic(name)
+    if topic.is_absent:
+        raise _Senseless(f"topic {name} is declared absent{_in_brackets(topic.where('state'))}")
+    if topic.placement.assignment is not None:
+        place = _in_brackets(topic.where("placement.assignment"))
+        raise _Senseless(f"its replicas are written one by one{place}: change that instead")
+    return topic
 
 
-def _with_topic(at: Supposed, topic: DesiredTopic) -> Supposed:
+def _with_topic(at: Supposed, topic: DesiredTopic, field: str, where: Location) -> Supposed:
+    """Return the desired state with that topic, of which one field stands at that place."""
     is_known = topic.name in managed_topics(at.desired, at.observed)
     words = f"topic {topic.name}, which no document names, is managed as if one did"
+    topic = replace(topic, at={**topic.at, field: where})
     desired = replace(at.desired, topics=dict(sorted({**at.desired.topics, topic.name: topic}.items())))
     return replace(at, desired=desired, assumptions=at.assumptions if is_known else (*at.assumptions, words))
 
@@ -266,10 +261,6 @@ def _racks(observed: Cluster) -> list[str]:
     return sorted({broker.rack for broker in observed.brokers.values() if broker.rack is not None})
 
 
-def _numbers(observed: Cluster) -> str:
-    return ", ".join(str(broker_id) for broker_id in sorted(observed.brokers))
-
-
 def _near(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, sorted(set(known)), n=1)
     if close:
@@ -278,8 +269,7 @@ def _near(name: str, known: Sequence[str]) -> str:
     return f"known are {', '.join(some[:10])}{', and others' if some[10:] else ''}"
 
 
-def _at(topic: DesiredTopic, path: str) -> str:
-    place = topic.where(path)
+def _in_brackets(place: Location | None) -> str:
     return f" ({place})" if place else ""
 
 

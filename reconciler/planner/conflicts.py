@@ -5,8 +5,7 @@ Subsets of its rules are tried, the smallest first: five are about brokers and f
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
@@ -18,6 +17,7 @@ from reconciler.model.words import MANY, labelled, named_some
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
+_BY_KAFKA = "cordoned by Kafka (cordoned.log.dirs)", "uncordon {}, or declare it active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,33 +153,34 @@ def _smallest_conflict(observed: Cluster, partition: PartitionToPlace, rules: Se
 
 
 def _only_needed(observed: Cluster, partition: PartitionToPlace, causes: Sequence[_Rule]) -> Sequence[_Rule]:
-    """Return the causes without the brokers that have no part in the conflict.
-
-    These are brokers that another cause bars as well, and racks whose brokers could be let in without any use.
-    """
+    """Return the causes without the brokers that have no part in the conflict."""
     kept = list(causes)
     for place, cause in enumerate(causes):
-        if cause.state is None:
-            continue
-        others = [*kept[:place], *kept[place + 1 :]]
-        own = [b for b in cause.state.at if b not in partition.fixed and not any(other.bars(b) for other in others)]
-        by_rack: dict[str, list[int]] = {}
-        for broker_id in own:
-            by_rack.setdefault(observed.brokers[broker_id].rack or NO_RACK, []).append(broker_id)
-        conflicting = partial(_is_conflict, observed, partition, others, cause.state)
-        named = [b for rack, there in by_rack.items() if _is_needed(rack, by_rack, conflicting) for b in there]
-        named = named if conflicting(named) else own
-        firsts = (there[0] for there in by_rack.values())
-        is_one_enough = any(not conflicting([b for b in named if b != first]) for first in firsts)
-        kept[place] = cause.state.rule(named, "one" if is_one_enough else "more than one")
+        if cause.state is not None:
+            others = [*kept[:place], *kept[place + 1 :]]
+            kept[place] = _of_needed(observed, partition, cause.state, others)
     return kept
 
 
-def _is_conflict(
-    observed: Cluster, partition: PartitionToPlace, others: Sequence[_Rule], state: _State, broker_ids: Collection[int]
-) -> bool:
-    rules = [*others, state.rule(broker_ids)] if broker_ids else others
-    return not _can_place(observed, partition, rules)
+def _of_needed(observed: Cluster, partition: PartitionToPlace, state: _State, others: Sequence[_Rule]) -> _Rule:
+    """Return what is told of the brokers in that state without those that have no part in the conflict.
+
+    These are brokers that another cause bars as well, and racks whose brokers could be let in without any use.
+    """
+
+    def conflicting(broker_ids: Collection[int]) -> bool:
+        rules = [*others, state.rule(broker_ids)] if broker_ids else others
+        return not _can_place(observed, partition, rules)
+
+    own = [b for b in state.at if b not in partition.fixed and not any(other.bars(b) for other in others)]
+    by_rack: dict[str, list[int]] = {}
+    for broker_id in own:
+        by_rack.setdefault(observed.brokers[broker_id].rack or NO_RACK, []).append(broker_id)
+    named = [b for rack, there in by_rack.items() if _is_needed(rack, by_rack, conflicting) for b in there]
+    named = named if conflicting(named) else own
+    firsts = (there[0] for there in by_rack.values())
+    is_one_enough = any(not conflicting([b for b in named if b != first]) for first in firsts)
+    return state.rule(named, "one" if is_one_enough else "more than one")
 
 
 def _is_needed(rack: str, by_rack: Mapping[str, Sequence[int]], conflicting: Callable[[Collection[int]], bool]) -> bool:
@@ -238,52 +239,43 @@ def _rules(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> 
 
 def _broker_rules(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> Iterator[_Rule]:
     registered = [*observed.brokers, *(replica for replica in partition.fixed if replica not in observed.brokers)]
-    words = {
-        BrokerState.DRAINING: ("declared draining", "keep {} active"),
-        BrokerState.ABSENT: ("declared absent", "declare {} active"),
-        BrokerState.CORDONED: ("cordoned", "uncordon {}"),
-    }
-    for state, (word, cure) in words.items():
-        found = [b for b in registered if desired.cluster.broker(b).state is state and not _stays(partition, b, state)]
+    declared = {b: desired.cluster.broker(b) for b in registered}
+    closed = [b for b in sorted(cordoned_by_kafka(desired, observed)) if declared[b].state in TAKING]
+    cordoned = [b for b in registered if declared[b].state is BrokerState.CORDONED]
+    for found, word, cure in (
+        ([b for b in registered if declared[b].state is BrokerState.DRAINING], "declared draining", "keep {} active"),
+        ([b for b in registered if declared[b].state is BrokerState.ABSENT], "declared absent", "declare {} active"),
+        # A cordoned broker keeps what it has.
+        ([b for b in cordoned if b not in partition.replicas], "cordoned", "uncordon {}"),
+        ([b for b in closed if b not in partition.replicas], *_BY_KAFKA),
+    ):
         if found:
-            yield _State({b: desired.cluster.broker(b).at for b in found}, word, cure).rule(found)
-    closed = [b for b in sorted(cordoned_by_kafka(desired, observed)) if not _stays(partition, b, BrokerState.CORDONED)]
-    told = [b for b in closed if desired.cluster.broker(b).state in TAKING]
-    if told:
-        at = {b: desired.cluster.broker(b).at for b in told}
-        yield _State(at, "cordoned by Kafka (cordoned.log.dirs)", "uncordon {}, or declare it active").rule(told)
+            yield _State({b: declared[b].at for b in found}, word, cure).rule(found)
     dead = [broker_id for broker_id in registered if not observed.is_alive(broker_id)]
     if dead:
         yield _State(dict.fromkeys(dead), "not alive", "start {}").rule(dead)
 
 
-def _stays(partition: PartitionToPlace, broker_id: int, state: BrokerState) -> bool:
-    return state is BrokerState.CORDONED and broker_id in partition.replicas
-
-
 def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     placement = declared.placement
-    if placement.brokers_only is not None:
-        only = placement.brokers_only
-        where = _at(declared.where("placement.brokers.only"))
-        yield _Rule(f"brokers.only names {_numbers(only)}{where}", "name more brokers", lambda b: b not in only)
-    if placement.brokers_except:
-        where = _at(declared.where("placement.brokers.except"))
-        words = f"brokers.except names {_numbers(placement.brokers_except)}{where}"
-        yield _Rule(words, "except fewer brokers", placement.brokers_except.__contains__)
-    if placement.racks_only is not None:
-        racks = placement.racks_only
-        where = _at(declared.where("placement.racks.only"))
-        words = f"racks.only names {', '.join(sorted(racks))}{where}"
-        yield _Rule(words, "name more racks", lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
+    only, but, racks = placement.brokers_only, placement.brokers_except, placement.racks_only
+
+    def rule(path: str, words: str, cure: str) -> _Rule:
+        return _Rule(f"{path} {words}{_at(declared.where(f'placement.{path}'))}", cure)
+
+    if only is not None:
+        yield replace(rule("brokers.only", f"names {_sorted(only)}", "name more brokers"), bars=lambda b: b not in only)
+    if but:
+        yield replace(rule("brokers.except", f"names {_sorted(but)}", "except fewer brokers"), bars=but.__contains__)
+    if racks is not None:
+        written = rule("racks.only", f"names {_sorted(racks)}", "name more racks")
+        yield replace(written, bars=lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
     if placement.racks_spread is Spread.STRICT:
-        where = _at(declared.where("placement.racks.spread"))
-        words = f"racks.spread is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}{where}"
-        yield _Rule(words, "let racks.spread be prefer", is_strict=True)
+        words = f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}"
+        yield replace(rule("racks.spread", words, "let racks.spread be prefer"), is_strict=True)
     if placement.racks_leader is not None:
-        where = _at(declared.where("placement.racks.leader"))
-        words = f"racks.leader names {', '.join(sorted(placement.racks_leader))}{where}"
-        yield _Rule(words, "name more leader racks", leader_racks=placement.racks_leader)
+        words = f"names {_sorted(placement.racks_leader)}"
+        yield replace(rule("racks.leader", words, "name more leader racks"), leader_racks=placement.racks_leader)
 
 
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:
@@ -299,5 +291,5 @@ def _listed(broker_ids: Collection[int]) -> str:
     return labelled("broker", sorted(broker_ids))
 
 
-def _numbers(broker_ids: Iterable[int]) -> str:
-    return ", ".join(str(broker_id) for broker_id in sorted(broker_ids))
+def _sorted(names: Iterable[int] | Iterable[str]) -> str:
+    return ", ".join(map(str, sorted(names)))

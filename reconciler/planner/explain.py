@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from reconciler.diff.rules import LEAVING, TopicRules, is_allowed, topic_rules
+from reconciler.diff.rules import LEAVING, TopicRules, barred_by, topic_rules
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, LogDir, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, Placement
@@ -69,17 +69,13 @@ class View:
 
     def counts(self, broker_id: int, *, of_leaders: bool = False) -> Counts:
         """Return the broker's replicas, or preferred leaders, and its share of those on the brokers that stay."""
-        before, after = (each.get(broker_id) for each in (self.plan.balance_before, self.plan.balance_after))
-        shares = self.plan.balance_after.values()
-        if of_leaders:
-            fair = self._fair(broker_id, sum(one.leaders for one in shares))
-            return Counts(before.leaders if before else 0, after.leaders if after else 0, fair)
-        fair = self._fair(broker_id, sum(one.replicas for one in shares))
-        counts = Counts(before.replicas if before else 0, after.replicas if after else 0, fair)
-        if not any(level.load_prices for level in self.plan.proof.levels):
-            return counts
-        sizes = before.bytes if before else None, after.bytes if after else None
-        return Counts(counts.before, counts.after, fair, *sizes)
+        what, plan = "leaders" if of_leaders else "replicas", self.plan
+        before, after = (each.get(broker_id) for each in (plan.balance_before, plan.balance_after))
+        now, then = (getattr(one, what) if one else 0 for one in (before, after))
+        fair = self._fair(broker_id, sum(getattr(one, what) for one in plan.balance_after.values()))
+        if of_leaders or not any(level.load_prices for level in plan.proof.levels):
+            return Counts(now, then, fair)
+        return Counts(now, then, fair, before.bytes if before else None, after.bytes if after else None)
 
     def _fair(self, broker_id: int, total: int) -> float | None:
         """Return the broker's fair share by capacity; None for one that is not to hold anything."""
@@ -121,22 +117,20 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
 
 
 def _refuse_unknown(plan: Plan, topic_partition: TopicPartition) -> None:
-    name, number = topic_partition
-    topics = plan.grounds.topics
-    topic = topics.get(name)
-    if topic is not None and number < topic.partitions:
-        return
+    name, topics = topic_partition.topic, plan.grounds.topics
+    what, topic = str(topic_partition), topics.get(name)
     if topic is not None:
-        known = f"{name} has partitions 0 to {topic.partitions - 1}" if topic.partitions else f"{name} has none"
-        raise InvalidInput([Problem("KR308", f"{topic_partition} is not known to this plan: {known}")])
-    if not topics:
+        if topic_partition.partition < topic.partitions:
+            return
+        why = f"{name} has partitions 0 to {topic.partitions - 1}" if topic.partitions else f"{name} has none"
+    elif topics:
+        what, near = f"topic {name}", get_close_matches(name, sorted(topics), n=3)
+        why = f"did you mean {' or '.join(near)}?" if near else f"its cluster has {len(topics)} topics, none like it"
+    elif plan.source.rolls_back:
+        why = f"it goes back to what plan {plan.source.rolls_back} found, for no other reason"
+    else:
         why = "it holds nothing that could be explained" if plan.stages else "it changes nothing"
-        if plan.source.rolls_back:
-            why = f"it goes back to what plan {plan.source.rolls_back} found, for no other reason"
-        raise InvalidInput([Problem("KR308", f"{topic_partition} is not known to this plan: {why}")])
-    near = get_close_matches(name, sorted(topics), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"its cluster has {len(topics)} topics, none like it"
-    raise InvalidInput([Problem("KR308", f"topic {name} is not known to this plan: {hint}")])
+    raise InvalidInput([Problem("KR308", f"{what} is not known to this plan: {why}")])
 
 
 def _view(plan: Plan, key: TopicPartition, moves: tuple[Move, ...], created: tuple[int, ...] | None) -> View:
@@ -174,7 +168,7 @@ def _why_removed(view: View, broker_id: int) -> Cause:
         return Cause.DRAINING if ground.state is BrokerState.DRAINING else Cause.ABSENT
     if view.is_assigned:
         return Cause.ASSIGNMENT
-    if not is_allowed(view.placement, broker_id, ground.rack):
+    if barred_by(view.placement, broker_id, ground.rack):
         return Cause.NOT_ALLOWED
     if not view.added:
         return Cause.FEWER_REPLICAS
@@ -324,12 +318,9 @@ def _why_barred(placement: Placement, ground: BrokerGround, broker_id: int) -> s
         return "not alive"
     if ground.state in LEAVING:
         return ground.state.value
-    if placement.brokers_only is not None and broker_id not in placement.brokers_only:
-        return "not in brokers.only"
-    if broker_id in placement.brokers_except:
-        return "in brokers.except"
-    if placement.racks_only is not None and ground.rack not in placement.racks_only:
-        return "not in racks.only"
+    by = barred_by(placement, broker_id, ground.rack)
+    if by is not None:
+        return f"in {by}" if by == "brokers.except" else f"not in {by}"
     return ground.state.value if ground.state is BrokerState.CORDONED else "cordoned by Kafka"
 
 

@@ -21,7 +21,7 @@ from reconciler.planner.face import Solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Choices, Standing
+from reconciler.planner.rows import Choices, Rows, Standing, free_choices, one_a_class
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -47,9 +47,9 @@ class CountTargets:
         # Alike places share what they get evenly: some get one more than the others.
         share, more = np.divmod(sum(standing.counts(are_cells=self.is_cells)), self.many)
         parts = (self.base + share, self.many - more), (self.base + share + 1, more)
-        return sum(self._imbalance(counts, times) for counts, times in parts)
+        return sum(self.imbalance_of(counts, times) for counts, times in parts)
 
-    def _imbalance(self, counts: Ints, times: Ints) -> int:
+    def imbalance_of(self, counts: Ints, times: Ints) -> int:
         """Return the same for so many places of each of these counts."""
         if self.low is None or self.high is None:
             weight = weights(self.capacity, int(counts.sum()))
@@ -116,6 +116,13 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
         if is_inside.all():
             return found
         centre, width = placed, 2 * width
+
+
+def evened_by_class(rules: Rows, count: Ints, targets: CountTargets) -> Standing:
+    """Return so many partitions of each of these classes, placed as near to their shares as the rules allow."""
+    demand = one_a_class(rules, count)
+    standing = Standing.of(demand, free_choices(demand), np.arange(len(count)), len(count))
+    return evened(standing, targets).left
 
 
 def _freely_even(standing: Standing, targets: CountTargets, weight: Ints) -> tuple[Ints, tuple[Ints, Ints]]:

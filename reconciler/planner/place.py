@@ -19,12 +19,11 @@ from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
-from reconciler.planner.leaders import Leaders, place_leaders
+from reconciler.planner.leaders import place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.rows import columns_of
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
@@ -76,9 +75,8 @@ def plan_placement(
         from reconciler.planner.load_balance.place import placed_with_loads
 
         carried = _carried(task, unmoved, observed, balance, loads)
-        outcome = placed_with_loads(task, unmoved, balance, carried.of)
-        sets, leaders = ReplicaSets(columns_of(outcome.held), outcome.proof), Leaders(outcome.leader)
-        tightness = (*carried.warnings, *outcome.warnings)
+        sets, leaders, outside = placed_with_loads(task, unmoved, balance, carried.of)
+        tightness = (*carried.warnings, *outside)
         held = _with_fixed(task, sets.held)
     else:
         sets = place_replicas(task, balance)

@@ -198,7 +198,6 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
         low, high = [0] * len(low), [partition.need] * len(high)
     if fixed:
         low = list(map(min, low, places))
-    leads = bool(rules.declared and rules.declared.placement.racks_leader) and not fixed
-    wanted = rules.declared.placement.racks_leader if rules.declared and leads else None
-    leading = np.array([wanted is not None and name in wanted for name in eligible.racks], dtype=np.bool_)
+    wanted = frozenset() if fixed else rules.leader_racks or frozenset()
+    leading = np.array([name in wanted for name in eligible.racks], dtype=np.bool_)
     return allowed, np.array(low, dtype=np.int64), np.array(high, dtype=np.int64), leading

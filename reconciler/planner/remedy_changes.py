@@ -4,16 +4,17 @@ A change is tried on `thinned` states: one of each kind of topic and partition, 
 holds there holds for all, and is quick to check again.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import cordoned_brokers, cordoned_by_kafka
-from reconciler.diff.what_if import OPTION, with_broker
+from reconciler.diff.what_if import OPTION, with_broker, with_declared
 from reconciler.model.cluster import Cluster, Partition, Topic
-from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
-from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection, Spread
+from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.problem import Edit
 from reconciler.model.words import few
 
@@ -43,39 +44,22 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(topics) if name in declared}
     racks, brokers = _racks(states), states.observed.brokers
-    changes = [
+
+    def prefer(spread: Spread | None) -> Spread | None:
+        return Spread.PREFER if spread is Spread.STRICT else spread
+
+    return [
         *broker_changes(states),
-        _of_placement(
-            "spread",
-            concerned,
-            "racks.spread",
-            "racks.spread is prefer, not strict",
-            lambda placement: placement.racks_spread is Spread.STRICT,
-            lambda placement: replace(placement, racks_spread=Spread.PREFER),
-        ),
-        *(_naming(concerned, "leader racks", "racks.leader", "racks_leader", rack) for rack in racks),
-        *(_naming(concerned, "brokers", "brokers.only", "brokers_only", each) for each in brokers),
-        *(_not_excepting(concerned, broker_id) for broker_id in brokers),
-        *(_naming(concerned, "racks", "racks.only", "racks_only", rack) for rack in racks),
+        *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
+        *_naming(concerned, "leader racks", "racks.leader", racks),
+        *_naming(concerned, "brokers", "brokers.only", brokers),
+        *_not_excepting(concerned, brokers),
+        *_naming(concerned, "racks", "racks.only", racks),
         *factor_changes(states, concerned),
         *joining_changes(states),
-        _of_topics(
-            "protect",
-            {name: topic for name, topic in concerned.items() if Protection.MOVE in topic.protect},
-            "protect",
-            lambda _: "protect does not name move",
-            lambda topic: replace(topic, protect=topic.protect - {Protection.MOVE}),
-        ),
-        _of_placement(
-            "assignment",
-            concerned,
-            "assignment",
-            "placement.assignment is left out",
-            lambda placement: placement.assignment is not None,
-            lambda placement: replace(placement, assignment=None),
-        ),
+        *_of_topics(concerned, "protect", "protect", lambda _: "protect does not name move", _free_to_move),
+        *_of_placement(concerned, "assignment", "assignment", "placement.assignment is left out", lambda _: None),
     ]
-    return [change for change in changes if change is not None]
 
 
 def broker_changes(states: States) -> Iterator[Change]:
@@ -99,10 +83,8 @@ def broker_changes(states: States) -> Iterator[Change]:
 
 def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
     def make(states: States) -> States:
-        cluster = states.desired.cluster
-        broker = replace(cluster.broker(broker_id), state=state, has_state=True)
-        changed = replace(cluster, brokers={**cluster.brokers, broker_id: broker})
-        return States(replace(states.desired, cluster=changed), states.observed)
+        broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
+        return States(with_declared(states.desired, broker), states.observed)
 
     return make
 
@@ -138,69 +120,64 @@ def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Ite
         return replace(topic, replication_factor=wanted(topic) - 1)
 
     if all(wanted(topic) > max(1, _min_isr(states, topic)) for topic in concerned.values()):
-        change = _of_topics("factor", concerned, "replicationFactor", words, lowered)
-        if change is not None:
-            yield change
+        yield from _of_topics(concerned, "factor", "replicationFactor", words, lowered)
 
 
 def _min_isr(states: States, topic: DesiredTopic) -> int:
     there = states.observed.topics.get(topic.name)
-    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None) or ""
-    return int(text) if text.isascii() and text.isdigit() else brokers_min_isr(states.observed)
+    text = topic.config.get(MIN_ISR) or (there.configs.get(MIN_ISR) if there else None)
+    return whole_number(text) or brokers_min_isr(states.observed)
 
 
-def _naming(concerned: Mapping[str, DesiredTopic], kind: str, path: str, field: str, name: object) -> Change | None:
-    """Return the change that names one broker or rack more where a topic's placement names only some."""
-
-    def is_missing(placement: Placement) -> bool:
-        names: frozenset[object] | None = getattr(placement, field)
-        return names is not None and name not in names
-
-    def naming(placement: Placement) -> Placement:
-        longer: Any = {field: getattr(placement, field) | {name}}
-        return replace(placement, **longer)
-
-    return _of_placement(kind, concerned, path, f"{path} names {name} too", is_missing, naming)
+def _naming(
+    concerned: Mapping[str, DesiredTopic], kind: str, path: str, names: Iterable[int | str]
+) -> Iterator[Change]:
+    """Yield the changes that name one broker or rack more where a topic's placement names only some."""
+    for name in names:
+        wider = partial(_wider, name)
+        yield from _of_placement(concerned, kind, path, f"{path} names {name} too", wider)
 
 
-def _not_excepting(concerned: Mapping[str, DesiredTopic], broker_id: int) -> Change | None:
-    return _of_placement(
-        "brokers",
-        concerned,
-        "brokers.except",
-        f"brokers.except does not name {broker_id}",
-        lambda placement: broker_id in placement.brokers_except,
-        lambda placement: replace(placement, brokers_except=placement.brokers_except - {broker_id}),
-    )
+def _wider(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
+    return None if written is None else written | {name}
 
 
-def _of_placement(  # noqa: PLR0917 - a row of a table: kind, topics, line, words, whom it concerns, what becomes of them
-    kind: str,
-    topics: Mapping[str, DesiredTopic],
-    path: str,
-    words: str,
-    is_concerned: Callable[[Placement], bool],
-    edited: Callable[[Placement], Placement],
-) -> Change | None:
-    return _of_topics(
-        kind,
-        {name: topic for name, topic in topics.items() if is_concerned(topic.placement)},
-        f"placement.{path}",
-        lambda _: words,
-        lambda topic: replace(topic, placement=edited(topic.placement)),
-    )
+def _not_excepting(concerned: Mapping[str, DesiredTopic], brokers: Iterable[int]) -> Iterator[Change]:
+    for one in brokers:
+        words = f"brokers.except does not name {one}"
+        yield from _of_placement(concerned, "brokers", "brokers.except", words, partial(_narrower, one))
+
+
+def _narrower(one: int, written: frozenset[int]) -> frozenset[int]:
+    return written - {one}
+
+
+def _free_to_move(topic: DesiredTopic) -> DesiredTopic:
+    return replace(topic, protect=topic.protect - {Protection.MOVE})
+
+
+def _of_placement(
+    concerned: Mapping[str, DesiredTopic], kind: str, path: str, words: str, edited: Callable[[Any], object]
+) -> Iterator[Change]:
+    """Yield the change of one field of the placement, where it changes any."""
+    field = path.replace(".", "_")
+
+    def relaxed(topic: DesiredTopic) -> DesiredTopic:
+        changed: Any = {field: edited(getattr(topic.placement, field))}
+        return replace(topic, placement=replace(topic.placement, **changed))
+
+    return _of_topics(concerned, kind, f"placement.{path}", lambda _: words, relaxed)
 
 
 def _of_topics(
+    concerned: Mapping[str, DesiredTopic],
     kind: str,
-    topics: Mapping[str, DesiredTopic],
     path: str,
     words: Callable[[DesiredTopic], str],
-    edited: Callable[[DesiredTopic], DesiredTopic],
-) -> Change | None:
-    """Return the change of these topics, one edit a line that says it; None where there are none."""
-    if not topics:
-        return None
+    relaxed: Callable[[DesiredTopic], DesiredTopic],
+) -> Iterator[Change]:
+    """Yield the change of those topics that are others when relaxed, if any; one edit a line that says it."""
+    topics = {name: topic for name, topic in concerned.items() if relaxed(topic) != topic}
     lines: dict[tuple[str, str], list[DesiredTopic]] = {}
     for topic in topics.values():
         lines.setdefault((str(topic.where(path) or ""), words(topic)), []).append(topic)
@@ -211,14 +188,15 @@ def _of_topics(
 
     def make(states: States) -> States:
         known = {
-            name: edited(states.desired.topics.get(name, topic))
+            name: relaxed(states.desired.topics.get(name, topic))
             for name, topic in topics.items()
             if name in states.desired.topics or name in states.observed.topics
         }
         changed = dict(sorted({**states.desired.topics, **known}.items()))
         return States(replace(states.desired, topics=changed), states.observed)
 
-    return Change(kind, edits, make)
+    if topics:
+        yield Change(kind, edits, make)
 
 
 def _racks(states: States) -> list[str]:

@@ -11,9 +11,9 @@ import numpy as np
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened
+from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Rows, Standing, classes, free_choices, one_a_class
+from reconciler.planner.rows import Rows, classes
 
 UNWRITTEN_SPREAD = (
     "no topic writes placement.racks, but a partition that moves is not spread worse over the racks than now, and a new"
@@ -76,10 +76,14 @@ def _forbidding(task: PlacementTask) -> str:
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity)
-    now = _unevenness(picked, count, targets)
-    if _unevenness(without_racks, count, targets) < now:
+
+    def unevenness(rules: Rows) -> int:
+        return targets.imbalance(evened_by_class(rules, count, targets))
+
+    now = unevenness(picked)
+    if unevenness(without_racks) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
-    if _unevenness(without_brokers, count, targets) < now:
+    if unevenness(without_brokers) < now:
         return "placement.brokers, racks.only or a cordoned broker forbids more"
     return "replicas that may not move, or too few of them, forbid more"
 
@@ -88,12 +92,6 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
     placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
     return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
-
-
-def _unevenness(rules: Rows, count: Ints, targets: CountTargets) -> int:
-    demand = one_a_class(rules, count)
-    standing = Standing.of(demand, free_choices(demand), np.arange(len(count)), len(count))
-    return targets.imbalance(evened(standing, targets).left)
 
 
 def _span(counts: Ints) -> str:

@@ -243,7 +243,7 @@ def _new_partitions(
 def likeness(partitions: PartitionsToPlace) -> list[Ints]:
     """Return columns that are equal only for partitions with the same choice."""
     kinds: dict[object, int] = {}
-    of_topic = [kinds.setdefault(_same_for_topics(rule), len(kinds)) for rule in partitions.rules]
+    of_topic = [kinds.setdefault(rule.choice, len(kinds)) for rule in partitions.rules]
     shared = [np.array(of_topic, dtype=np.int64)[partitions.topic], partitions.need, partitions.is_new.astype(np.int64)]
     # What is fixed, no written spread and brokers that may only keep a replica make a choice of the present replicas.
     is_own = np.array(
@@ -259,8 +259,3 @@ def likeness(partitions: PartitionsToPlace) -> list[Ints]:
         kept_only = frozenset(partition.replicas) & (rules.keepable - rules.receivable)
         of_row[row] = keys.setdefault((partition.fixed, held, kept_only), len(keys) + 1)
     return [*shared, of_row]
-
-
-def _same_for_topics(rules: TopicRules) -> object:
-    leading = rules.declared.placement.racks_leader if rules.declared else None
-    return rules.fit, rules.spread, rules.racks, leading

@@ -9,10 +9,8 @@ from reconciler.diff.compare import compare
 from reconciler.diff.imported.classes import with_classes
 from reconciler.diff.imported.evenness import (
     Counts,
-    are_leaders_surely_uneven,
     are_topics_even,
     is_surely_even,
-    is_surely_uneven,
     leader_counts,
     replica_counts,
     tightest_band,
@@ -129,18 +127,13 @@ def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
     """Return the tightest balance for which nothing moves; `even` is the planner's word where counts differ by more."""
     if not desired.topics:
         return _Kept(Balance(), {})
-    rules = topic_rules(desired, observed)
     replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
-    are_replicas_even = is_surely_even(replicas) or not (
-        is_surely_uneven(desired, observed, rules) or _moves(desired, observed, Balance(replicas=Even()))
-    )
-    are_leaders_even = is_surely_even(leaders) or not (
-        are_leaders_surely_uneven(desired, observed, rules) or _moves(desired, observed, Balance(leaders=Even()))
-    )
+    are_replicas_even = is_surely_even(replicas) or not _moves(desired, observed, Balance(replicas=Even()))
+    are_leaders_even = is_surely_even(leaders) or not _moves(desired, observed, Balance(leaders=Even()))
     kept = Balance(
         replicas=Even() if are_replicas_even else tightest_band(replicas) or Off(),
         leaders=Even() if are_leaders_even else tightest_band(leaders) or Off(),
-        topics=Even() if are_topics_even(desired, observed, rules) else Off(),
+        topics=Even() if are_topics_even(desired, observed, topic_rules(desired, observed)) else Off(),
     )
     spans = {
         "replicas": f"{_span(replicas)} on a broker",

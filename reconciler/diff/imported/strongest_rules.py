@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate, repeat
+from operator import mul
 
-from reconciler.diff.broken import broken_rules
+from reconciler.diff.broken import broken_partitions
 from reconciler.diff.compare import compare
 from reconciler.diff.managed import is_ignored
-from reconciler.diff.rules import TopicRules, topic_rules
+from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Topic
 from reconciler.model.desired import Balance, Desired, DesiredTopic, Placement, Spread
 from reconciler.model.imported import Adopted, Deviation
@@ -73,8 +75,10 @@ class _Draft:
 def _add(draft: _Draft, topic: Topic, is_writable: IsWritable) -> None:
     factors = sorted({len(partition.target_replicas) for partition in topic.partitions})
     factor = factors[0] if len(factors) == 1 else None
-    unwritable = _unwritable_configs(topic.configs, factor, is_writable)
-    draft.deviations += [replace(each, topic=topic.name) for each in unwritable.values()]
+    whys = {key: _why_unwritable(key, value, factor, is_writable) for key, value in sorted(topic.configs.items())}
+    for key, why in whys.items():
+        if why:
+            draft.deviations.append(Deviation(CONFIG, f"{key} {why}; it is not written, and stays", topic.name))
     if len(factors) > 1:
         numbers = " and ".join(map(str, factors))
         message = f"its partitions have {numbers} replicas: no replicationFactor is written, each keeps its own"
@@ -87,20 +91,8 @@ def _add(draft: _Draft, topic: Topic, is_writable: IsWritable) -> None:
         topic.name,
         partitions=len(topic.partitions) or None,
         replication_factor=factor,
-        config={key: value for key, value in sorted(topic.configs.items()) if key not in unwritable},
+        config={key: topic.configs[key] for key, why in whys.items() if not why},
     )
-
-
-def _unwritable_configs(
-    configs: Mapping[str, str], factor: int | None, is_writable: IsWritable
-) -> Mapping[str, Deviation]:
-    """Return the keys that are not to be written, each with the reason; they stay as they are in the cluster."""
-    unwritable = {}
-    for key, value in sorted(configs.items()):
-        why = _why_unwritable(key, value, factor, is_writable)
-        if why:
-            unwritable[key] = Deviation(CONFIG, f"{key} {why}; it is not written, and stays")
-    return unwritable
 
 
 def _why_unwritable(key: str, value: str, factor: int | None, is_writable: IsWritable) -> str:
@@ -138,8 +130,10 @@ def _descend(draft: _Draft) -> None:
             draft.topics[name] = replace(draft.topics[name], placement=ladders[name][0])
         desired = draft.desired()
         rules = topic_rules(desired, draft.observed)
-        broken = {name: _breaking(draft, desired, rules[name]) for name in pending}
-        pending = [name for name in pending if broken[name] and len(ladders[name]) > 1]
+        broken: dict[str, list[str]] = {}
+        for first, *_ in broken_partitions(desired, draft.observed, rules, rules.keys() - {*pending}):
+            broken.setdefault(first.topic_partition.topic, []).append(str(first.topic_partition.partition))
+        pending = [name for name in pending if name in broken and len(ladders[name]) > 1]
         for name in pending:
             against.setdefault(name, broken[name])
             ladders[name] = ladders[name][1:]
@@ -162,12 +156,8 @@ class _Evidence:
         held = self._racks(replica for replicas in lists for replica in replicas)
         if led is None or held is None or led == held:
             return None
-        chance = Fraction(1)
-        for replicas in lists:
-            chance *= Fraction(sum(self.rack_of.get(replica) in led for replica in replicas), len(replicas))
-            if chance <= _CHANCE:
-                return led
-        return None
+        of_each = ([self.rack_of.get(replica) in led for replica in replicas] for replicas in lists)
+        return led if _is_no_chance(Fraction(sum(are_in), len(are_in)) for are_in in of_each) else None
 
     def only_racks(self, topic: Topic) -> frozenset[str] | None:
         """Return the racks of all replicas, where brokers in others hold something and chance is ruled out."""
@@ -176,18 +166,18 @@ class _Evidence:
         if held is None or held >= self.brokers_in.keys():
             return None
         share = Fraction(sum(self.brokers_in.get(rack, 0) for rack in held), sum(self.brokers_in.values()))
-        chance = Fraction(1)
-        for _ in replicas:
-            chance *= share
-            if chance <= _CHANCE:
-                return held
-        return None
+        return held if _is_no_chance(repeat(share, len(replicas))) else None
 
     def _racks(self, brokers: Iterable[int]) -> frozenset[str] | None:
         """Return the racks of these brokers; None where one has none, or a name that no file could hold."""
         racks = {self.rack_of.get(broker) for broker in brokers}
         named = frozenset(rack for rack in racks if rack and rack.isprintable())
         return named if len(named) == len(racks) else None
+
+
+def _is_no_chance(shares: Iterable[Fraction]) -> bool:
+    """Whether all of these, each as probable as its share, would hardly come about by chance."""
+    return any(chance <= _CHANCE for chance in accumulate(shares, mul))
 
 
 def _evidence_of(observed: Cluster) -> _Evidence:
@@ -209,20 +199,6 @@ def _ladder(evidence: _Evidence, topic: Topic) -> Sequence[Placement]:
     spreads = (Spread.STRICT, Spread.PREFER, Spread.IGNORE) if leader or only else (Spread.STRICT, Spread.PREFER)
     tried = [Placement(racks_spread=spread, racks_leader=leader, racks_only=only) for spread in spreads]
     return [*tried, Placement()]
-
-
-def _breaking(draft: _Draft, desired: Desired, rules: TopicRules) -> Sequence[str]:
-    """Return the partitions of a topic that break one of its rules."""
-    name = rules.topic
-    return [
-        str(partition.partition)
-        for partition in draft.observed.topics[name].partitions
-        if any(
-            broken_rules(
-                desired, draft.observed, rules, TopicPartition(name, partition.partition), partition.target_replicas
-            )
-        )
-    ]
 
 
 def _tell_weaker(draft: _Draft, name: str, partitions: Sequence[str], wanted: Placement) -> None:

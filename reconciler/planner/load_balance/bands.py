@@ -5,12 +5,10 @@ and where the rules allow no such counts, the band is what the most even counts 
 """
 
 from dataclasses import dataclass
-from math import lcm
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Bools, Ints, alike
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.planner.load_balance.task import (
     COUNTS,
@@ -22,11 +20,8 @@ from reconciler.planner.load_balance.task import (
     REPLICAS,
     LoadTask,
 )
-from reconciler.planner.objectives import NEXT_WHOLE, band
-from reconciler.planner.rows import Floats
-
-WINDOW = 32
-"""Counts are looked for so far from where they are expected; wider only where the best lie at the window's edge."""
+from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
+from reconciler.planner.rows import Floats, Rows, room
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +96,14 @@ def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:
     low, high = band(amount, task.eligible.capacity, NEXT_WHOLE)
     if measure != REPLICAS:
         return low, high
-    counts = even_counts(task)
+    targets = CountTargets(task.base[REPLICAS], task.eligible.capacity)
+    counts = _even_counts(task, targets)
     if bool(((low <= counts) & (counts <= high)).all()):
         return low, high
     # Other counts may be just as even. Those of today then stand, so that a plan's end is a plan's fixed point.
     if task.stays.all():
         present = task.loads(task.held, task.leader)[REPLICAS]
-        if _unevenness(present, task.eligible.capacity) == _unevenness(counts, task.eligible.capacity):
+        if targets.imbalance_of(present, targets.many) == targets.imbalance_of(counts, targets.many):
             counts = present
     return _like_peers(task, counts)
 
@@ -123,68 +119,18 @@ def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
     return low, high
 
 
-def even_counts(task: LoadTask) -> Ints:
+def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
     """Return [brokers] the replica counts with the least sum of count^2 / capacity that the rules allow."""
-    base, capacity = task.base[REPLICAS], task.eligible.capacity
-    total = int(base.sum() + task.need.sum())
-    centre, width = np.maximum(base, total * capacity // int(capacity.sum())), WINDOW
-    while True:
-        low = np.maximum(base, centre - width)
-        high = np.maximum(low, centre + width)
-        counts = _within(task, low, high)
-        if bool((((low <= counts) | (low == base)) & (counts <= high)).all()):
-            return counts
-        centre, width = counts, 4 * width
-
-
-def _unevenness(counts: Ints, capacity: Ints) -> int:
-    """Return the sum of count^2 / capacity, times the capacities' least common multiple."""
-    weights = capacity.tolist()
-    return sum(count**2 * (lcm(*weights) // weight) for count, weight in zip(counts.tolist(), weights, strict=True))
-
-
-def _within(task: LoadTask, low: Ints, high: Ints) -> Ints:
-    """Return the most even counts, as a flow: class of partitions -> rack -> broker -> sink.
-
-    Each unit from a broker to the sink costs what it adds to the squares, one arc a unit between `low` and `high`; all
-    units below, and all above, have one arc, at the cost of the unit at its edge.
-    """
-    base, weights = task.base[REPLICAS].tolist(), task.eligible.capacity.tolist()
-    flow, total, sink, first_broker = min_cost_flow.SimpleMinCostFlow(), int(task.need.sum()), 0, 1
-    for broker, (start, least, most) in enumerate(zip(base, low.tolist(), high.tolist(), strict=True)):
-        node, weight = first_broker + broker, lcm(*weights) // weights[broker]
-        for before in range(least, most):
-            flow.add_arc_with_capacity_and_unit_cost(node, sink, 1, (2 * before + 1) * weight)
-        flow.add_arc_with_capacity_and_unit_cost(node, sink, total, (2 * most + 1) * weight)
-        if least > start:
-            flow.add_arc_with_capacity_and_unit_cost(node, sink, least - start, (2 * least - 1) * weight)
-    node, arcs = first_broker + task.brokers, []
-    for row, count in _classes(task):
-        spare, node = node, node + 1
-        flow.set_node_supply(spare, count * int(task.need[row] - task.low[row].sum()))
-        for rack, members in enumerate(task.rack_brokers):
-            columns = members[task.allowed[row, members]].tolist()
-            if columns:
-                flow.set_node_supply(node, count * int(task.low[row, rack]))
-                optional = count * int(task.high[row, rack] - task.low[row, rack])
-                flow.add_arc_with_capacity_and_unit_cost(spare, node, optional, 0)
-                for column in columns:
-                    arc = flow.add_arc_with_capacity_and_unit_cost(node, first_broker + column, count, 0)
-                    arcs.append((column, arc))
-                node += 1
-    flow.set_node_supply(sink, -total)
-    if flow.solve() != flow.OPTIMAL:
-        raise AssertionError("rules that were checked leave no placement")
-    counts: Ints = task.base[REPLICAS].copy()
-    for column, arc in arcs:
-        counts[column] += flow.flow(arc)
-    return counts
-
-
-def _classes(task: LoadTask) -> list[tuple[int, int]]:
-    """Return the first row of each class of partitions with the same choice, and how many they are."""
-    found: dict[bytes, list[int]] = {}
-    for row in range(len(task.need)):
-        choice = (task.allowed[row], task.low[row], task.high[row], task.need[row])
-        found.setdefault(b"".join(each.tobytes() for each in choice), []).append(row)
-    return [(rows[0], len(rows)) for rows in found.values()]
+    first, of_row = alike([task.need, *task.low.T, *task.high.T, *task.allowed.T.astype(np.int64)])
+    allowed, rack = task.allowed[first], task.eligible.rack
+    rules = Rows(
+        need=task.need[first],
+        allowed=allowed,
+        low=task.low[first],
+        high=np.minimum(task.high[first], room(allowed, rack, len(task.rack_brokers))),
+        rack=rack,
+        leading=np.zeros_like(task.low[first], dtype=np.bool_),
+        topic=np.zeros_like(first),
+    )
+    standing = evened_by_class(rules, np.bincount(of_row), targets)
+    return targets.base + sum(standing.counts(are_cells=False))

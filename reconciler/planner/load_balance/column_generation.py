@@ -86,17 +86,20 @@ class MasterProblem:
         if key in self._known:
             return False
         self._known.add(key)
-        stays = bool(self._task.stays[column.row])
+        task, stays = self._task, bool(self._task.stays[column.row])
         if column.row not in self._partition:
             # What may stay need not take a column: the part that takes none stays.
             self._partition[column.row] = self._solver.Constraint(0.0 if stays else 1.0, 1.0)
         taken = self._solver.NumVar(0.0, self._solver.infinity(), "")
         self._partition[column.row].SetCoefficient(taken, 1.0)
         self._goal.SetCoefficient(taken, column.cost / self._unit)
-        for (measure, broker), change in self._changes(column, stays=stays).items():
-            row = self._rows.get((measure, broker))
-            if row is not None and change:
-                row.SetCoefficient(taken, change / float(self._bands.share[measure, broker]))
+        change = task.carried(column.row, np.array(column.members), column.leader)
+        if stays:
+            change -= task.carried(column.row, task.held[column.row], int(task.leader[column.row]))
+        change[~self._bands.asked] = 0
+        for measure, broker in zip(*(each.tolist() for each in np.nonzero(change)), strict=True):
+            part = int(change[measure, broker]) / float(self._bands.share[measure, broker])
+            self._rows[measure, broker].SetCoefficient(taken, part)
         self.columns.append(column)
         self._taken.append(taken)
         return True
@@ -114,24 +117,6 @@ class MasterProblem:
             self._partition[row].SetBounds(0.0, 1.0)
         else:
             self._taken[number].SetBounds(0.0, self._solver.infinity())
-
-    def _changes(self, column: Column, *, stays: bool) -> dict[tuple[int, int], int]:
-        task, row = self._task, column.row
-        changes: dict[tuple[int, int], int] = {}
-        before = set(np.flatnonzero(task.held[row]).tolist()) if stays else set()
-        after = set(column.members)
-        for measure, weight in enumerate(task.weights.replica[row].tolist()):
-            if weight:
-                changes.update({(measure, broker): weight for broker in sorted(after - before)})
-                changes.update({(measure, broker): -weight for broker in sorted(before - after)})
-        leader = int(task.leader[row]) if stays else -1
-        if leader != column.leader:
-            for measure, weight in enumerate(task.weights.leader[row].tolist()):
-                if weight:
-                    changes[measure, column.leader] = weight
-                    if leader >= 0:
-                        changes[measure, leader] = -weight
-        return changes
 
     def solve(self) -> "Solved":
         """Return the optimum over the columns there are."""

@@ -20,14 +20,17 @@ class Placement:
 
     def put(self, row: int, members: Ints, leader: int) -> None:
         """Place one row anew."""
-        weights = self.task.weights
-        self.loads[:, self.members[row]] -= weights.replica[row][:, None]
-        self.loads[:, self.leader[row]] -= weights.leader[row]
+        self.loads -= self.task.carried(row, self.members[row], int(self.leader[row]))
         self.members[row] = False
         self.members[row, members] = True
         self.leader[row] = leader
-        self.loads[:, self.members[row]] += weights.replica[row][:, None]
-        self.loads[:, leader] += weights.leader[row]
+        self.loads += self.task.carried(row, members, leader)
+
+    @property
+    def copies(self) -> Ints:
+        """How many replicas of each row are new; those of a new partition are none, as it starts empty."""
+        count: Ints = (self.members & ~self.task.held & ~self.task.is_new[:, None]).sum(axis=1)
+        return count
 
     def exchange(self, row: int, leaving: int, arriving: int) -> None:
         """Let one broker take the place of another, as leader too; the same broker twice makes it the leader."""
@@ -153,7 +156,7 @@ def closer(placement: Placement, bands: Bands, found: Exchanges) -> Floats:
             continue
         carried = task.weights.replica[row, measure] * ~found.is_lead + task.weights.leader[row, measure] * was_leader
         for broker, moved in ((from_leader, -carried), (found.arriving, carried)):
-            change += step(placement, bands, measure, broker, moved)
+            change += _farther(placement, bands, measure, broker, moved)
     return change
 
 
@@ -169,19 +172,19 @@ def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows:
         moved = moved + weights.leader[back, measure] * (placement.leader[back] == pair[1])
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
-            change += step(placement, bands, measure, np.full(len(back), broker), load)
+            change += _farther(placement, bands, measure, np.full(len(back), broker), load)
     return change
 
 
-def step(placement: Placement, bands: Bands, measure: int, broker: Ints, moved: Ints) -> Floats:
+def _farther(placement: Placement, bands: Bands, measure: int, broker: Ints, moved: Ints) -> Floats:
     """Return how much farther outside each broker is with so much more of the measure, in parts of fair shares."""
     low, high = bands.low[measure, broker], bands.high[measure, broker]
     before = placement.loads[measure, broker]
     after = before + moved
     outside_after = np.maximum(after - high, 0) + np.maximum(low - after, 0)
     outside_before = np.maximum(before - high, 0) + np.maximum(low - before, 0)
-    step: Floats = (outside_after - outside_before) / bands.share[measure, broker]
-    return step
+    farther: Floats = (outside_after - outside_before) / bands.share[measure, broker]
+    return farther
 
 
 def dearer(placement: Placement, goal: Goal, found: Exchanges) -> Floats:

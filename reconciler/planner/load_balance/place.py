@@ -5,15 +5,16 @@ same once more from the state reached, until nothing moves, so that a plan's end
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import Bands, bands_of
 from reconciler.planner.load_balance.beam import within_bands
 from reconciler.planner.load_balance.column_generation import Goal, Relaxation, shift_of, start_prices
@@ -35,6 +36,8 @@ from reconciler.planner.load_balance.task import (
     load_task,
 )
 from reconciler.planner.placement_task import PlacementTask, placement_task
+from reconciler.planner.replicas import ReplicaSets
+from reconciler.planner.rows import columns_of
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
 SAME_AGAIN = 6
@@ -47,20 +50,12 @@ A_COPY, A_LEADER = 10_000, 100_000
 """Each copy costs 1/10,000 of the mean copy's bytes beside its own, each change of a leader 1/100,000."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Where all partitions of a placement task go."""
-
-    held: Bools  # [partitions, brokers]: replicas beside the fixed ones
-    leader: Ints  # [partitions]: the preferred leader's column
-    proof: Proof
-    warnings: tuple[Problem, ...]
-
-
 def placed_with_loads(
     whole: PlacementTask, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]
-) -> Outcome:
-    """Return a placement that keeps every rule and, if it can be, every band; `load_of` knows every partition's load.
+) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
+    """Return a placement that keeps every rule and, if it can be, every band, and warnings of the bands that it misses.
+
+    `load_of` knows every partition's load.
 
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
     Where a size is unknown, copies are counted before bytes.
@@ -79,7 +74,8 @@ def placed_with_loads(
         shift += _finer(task)
         is_open = whole.need > 0
         held[is_open], leader[is_open] = end.members & ~task.forced, end.leader
-    return Outcome(held, leader, _proof(end, whole, bound, prices, shift), tuple(_warnings(end, bands, balance)))
+    sets = ReplicaSets(columns_of(held), _proof(end, whole, bound, prices, shift))
+    return sets, Leaders(leader), tuple(_warnings(end, bands, balance))
 
 
 def _again(end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]) -> bool:
@@ -203,9 +199,8 @@ def _lead(end: Placement, bands: Bands) -> None:
 
 def _proof(end: Placement, whole: PlacementTask, bound: int, prices: Ints, shift: int) -> Proof:
     task, ids = end.task, end.task.eligible.ids
-    copied = (end.members & ~task.held & ~task.is_new[:, None]).sum(axis=1)
     objective = "bytes" if whole.is_size_known else "replicas"
-    value = sum((copied * task.size).tolist()) if whole.is_size_known else int(copied.sum())
+    value = sum((end.copies * (task.size if whole.is_size_known else 1)).tolist())
     of = {
         MEASURES[measure]: {id_: price for id_, price in zip(ids, prices[measure].tolist(), strict=True) if price}
         for measure in OF_SETS

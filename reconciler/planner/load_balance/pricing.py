@@ -154,30 +154,6 @@ def _cheapest_set(task: LoadTask, rows: Ints, ranked: Ints) -> tuple[Bools, Ints
     rack's most; and the cheapest base with a given broker differs from the cheapest of all by one exchange.
     """
     low, high, need = task.low[rows[0]], task.high[rows[0]], int(task.need[rows[0]])
-    if int(high.max(initial=0)) <= 1:
-        return _one_a_rack(task, ranked, low, high, need)
-    return _greedy(task, ranked, low, high, need)
-
-
-def _one_a_rack(task: LoadTask, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
-    racks = [rack for rack in np.flatnonzero(high).tolist() if len(task.rack_brokers[rack])]
-    members, removable = np.zeros(ranked.shape, dtype=np.bool_), np.full(ranked.shape, -4 * FAR)
-    best = np.stack(
-        [there[ranked[:, there].argmin(axis=1)] for there in (task.rack_brokers[rack] for rack in racks)], 1
-    )
-    cost, must = np.take_along_axis(ranked, best, axis=1), low[racks] > 0
-    taken = np.zeros(best.shape, dtype=np.bool_)
-    order = np.lexsort((best, np.where(must, -4 * FAR, cost)), axis=1)
-    np.put_along_axis(taken, order[:, :need], values=True, axis=1)
-    row, place = np.nonzero(taken)
-    members[row, best[row, place]] = True
-    spare = np.where(taken & ~must, cost, -4 * FAR).max(axis=1)
-    for number, rack in enumerate(racks):
-        removable[:, task.rack_brokers[rack]] = np.where(taken[:, number], cost[:, number], spare)[:, None]
-    return members, removable
-
-
-def _greedy(task: LoadTask, ranked: Ints, low: Ints, high: Ints, need: int) -> tuple[Bools, Ints]:
     place = np.zeros(ranked.shape, dtype=np.int64)
     for there in task.rack_brokers:
         order = ranked[:, there].argsort(axis=1, kind="stable")

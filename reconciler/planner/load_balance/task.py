@@ -75,6 +75,13 @@ class LoadTask:
             np.add.at(total[measure], leader[rows], self.weights.leader[rows, measure])
         return total
 
+    def carried(self, row: int, members: Ints | Bools, leader: int) -> Ints:
+        """Return [measures, brokers]: what brokers carry of one row with these members and that leader."""
+        load = np.zeros((len(MEASURES), self.brokers), dtype=np.int64)
+        load[:, members] = self.weights.replica[row][:, None]
+        load[:, leader] += self.weights.leader[row]
+        return load
+
 
 def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPartition, Carried]) -> LoadTask:
     """Return the task of all partitions with something to choose; `load_of` knows every partition's load."""
