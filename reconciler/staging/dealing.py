@@ -82,18 +82,14 @@ class Dealing:
     how many of all slots are needed: parts of SCALE.
     """
 
-    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, *, stages: int, first: int) -> None:
-        """Begin with what is `placed` in the first stage; `steps` will be dealt.
-
-        `first`: what percentage of the level of all stages the first one may take at no cost.
-        """
+    def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, stages: int) -> None:
+        """Begin with so many stages and what is `placed` in the first of them; `steps` will be dealt."""
         every = np.concatenate([steps, placed])
         sums = loads.summed(every)
         self._unit = max(1, -(-int(sums.max()) // WHOLE))
         self._loads, self._per_stage = loads, per_stage
         self._whole = int(sums.max()) // self._unit * LEVEL_PERCENT // 100
         self._busiest = int(sums.max()) // self._unit
-        self._first = self._whole * first // 100
         self._weight = sums * SCALE // max(1, int(sums.max()))
         self._slots = len(every) * SCALE // (per_stage * stages)
         self._load = np.zeros((len(sums), 0), dtype=np.int64)
@@ -205,10 +201,8 @@ class Dealing:
     def _pour(self) -> None:
         """Set the limits to the level at which all stages together are as long as the busiest broker needs."""
         left, stages = self._whole, self.count
-        least = self._longest.copy()
-        least[:1] = np.maximum(least[:1], self._first)
-        for longest in sorted(least.tolist(), reverse=True):
+        for longest in sorted(self._longest.tolist(), reverse=True):
             if longest * stages <= left:
                 break
             left, stages = left - longest, stages - 1
-        self._limit = np.maximum(least, max(1, left // stages if stages else 0))
+        self._limit = np.maximum(self._longest, max(1, left // stages if stages else 0))

@@ -23,9 +23,6 @@ from reconciler.staging.disk import DiskUse
 from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Step, Urgency
 
-# What part of all stages' length the first may have at no cost, in percent; tried in turn, where there are so few.
-FIRST_PERCENT, MOST_DEALT_AGAIN = (0, 50, 75, 100), 20
-
 Rank = int
 
 
@@ -150,24 +147,20 @@ def _dealt(run: _Run, wave: Sequence[Rank], placed: Ints, stage_of: Ints, policy
     """Return the stage of each rank of the wave, counted from that of those that are `placed`.
 
     Chains need as many stages as the longest has steps. One or two more leave something to choose: each is taken where
-    it saves a hundredth of the time. Where a few huge steps that meet at brokers would each make a stage long, they are
-    better together: so a short run is dealt again with a long first stage. `stage_of`: where the steps of earlier waves
-    are, counted likewise.
+    it saves a hundredth of the time. `stage_of`: where the steps of earlier waves are, counted likewise.
     """
     turns = _turns(run, wave)
+    ranks = np.array(wave, dtype=np.int64)
     longest = max(int(turn.behind.max()) for turn in turns)
     needed = -(-(len(wave) + len(placed)) // policy.per_stage)
-    best, least = np.zeros(0, dtype=np.int64), None
+    best, least = ranks, None
     for more, stages in enumerate(sorted({max(needed, longest + one) for one in ((1, 2, 3) if longest else (1,))})):
-        for first in FIRST_PERCENT if 1 < stages <= MOST_DEALT_AGAIN else FIRST_PERCENT[:1]:
-            dealing = Dealing(
-                run.loads, np.array(wave, dtype=np.int64), placed, policy.per_stage, stages=stages, first=first
-            )
-            found = _dealt_by(dealing, turns, stage_of)
-            if least is None or dealing.length * (100 + more) < least:
-                best, least = found[list(wave)], dealing.length * (100 + more)
-            if dealing.is_close:
-                break
+        dealing = Dealing(run.loads, ranks, placed, policy.per_stage, stages)
+        found = _dealt_by(dealing, turns, stage_of)
+        if least is None or dealing.length * (100 + more) < least:
+            best, least = found[ranks], dealing.length * (100 + more)
+        if dealing.is_close:
+            break
     return best
 
 
@@ -187,12 +180,15 @@ class _Turn:
 def _turns(run: _Run, wave: Sequence[Rank]) -> list[_Turn]:
     """Return the wave's steps in the order in which they are dealt."""
     behind = dict.fromkeys(wave, 0)
+    ahead = dict.fromkeys(wave, 0)
+    for rank in sorted(wave, key=lambda rank: run.depth[rank]):
+        ahead[rank] = 1 + ahead.get(run.before[rank], -1)
     by_depth: defaultdict[int, list[Rank]] = defaultdict(list)
-    for rank in sorted(wave, key=lambda rank: (-run.depth[rank], -run.steps[rank].load, rank)):
+    for rank in sorted(wave, key=lambda rank: (-ahead[rank], -run.steps[rank].load, rank)):
         following = run.following[rank]
         if following in behind:
             behind[rank] = 1 + behind[following]
-        by_depth[run.depth[rank]].append(rank)
+        by_depth[ahead[rank]].append(rank)
     turns = []
     for ranks in reversed(by_depth.values()):
         columns = ranks, [run.before[rank] for rank in ranks], [behind[rank] for rank in ranks]

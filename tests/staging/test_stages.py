@@ -499,3 +499,20 @@ def test_a_larger_run_stays_close_to_its_bound() -> None:
     estimate = sum(stage.estimated_seconds for stage in found if isinstance(stage, ReassignStage))
     assert estimate <= 1.03 * busiest_broker_seconds(served_moves(found, observed), FAST)
     assert len(found) == 2
+
+
+def test_a_huge_copy_whose_leader_leaves_first_is_dealt_before_small_ones() -> None:
+    # Brokers 3 and 4 receive 600 each. Broker 1 leads t-0, so the copy of 300 is the second step of its chain.
+    lines = ["t-0: 1,5 size 300", "t-1: 6,1 size 300"]
+    moves = [
+        move("t-0: 1,5 -> 3,5", Reason.DRAINING, size=300),
+        move("t-1: 6,1 -> 6,4", Reason.DRAINING, size=300),
+    ]
+    for n in range(2, 8):
+        lines.append(f"t-{n}: {5 + n},1 size 100")
+        moves.append(move(f"t-{n}: {5 + n},1 -> {5 + n},{3 + n % 2}", Reason.DRAINING, size=100))
+    observed = cluster("1a 3b 4c 5d 6e 7f 8g 9h 10i 11j 12k", *lines)
+    policy = MovePolicy(throttle_bytes_per_second=1, per_stage=4)
+    found = staged(observed, moves, states={1: BrokerState.DRAINING}, policy=policy).stages
+    assert busiest_broker_seconds(found, observed, policy) == 600
+    assert sum(stage.estimated_seconds for stage in found if isinstance(stage, ReassignStage)) == 600 + 2 * 5
