@@ -96,6 +96,16 @@ class Part:
             self.wrong(key, "must be a list")
         return value if isinstance(value, YamlList) else YamlList(self.entries.at)
 
+    def parts(self, key: str) -> list["Part"]:
+        """Return the mappings of a list, each by its number."""
+        items = self.items(key)
+        found = [
+            Part(each, f"{key}[{index}]", self.reading) for index, each in enumerate(items) if isinstance(each, YamlMap)
+        ]
+        if len(found) < len(items):
+            self.wrong(key, "must hold mappings alone")
+        return found
+
     def labels(self, key: str) -> Mapping[str, str]:
         """Return the labels of one mapping."""
         below = self.part(key)
