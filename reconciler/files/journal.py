@@ -81,8 +81,7 @@ class RunJournal:
                 _write_whole(file, line)
                 os.fsync(file.fileno())
             except OSError:
-                with suppress(OSError):  # else the next append cuts off what was written of the line
-                    file.truncate(start)
+                _taken_back(file, start)
                 raise
             self._end = start + len(line)
 
@@ -179,6 +178,12 @@ def _lines(content: bytes) -> Iterator[_Line]:
         end += len(line)
         if line.strip():
             yield _Line(number, _event(line) if line.endswith(b"\n") else None, end)
+
+
+def _taken_back(file: FileIO, start: int) -> None:
+    """Cut what was written of a line; where that fails too, the next append does it."""
+    with suppress(OSError):
+        file.truncate(start)
 
 
 def _write_whole(file: FileIO, content: bytes) -> None:
