@@ -75,10 +75,9 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
 
     `taken`: the paths of what was taken out of the topic's document. An unknown key may be any field misspelt.
     """
-    fields = {path[1:] for path in taken if path[:1] == ("spec",)}
-    if ("",) in fields:
+    wrong = {path[1] for path in taken if path[:1] == ("spec",) and path[1:]}
+    if "" in wrong:
         return topic
-    wrong = {field[0] for field in fields if field}
     if "replicationFactor" in wrong:
         over_class = replace(over_class, replication_factor=None)
     if "protect" in wrong:
