@@ -15,13 +15,7 @@ from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
-from reconciler.files.topic_document import (
-    merged,
-    topic_class_from,
-    topics_from,
-    unit_problems,
-    without_class_of,
-)
+from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, without_class_of
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -230,7 +224,7 @@ def _take(document: YamlMap, found: _Found) -> None:
         found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
-    found.problems += unit_problems(document)
+    config_of(document, found.problems)  # its units are told, whatever else is wrong
 
 
 def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired:
@@ -294,7 +288,7 @@ def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
 def _classes(found: _Found) -> dict[str, DesiredTopic]:
     classes: dict[str, DesiredTopic] = {}
     for document in found.of_kind("TopicClass"):
-        read = topic_class_from(document.content, found.problems)
+        read = declared_in(document.content, found.problems)
         alone = DesiredTopic(NAMELESS, config=read.config, custom_configs=read.custom_configs, at=read.at)
         found.problems += config_problems(alone)
         _keep_first("TopicClass", read, classes, found)
