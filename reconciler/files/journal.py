@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from io import FileIO
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +100,11 @@ class RunJournal:
 
 def read_journal(path: str | Path, plan: str | None = None) -> tuple[RunEvent, ...]:
     """Return the events of a plan, or of all, oldest first; a last line that a crash cut short is left out."""
-    events = _read(_content(Path(path)), Path(path))[0]
+    path = Path(path)
+    try:
+        events, _ = _read(_bytes(path), path)
+    except _NOT_THERE as error:
+        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
     return events if plan is None else _of(plan, events)
 
 
@@ -120,13 +124,6 @@ class _Line(NamedTuple):
     number: int
     event: RunEvent | None
     end: int
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return _bytes(path)
-    except _NOT_THERE as error:
-        raise invalid(UNREADABLE, f"{path}: the run journal cannot be read: {error.strerror}") from None
 
 
 def _bytes(path: Path) -> bytes:
@@ -177,16 +174,10 @@ def _sound(content: bytes, path: Path) -> tuple[tuple[RunEvent, ...], int]:
 
 def _lines(content: bytes) -> Iterator[_Line]:
     end = 0
-    for number, line in enumerate(_split(content), start=1):
+    for number, line in enumerate(BytesIO(content), start=1):
         end += len(line)
         if line.strip():
             yield _Line(number, _event(line) if line.endswith(b"\n") else None, end)
-
-
-def _split(content: bytes) -> list[bytes]:
-    """Return the lines with their newlines; the last may lack its own."""
-    lines = content.split(b"\n")
-    return [line + b"\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
 
 
 def _taken_back(file: FileIO, start: int) -> None:

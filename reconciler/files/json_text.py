@@ -48,7 +48,7 @@ def parse_json(content: bytes, name: str, what: str, code: str) -> Any:
     except UnicodeEncodeError:
         reason = "it holds half a surrogate pair, which is no character"
     except json.JSONDecodeError as error:
-        reason = f"{_lower(error.msg)}{_looks_like(text)}"
+        reason = f"{error.msg[:1].lower()}{error.msg[1:]}{_looks_like(text)}"
         raise _not_json(code, name, f":{error.lineno}:{error.colno}", what, reason) from None
     except RecursionError:
         reason = "it is nested too deeply"
@@ -181,7 +181,3 @@ def _looks_like(text: str) -> str:
         return "; it is empty"
     first = next((line for line in text.splitlines() if line.strip() and line[0] not in "#-%"), "")
     return "; it looks like YAML: desired-state files are read with -C and --cluster" if _YAML.match(first) else ""
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]

@@ -15,13 +15,7 @@ from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
-from reconciler.files.topic_document import (
-    merged,
-    topic_class_from,
-    topics_from,
-    unit_problems,
-    without_class_of,
-)
+from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, without_class_of
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -122,6 +116,7 @@ def _files(
     A folder that cannot be listed is a problem: what it declares would look as if nobody wanted it. So is one that is
     there twice, through links: among few folders there can be millions of ways. So is one outside the root.
     """
+    at = Location(_name(folder, root), 1)
     wrong = _not_listed(folder, root, len(above))
     if wrong is not None:
         problems.append(wrong)
@@ -132,13 +127,14 @@ def _files(
         return
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its links lead in a circle"
-        problems.append(Problem("KR101", f"cannot be listed: {reason}", Location(_name(folder, root), 1)))
+        problems.append(Problem("KR101", f"cannot be listed: {reason}", at))
         return
     if real in above:
         return
     if real in seen:
-        message = f"is the folder {_name(seen[real], root)} again, through a link: keep one"
-        problems.append(Problem("KR101", message, Location(_name(folder, root), 1)))
+        problems.append(
+            Problem("KR101", f"is the folder {_name(seen[real], root)} again, through a link: keep one", at)
+        )
         return
     seen[real] = folder
     for path in entries:
@@ -228,15 +224,15 @@ def _take(document: YamlMap, found: _Found) -> None:
         found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
-    found.problems += unit_problems(document)
+    config_of(document, found.problems)  # its units are told, whatever else is wrong
 
 
 def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired:
     declared = _cluster(found, cluster, folder)
     found.problems += _ways_out(found, folder, root)
     classes = _classes(found)
-    patterns_at: dict[str, Location | None] = {}
     topics: dict[str, DesiredTopic] = {}
+    first_patterns: dict[str, DesiredTopic] = {}
     patterns: list[DesiredTopic] = []
     nameless: list[DesiredTopic] = []
     for document in found.of_kind("Topic"):
@@ -245,15 +241,11 @@ def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired
             if not topic.name:
                 nameless.append(replace(full, name=NAMELESS))
             elif "names" in document.content["metadata"]:
-                _refuse_repeated(topic, patterns_at, found.problems)
+                # Which of two equal patterns speaks for a topic would hang on their order.
+                _keep_first("the pattern", topic, first_patterns, found, ": keep one")
                 patterns.append(replace(full, replication_factor=None))
-            elif topic.name in topics:
-                first = topics[topic.name].where("")
-                found.problems.append(
-                    Problem("KR110", f"topic {topic.name} is declared twice, first at {first}", topic.where(""))
-                )
             else:
-                topics[topic.name] = full
+                _keep_first("topic", full, topics, found)
     desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns))
     found.problems += semantic_problems(desired, nameless)
     return desired
@@ -296,14 +288,10 @@ def _ways_out(found: _Found, folder: Path, root: Path) -> Iterator[Problem]:
 def _classes(found: _Found) -> dict[str, DesiredTopic]:
     classes: dict[str, DesiredTopic] = {}
     for document in found.of_kind("TopicClass"):
-        read = topic_class_from(document.content, found.problems)
+        read = declared_in(document.content, found.problems)
         alone = DesiredTopic(NAMELESS, config=read.config, custom_configs=read.custom_configs, at=read.at)
         found.problems += config_problems(alone)
-        if read.name in classes:
-            message = f"TopicClass {read.name} is declared twice, first at {classes[read.name].at['']}"
-            found.problems.append(Problem("KR110", message, read.at[""]))
-        else:
-            classes[read.name] = read
+        _keep_first("TopicClass", read, classes, found)
     return classes
 
 
@@ -326,13 +314,12 @@ def _with_class(
     return topic
 
 
-def _refuse_repeated(pattern: DesiredTopic, seen: dict[str, Location | None], problems: list[Problem]) -> None:
-    """Refuse a pattern that two documents hold: which of them speaks for a topic would hang on their order."""
-    at = pattern.where("")
-    if pattern.name in seen:
-        message = f"the pattern {pattern.name} is declared twice, first at {seen[pattern.name]}: keep one"
-        problems.append(Problem("KR110", message, at))
-    seen.setdefault(pattern.name, at)
+def _keep_first(what: str, topic: DesiredTopic, seen: dict[str, DesiredTopic], found: _Found, advice: str = "") -> None:
+    """Add what was declared to what is seen under its name; where something is there already, tell it."""
+    first = seen.setdefault(topic.name, topic)
+    if first is not topic:
+        message = f"{what} {topic.name} is declared twice, first at {first.at['']}{advice}"
+        found.problems.append(Problem("KR110", message, topic.at[""]))
 
 
 def by_place(problem: Problem) -> tuple[str, int, int, str]:

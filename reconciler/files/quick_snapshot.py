@@ -43,15 +43,11 @@ _TOPICS = msgspec.json.Decoder(list[dict[str, Raw]])
 _PARTITIONS = msgspec.json.Decoder(list[_Told])
 
 
-class Doubtful(Exception):  # nothing need be wrong
-    """The strict reader has to look."""
-
-
-def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable]:
-    """Return a snapshot's document without its partitions, and these; raises Doubtful."""
+def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable] | None:
+    """Return a snapshot's document without its partitions, and these; None where the strict reader has to look."""
     # An escaped colon would hide what colons tell: how many members there are, so that none stands twice.
     if b"\\u003" in content:
-        raise Doubtful
+        return None
     try:
         outside = _OUTSIDE.decode(content)
         told = _TOPICS.decode(outside.pop("topics"))
@@ -61,10 +57,9 @@ def parse_quickly(content: bytes) -> tuple[dict[str, Any], PartitionTable]:
         document = {key: msgspec.json.decode(value) for key, value in outside.items()} | {"topics": topics}
         table, members = _table(sorted(zip(map(itemgetter("name"), topics), partitions, strict=True)))
     except (msgspec.MsgspecError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
-        raise Doubtful from None
-    if members + lists + _colons(document) != content.count(b":") or not is_sound(table):
-        raise Doubtful
-    return document, table
+        return None
+    is_sure = members + lists + _colons(document) == content.count(b":") and is_sound(table)
+    return (document, table) if is_sure else None
 
 
 def _colons(value: object) -> int:
@@ -77,17 +72,15 @@ def _colons(value: object) -> int:
 
 
 def _table(topics: Sequence[tuple[str, Raw]]) -> tuple[PartitionTable, int]:
-    """Return the table of these topics' partitions, and how many colons they are written with."""
+    """Return the table of these topics' partitions, and how many colons they are written with; ValueError for none."""
     columns, members = Columns(), 0
     for name, raw in topics:
         facts = Facts.of(sorted(_PARTITIONS.decode(raw), key=_NUMBER))
         # A leader that is null is a member as well.
         members += facts.leader.count(None) + sum(len(each) - each.count(None) for each in facts)
         for lists in (facts.sizes, facts.log_dirs):
-            if [len(told or held) for told, held in zip(lists, facts.replicas, strict=True)] != [
-                *map(len, facts.replicas)
-            ]:
-                raise Doubtful
+            if any(told and len(told) != len(held) for told, held in zip(lists, facts.replicas, strict=True)):
+                raise ValueError("other lengths")
         columns.add(name, facts)
     table = columns.table()
     times = np.bincount(table.log_dirs[table.log_dirs >= 0], minlength=len(table.paths)).tolist()

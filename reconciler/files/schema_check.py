@@ -117,8 +117,6 @@ def _is_whole(document: YamlMap, kind: str, taken: Collection[Steps]) -> bool:
     )
     metadata = document.setdefault("metadata", YamlMap(document.at))
     document.value_at.setdefault("metadata", document.at)
-    if not isinstance(metadata, YamlMap) or "spec" not in document:
-        return False
     if is_named and metadata.get("name") != "":
         return _quick_check(kind)(document)
     metadata.pop("names", None)

@@ -8,7 +8,6 @@ from reconciler.files.json_text import collector_paused, malformed, parse_json, 
 from reconciler.files.raw import display_name, invalid, packed_bytes, read_bytes, write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import Malformed, from_json, to_json
-from reconciler.model.problem import InvalidInput
 
 UNREADABLE = "KR201"
 WRONG_VERSION = "KR202"
@@ -24,39 +23,25 @@ KINDS = {
 
 def read_snapshot(source: str | Path) -> Cluster:
     """Return the cluster in a `.json` or `.json.gz` file, `-` being stdin; InvalidInput says what is wrong where."""
+    from reconciler.files.quick_snapshot import parse_quickly
+    from reconciler.model.table_maker import in_rows
+
     name = display_name(source)
     content = read_bytes(source, "snapshot", UNREADABLE)
     with collector_paused():
-        quick = _read_quickly(content, name)
-    if quick is not None:
-        return quick
-    document = parse_json(content, name, "snapshot", UNREADABLE)
+        document, table = parse_quickly(content) or (parse_json(content, name, "snapshot", UNREADABLE), None)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a snapshot is one JSON object; this holds something else")
     refuse_other_kind(document, name, "snapshot", WRONG_CONTENT)
     check_version(document, name, "snapshot", WRONG_VERSION)
     try:
         with collector_paused():
-            return replace(from_json(Cluster, document), has_groups="groups" in document)
+            cluster = replace(from_json(Cluster, document), has_groups="groups" in document)
     except Malformed as wrong:
         raise malformed(WRONG_CONTENT, name, content, wrong) from None
     except RecursionError:
         raise invalid(UNREADABLE, f"{name}: the snapshot is nested too deeply") from None
-
-
-def _read_quickly(content: bytes, name: str) -> Cluster | None:
-    """Return the cluster, its partitions in a table; None where anything is in doubt."""
-    from reconciler.files.quick_snapshot import Doubtful, parse_quickly
-    from reconciler.model.table_maker import in_rows
-
-    try:
-        document, table = parse_quickly(content)
-        refuse_other_kind(document, name, "snapshot", WRONG_CONTENT)
-        check_version(document, name, "snapshot", WRONG_VERSION)
-        cluster = replace(from_json(Cluster, document), has_groups="groups" in document)
-    except (Doubtful, InvalidInput, Malformed, RecursionError):
-        return None
-    return in_rows(cluster, table)
+    return cluster if table is None else in_rows(cluster, table)
 
 
 def write_snapshot(cluster: Cluster, path: str | Path) -> None:

@@ -13,45 +13,40 @@ from reconciler.model.problem import Location, Problem
 PATTERN_KEYS = frozenset({"class", "config", "customConfigs", "placement"})
 
 
-def topic_class_from(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
-    """Return the class that the document declares: what its topics have in common, under its own name."""
-    return replace(_declared(document, problems), name=document["metadata"]["name"])
-
-
 def topics_from(document: YamlMap, problems: list[Problem]) -> Iterator[DesiredTopic]:
     """Yield the topic that the document names, or one for each of its patterns."""
-    metadata, spec = document["metadata"], document["spec"]
+    metadata = document["metadata"]
     if ("name" in metadata) == ("names" in metadata):
         message = (
             "metadata has both name and names: keep one" if "name" in metadata else "metadata lacks name, or names"
         )
         problems.append(Problem("KR113", message, document.value_at["metadata"]))
         return
-    if "names" in metadata:
-        for key in spec:
-            if key not in PATTERN_KEYS or (key == "placement" and "assignment" in spec[key]):
-                is_inside = key == "placement"
-                at = spec[key].key_at["assignment"] if is_inside else spec.key_at[key]
-                field = "placement.assignment" if is_inside else key
-                message = f"{field} cannot be written for patterns of names: name each topic"
-                problems.append(Problem("KR113", message, at))
-    shared = _declared(document, problems)
-    for wanted in metadata.get("names", [metadata.get("name")]):
-        yield replace(shared, name=wanted)
+    declared = declared_in(document, problems)
+    if "name" in metadata:
+        yield declared
+        return
+    for path, place in declared.at.items():
+        if path == "placement.assignment" or (path and "." not in path and path not in PATTERN_KEYS):
+            message = f"{path} cannot be written for patterns of names: name each topic"
+            problems.append(Problem("KR113", message, place))
+    for pattern in metadata["names"]:
+        yield replace(declared, name=pattern)
 
 
-def _declared(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
-    spec = document["spec"]
+def declared_in(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
+    """Return what the document of a topic or a class declares; the name is empty where it has none."""
+    metadata, spec = document["metadata"], document["spec"]
     return DesiredTopic(
-        "",
+        metadata.get("name", ""),
         is_absent=spec.get("state") == "absent",
         partitions=spec.get("partitions"),
         replication_factor=spec.get("replicationFactor"),
-        config=_config(spec, problems),
+        config=config_of(document, problems),
         placement=_placement(spec.part("placement")),
-        protect=frozenset(Protection(word) for word in spec.get("protect", ())),
+        protect=frozenset(map(Protection, spec.get("protect", ()))),
         custom_configs=_set(spec, "customConfigs") or frozenset(),
-        labels=dict(document["metadata"].get("labels", {})),
+        labels=dict(metadata.get("labels", {})),
         at={"": document.at, **dict(_places(spec))},
     )
 
@@ -75,10 +70,9 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
 
     `taken`: the paths of what was taken out of the topic's document. An unknown key may be any field misspelt.
     """
-    fields = {path[1:] for path in taken if path[:1] == ("spec",)}
-    if ("",) in fields:
+    wrong = {path[1] for path in taken if path[:1] == ("spec",) and path[1:]}
+    if "" in wrong:
         return topic
-    wrong = {field[0] for field in fields if field}
     if "replicationFactor" in wrong:
         over_class = replace(over_class, replication_factor=None)
     if "protect" in wrong:
@@ -98,16 +92,10 @@ def _placement_over(below: DesiredTopic, topic: DesiredTopic) -> Placement:
     return replace(below.placement, **own)
 
 
-def unit_problems(document: YamlMap) -> list[Problem]:
-    """Return what is wrong with the units of a document's config, whatever else is wrong with the document."""
-    problems: list[Problem] = []
-    _config(document.part("spec"), problems)
-    return problems
-
-
-def _config(spec: YamlMap, problems: list[Problem]) -> Mapping[str, str | None]:
+def config_of(document: YamlMap, problems: list[Problem]) -> Mapping[str, str | None]:
+    """Return the config of a topic or a class as Kafka takes it, whatever else is wrong with the document."""
     found: dict[str, str | None] = {}
-    written = spec.part("config")
+    written = document.part("spec").part("config")
     for key, value in written.items():
         try:
             found[key] = None if value is None else config_text(key, value)

@@ -1,10 +1,8 @@
 """Jikkou's KafkaTopic and KafkaTopicList (`kafka.jikkou.io`), and the ConfigMaps that they refer to."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, Part, keep
-from reconciler.files.strict_yaml import YamlMap
 from reconciler.model.desired import DesiredTopic
 
 API, CORE_API = "kafka.jikkou.io/", "core.jikkou.io/"
@@ -33,21 +31,12 @@ def read_jikkou(document: Part, maps: Maps) -> None:
             _topic(document, {}, maps)
         case "KafkaTopicList":
             shared = document.part("metadata").labels("labels")
-            for item in _parts(document, "items"):
+            for item in document.parts("items"):
                 _topic(item, shared, maps)
-            for item in _parts(document.part("spec"), "topics"):
+            for item in document.part("spec").parts("topics"):
                 _add(item, item, item.text("name"), shared, maps)
         case kind:
             document.warn("kind", f"{kind} is no KafkaTopic and is left out", SKIPPED)
-
-
-def _parts(document: Part, key: str) -> list[Part]:
-    items: list[Any] = document.items(key)
-    found = [Part(each, f"{key}[{index}]", document.reading) for index, each in enumerate(items)
-             if isinstance(each, YamlMap)]  # fmt: skip
-    if len(found) < len(items):
-        document.wrong(key, "must hold mappings alone")
-    return found
 
 
 def _topic(item: Part, shared: Mapping[str, str], maps: Maps) -> None:

@@ -1,6 +1,7 @@
 """Files of Strimzi, Jikkou and topicctl, told apart by what they hold, as topics; every problem at once."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -84,11 +85,7 @@ def _listed(part: Part) -> Iterator[Part]:
     if not is_list:
         yield part
         return
-    for item in part.items("items"):
-        if isinstance(item, YamlMap):
-            yield Part(item, "", part.reading)
-        else:
-            part.wrong("items", "must hold mappings alone")
+    yield from (replace(item, path="") for item in part.parts("items"))
 
 
 def _tool(part: Part) -> str | None:

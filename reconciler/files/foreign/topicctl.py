@@ -71,18 +71,16 @@ def _placement(written: Part, partitions: int | None, factor: int | None) -> Pla
 
 def _assignment(written: Part, partitions: int | None, factor: int | None) -> tuple[tuple[int, ...], ...] | None:
     lists = written.items("staticAssignments")
-    are_right = bool(lists) and all(_is_replica_list(each) for each in lists)
-    if not are_right:
-        written.wrong("staticAssignments", "must be one list of different broker ids a partition")
-        return None
-    if partitions is not None and len(lists) != partitions:
-        written.wrong("staticAssignments", f"has {len(lists)} lists for {partitions} partitions")
-        return None
-    lengths = {len(each) for each in lists}
-    if len(lengths) > 1 or (factor is not None and lengths != {factor}):
-        written.wrong("staticAssignments", f"must name {factor or 'the same number of'} brokers for each partition")
-        return None
-    return tuple(tuple(each) for each in lists)
+    if not lists or not all(_is_replica_list(each) for each in lists):
+        wrong = "must be one list of different broker ids a partition"
+    elif partitions is not None and len(lists) != partitions:
+        wrong = f"has {len(lists)} lists for {partitions} partitions"
+    elif any(len(each) != (factor or len(lists[0])) for each in lists):
+        wrong = f"must name {factor or 'the same number of'} brokers for each partition"
+    else:
+        return tuple(map(tuple, lists))
+    written.wrong("staticAssignments", wrong)
+    return None
 
 
 def _is_replica_list(found: object) -> bool:
@@ -102,8 +100,8 @@ def _in_racks(written: Part, partitions: int | None) -> Placement:
     if partitions is not None and len(racks) != partitions:
         written.wrong("staticRackAssignments", f"has {len(racks)} racks for {partitions} partitions")
         return Placement()
-    if len(set(racks)) == 1:
-        return Placement(racks_spread=Spread.IGNORE, racks_only=frozenset(racks))
-    message = "static-in-rack with several racks has no counterpart: partitions of one topic share one rule here"
-    written.warn("strategy", f"{message}; racks.spread is ignore, racks.only names all {len(set(racks))} racks")
-    return Placement(racks_spread=Spread.IGNORE, racks_only=frozenset(racks))
+    only = frozenset(racks)
+    if len(only) > 1:
+        message = "static-in-rack with several racks has no counterpart: partitions of one topic share one rule here"
+        written.warn("strategy", f"{message}; racks.spread is ignore, racks.only names all {len(only)} racks")
+    return Placement(racks_spread=Spread.IGNORE, racks_only=only)

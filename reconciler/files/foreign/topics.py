@@ -96,6 +96,16 @@ class Part:
             self.wrong(key, "must be a list")
         return value if isinstance(value, YamlList) else YamlList(self.entries.at)
 
+    def parts(self, key: str) -> list["Part"]:
+        """Return the mappings of a list, each by its number."""
+        items = self.items(key)
+        found = [
+            Part(each, f"{key}[{index}]", self.reading) for index, each in enumerate(items) if isinstance(each, YamlMap)
+        ]
+        if len(found) < len(items):
+            self.wrong(key, "must hold mappings alone")
+        return found
+
     def labels(self, key: str) -> Mapping[str, str]:
         """Return the labels of one mapping."""
         below = self.part(key)
@@ -137,20 +147,21 @@ class Part:
 def keep(reading: Reading, topic: DesiredTopic, part: Part, cluster: str | None, notes: tuple[str, ...] = ()) -> None:
     """Add a topic, unless no document could declare it."""
     at, name = part.at(), topic.name
+    wanted, factor = topic.config.get(MIN_ISR), topic.replication_factor
     if not _NAME.fullmatch(name) or name in {".", ".."} or len(name) > LONGEST_NAME:
         message = f"{ascii(name)[:60]} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
-        reading.problems.append(Problem(WRONG, message, at))
-        return
-    if name.startswith("__"):
+    elif name.startswith("__"):
         message = f"topic {name} is internal to Kafka and is left out: nobody creates or deletes it"
         reading.warnings.append(Problem(SKIPPED, message, at, Severity.WARNING))
         return
-    wanted, factor = topic.config.get(MIN_ISR), topic.replication_factor
-    if wanted is not None and not (wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= (factor or MAX_FACTOR)):
+    elif wanted is not None and not (
+        wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= (factor or MAX_FACTOR)
+    ):
         message = f"topic {name}: {MIN_ISR} {wanted} is no whole number from 1 to replicas ({factor or 'not given'})"
-        reading.problems.append(Problem(WRONG, message, at))
+    else:
+        reading.topics.append(ForeignTopic(topic, at, cluster, notes))
         return
-    reading.topics.append(ForeignTopic(topic, at, cluster, notes))
+    reading.problems.append(Problem(WRONG, message, at))
 
 
 def _config_text(value: object) -> str:
