@@ -119,5 +119,5 @@ def _leader(task: LoadTask, row: int, members: Bools, present: int) -> int | Non
 
 
 def _keeps_racks(task: LoadTask, row: int, members: Bools) -> bool:
-    count = np.array([int(members[columns].sum()) for columns in task.rack_brokers])
+    count = task.by_rack(members[None])
     return bool(((task.low[row] <= count) & (count <= task.high[row])).all())

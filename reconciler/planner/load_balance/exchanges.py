@@ -89,7 +89,7 @@ def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Ex
     gone, come = rack[leaving], rack[arriving]
     fine = gone == come
     if not fine.all():
-        count = np.stack([placement.members[:, columns].sum(axis=1) for columns in task.rack_brokers], axis=1)
+        count = task.by_rack(placement.members)
         fine |= (count[row, gone] > task.low[row, gone]) & (count[row, come] < task.high[row, come])
     was_leader = placement.leader[row] == leaving
     leads = task.leading[row, arriving] | ~task.leading[row, leaving] & task.leading_at_need[row, arriving]

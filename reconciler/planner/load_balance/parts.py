@@ -13,7 +13,7 @@ from reconciler.model.columns import Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
-from reconciler.planner.load_balance.task import LoadTask, Weights, rows_alike
+from reconciler.planner.load_balance.task import LoadTask, Weights
 
 ONE_PROGRAM, PART = 60, 25
 """So many brokers are balanced by one program, in a minute; of more, parts of so many in some seconds each."""
@@ -77,7 +77,7 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     held, allowed = members[here], task.allowed[here]
     elsewhere = members[rows]
     elsewhere[:, brokers] = False
-    beside = np.stack([elsewhere[:, there].sum(axis=1) for there in task.rack_brokers], axis=1)
+    beside = task.by_rack(elsewhere)
     low, high = (np.maximum(limit[rows] - beside, 0) for limit in (task.low, task.high))
     need, leader = held.sum(axis=1), _places(task.brokers, brokers)[end.leader[rows]]
     # Where the leader is elsewhere, whoever is here only follows.
@@ -109,8 +109,6 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         stays=np.ones(len(rows), dtype=np.bool_),
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
-        alike=rows_alike(np.concatenate([need[:, None], low, high], axis=1)),
-        rack_brokers=tuple(np.flatnonzero(rack == number) for number in range(len(task.eligible.racks))),
     )
     cut = Bands(bands.asked, bands.low[:, brokers], bands.high[:, brokers], bands.share[:, brokers])
     return Part(rows, brokers, own, cut, Goal(goal.copy[rows], 0))
