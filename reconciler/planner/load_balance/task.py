@@ -4,7 +4,7 @@ Five measures are balanced at once. A replica adds one count, its bytes on disk 
 leader adds one lead, and what it sends: to its consumers, and once more all it takes in to each follower.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,7 +101,7 @@ class LoadTask:
 def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPartition, Carried]) -> LoadTask:
     """Return the task of all partitions with something to choose; `load_of` knows every partition's load."""
     open_rows = np.flatnonzero(whole.need > 0)
-    partitions = tuple(whole.partitions[row] for row in open_rows.tolist())
+    partitions = tuple(whole.partitions.at(open_rows.tolist()))
     eligible, rule_class = whole.eligible, whole.rule_class[open_rows]
     rows = whole.rule_classes.rows.take(rule_class)
     held, forced = whole.mask(whole.replicas)[open_rows], whole.mask(whole.fixed)[open_rows]
@@ -146,7 +146,7 @@ def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
 
 
 def base_loads(
-    partitions: Sequence[PartitionToPlace],
+    partitions: Iterable[PartitionToPlace],
     unmoved: Unmoved,
     eligible: EligibleBrokers,
     load_of: Mapping[TopicPartition, Carried],
