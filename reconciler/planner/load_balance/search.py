@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
-from reconciler.planner.load_balance.column_generation import Goal, Relaxed
+from reconciler.planner.load_balance.column_generation import Goal, Solved
 from reconciler.planner.load_balance.exchanges import (
     Exchanges,
     Placement,
@@ -32,7 +32,7 @@ PART = 1e-6
 """A part of a column that the simplex may leave by rounding: below it nothing, within it of 1 the whole, is taken."""
 
 
-def rounded(task: LoadTask, bands: Bands, relaxed: Relaxed, fallback: tuple[Bools, Ints]) -> Placement:
+def rounded(task: LoadTask, bands: Bands, solved: Solved, fallback: tuple[Bools, Ints]) -> Placement:
     """Return whole placements: what is taken whole, then the largest first of the rest whatever keeps the bands best.
 
     `fallback` has the members and leaders of rows of which nothing was taken.
@@ -40,25 +40,25 @@ def rounded(task: LoadTask, bands: Bands, relaxed: Relaxed, fallback: tuple[Bool
     members, leader = fallback
     placement = Placement(task, members, leader)
     options: dict[int, list[int]] = {}
-    for number in np.flatnonzero(relaxed.taken > PART).tolist():
-        options.setdefault(relaxed.columns[number].row, []).append(number)
+    for number in np.flatnonzero(solved.taken > PART).tolist():
+        options.setdefault(solved.columns[number].row, []).append(number)
     parted = []
     for row, numbers in sorted(options.items()):
-        largest = max(numbers, key=lambda number: (round(float(relaxed.taken[number]), 6), -number))
-        if relaxed.taken[largest] > 1 - PART:
-            column = relaxed.columns[largest]
+        largest = max(numbers, key=lambda number: (round(float(solved.taken[number]), 6), -number))
+        if solved.taken[largest] > 1 - PART:
+            column = solved.columns[largest]
             placement.put(row, np.array(column.members, dtype=np.int64), column.leader)
         else:
             parted.append(row)
     parted.sort(key=lambda row: (-int(task.size[row]), -int(task.weights.replica[row].sum()), row))
     for row in parted:
-        _put_best(placement, bands, relaxed, row, options[row])
+        _put_best(placement, bands, solved, row, options[row])
     return placement
 
 
-def _put_best(placement: Placement, bands: Bands, relaxed: Relaxed, row: int, numbers: list[int]) -> None:
+def _put_best(placement: Placement, bands: Bands, solved: Solved, row: int, numbers: list[int]) -> None:
     task = placement.task
-    choices = [(0, relaxed.columns[number].members, relaxed.columns[number].leader) for number in numbers]
+    choices = [(0, solved.columns[number].members, solved.columns[number].leader) for number in numbers]
     if task.stays[row]:
         choices.insert(0, (0, tuple(np.flatnonzero(task.held[row]).tolist()), int(task.leader[row])))
     worth = []
