@@ -1,6 +1,6 @@
 """Holds a whole placement, lists the single exchanges that could follow, and weighs what each would change."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,7 @@ class Placement:
         self.put(row, np.flatnonzero(members), leader)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
+class Exchanges(NamedTuple):
     """Candidates, one a place: `row`; `leaving` and `arriving` brokers, `is_lead`: whether only the leader changes."""
 
     row: Ints
@@ -53,15 +52,9 @@ class Exchanges:
 
 def joined(parts: list[Exchanges]) -> Exchanges:
     """Return all of these candidates, in their order."""
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Exchanges(none, none, none, none.astype(np.bool_))
-    return Exchanges(
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.leaving for part in parts]),
-        np.concatenate([part.arriving for part in parts]),
-        np.concatenate([part.is_lead for part in parts]),
-    )
+    none = np.zeros(0, dtype=np.int64)
+    empty = Exchanges(none, none, none, none.astype(np.bool_))
+    return Exchanges(*(np.concatenate(arrays) for arrays in zip(empty, *parts, strict=True)))
 
 
 def replica_exchanges(placement: Placement, broker: int, *, is_above: bool, leaders_only: bool) -> Exchanges:

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
-from reconciler.planner.load_balance.column_generation import Goal, Solved
+from reconciler.planner.load_balance.column_generation import Column, Goal, Solved
 from reconciler.planner.load_balance.exchanges import (
     Exchanges,
     Placement,
@@ -37,36 +37,30 @@ def rounded(task: LoadTask, bands: Bands, solved: Solved, fallback: tuple[Bools,
 
     `fallback` has the members and leaders of rows of which nothing was taken.
     """
-    members, leader = fallback
-    placement = Placement(task, members, leader)
-    options: dict[int, list[int]] = {}
+    placement = Placement(task, *fallback)
+    parted: dict[int, list[Column]] = {}
     for number in np.flatnonzero(solved.taken > PART).tolist():
-        options.setdefault(solved.columns[number].row, []).append(number)
-    parted = []
-    for row, numbers in sorted(options.items()):
-        largest = max(numbers, key=lambda number: (round(float(solved.taken[number]), 6), -number))
-        if solved.taken[largest] > 1 - PART:
-            column = solved.columns[largest]
-            placement.put(row, np.array(column.members, dtype=np.int64), column.leader)
+        column = solved.columns[number]
+        if solved.taken[number] > 1 - PART:
+            placement.put(column.row, np.array(column.members, dtype=np.int64), column.leader)
         else:
-            parted.append(row)
-    parted.sort(key=lambda row: (-int(task.size[row]), -int(task.weights.replica[row].sum()), row))
-    for row in parted:
-        _put_best(placement, bands, solved, row, options[row])
+            parted.setdefault(column.row, []).append(column)
+    for row in sorted(parted, key=lambda row: (-int(task.size[row]), -int(task.weights.replica[row].sum()), row)):
+        _put_best(placement, bands, row, parted[row])
     return placement
 
 
-def _put_best(placement: Placement, bands: Bands, solved: Solved, row: int, numbers: list[int]) -> None:
+def _put_best(placement: Placement, bands: Bands, row: int, columns: list[Column]) -> None:
     task = placement.task
-    choices = [(0, solved.columns[number].members, solved.columns[number].leader) for number in numbers]
+    choices = [(np.array(column.members, dtype=np.int64), column.leader) for column in columns]
     if task.stays[row]:
-        choices.insert(0, (0, tuple(np.flatnonzero(task.held[row]).tolist()), int(task.leader[row])))
-    worth = []
-    for _, members, leader in choices:
-        placement.put(row, np.array(members, dtype=np.int64), leader)
-        worth.append(float(bands.outside(placement.loads).sum()))
-    best = worth.index(min(worth))
-    placement.put(row, np.array(choices[best][1], dtype=np.int64), choices[best][2])
+        choices.insert(0, (np.flatnonzero(task.held[row]), int(task.leader[row])))
+
+    def outside(choice: tuple[Ints, int]) -> float:
+        placement.put(row, *choice)
+        return float(bands.outside(placement.loads).sum())
+
+    placement.put(row, *min(choices, key=outside))
 
 
 def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, leaders: bool) -> None:
