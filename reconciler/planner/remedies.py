@@ -20,6 +20,7 @@ from reconciler.model.problem import (
     CHANGED_PARTITIONS,
     DELETIONS,
     DISK_USE,
+    LIMITS,
     MOVED_BYTES,
     Edit,
     InvalidInput,
@@ -83,7 +84,7 @@ def remedies_of_conflict(
     changes = changes_for(states, sorted(topics))
     thin = thinned(states, topics)
     search = _Search(states, only, make_plan, effort)
-    for combos in (_singles(changes), _pairs(changes)):
+    for combos in ([(change,) for change in changes], _pairs(changes)):
         fitting = (combo for combo in combos if not conflicting(_applied(thin, combo), only))
         remedies = search.first(fitting, search.fitting)
         if remedies:
@@ -105,7 +106,7 @@ def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effo
     concerned = {name: declared[name] for name in sorted(growing) if name in declared}
     factors = factor_changes(states, concerned) if concerned else ()
     changes = [*broker_changes(states), *factors, *joining_changes(states)]
-    found += search.first(_singles(changes), search.passing, MOST - len(found))
+    found += search.first([(change,) for change in changes], search.passing, MOST - len(found))
     return tuple(found or search.first(_pairs(changes), search.passing))
 
 
@@ -177,22 +178,29 @@ class _Search:
         The count and the bytes of a plan are what they are. How full disks get is known only when it was staged again:
         the least share that passes is found by halving.
         """
-        raised = raised_limits(states, plan)
-        if raised is None:
+        codes = {problem.code for problem in plan.violations}
+        if not codes <= {*LIMITS}:
             return []
-        if raised.least_percent is None:
-            return [Remedy((*edits, *raised.edits))]
-        low, high = raised.least_percent, FULL
-        known = {percent: self._keeps(states, raised.with_disk_use(percent)) for percent in (low, high)}
+        limits, raised = _raised(states, plan, codes)
+        if DISK_USE not in codes:
+            return [Remedy((*edits, *raised))]
+        low, high = _fullest(plan), FULL
+        if low > high:
+            return []
+        known = {percent: self._keeps(states, limits, percent) for percent in (low, high)}
         while high - low > 1 and known[high] and not known[low]:
             middle = (low + high) // 2
-            known[middle] = self._keeps(states, raised.with_disk_use(middle))
+            known[middle] = self._keeps(states, limits, middle)
             low, high = (low, middle) if known[middle] else (middle, high)
         enough = [percent for percent, is_kept in sorted(known.items()) if is_kept]
-        return [Remedy((*edits, *raised.with_disk_use(enough[0]).edits))] if enough else []
+        return [
+            Remedy((*edits, *raised, Edit(f"limits.diskUse is {percent}%", limits.at.get("diskUse"))))
+            for percent in enough[:1]
+        ]
 
-    def _keeps(self, states: States, raised: "RaisedLimits") -> bool:
-        cluster = replace(states.desired.cluster, limits=raised.limits)
+    def _keeps(self, states: States, limits: Limits, percent: int) -> bool:
+        """Whether the plan keeps these limits, and that share of the disks."""
+        cluster = replace(states.desired.cluster, limits=replace(limits, disk_use=Fraction(percent, 100)))
         plan = self._plan(States(replace(states.desired, cluster=cluster), states.observed))
         return plan is not None and not plan.violations
 
@@ -222,10 +230,6 @@ class _Search:
             return None
 
 
-def _singles(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    return ((change,) for change in changes)
-
-
 def _pairs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     """Yield pairs of the first few changes of each kind, those of early changes first; a change may stand twice."""
     kept: list[Change] = []
@@ -251,25 +255,9 @@ def _edits(combo: Sequence[Change]) -> tuple[Edit, ...]:
     return tuple(edit for change in combo for edit in change.edits)
 
 
-@dataclass(frozen=True, slots=True)
-class RaisedLimits:
-    """Limits that let a plan pass, and the lines to edit."""
-
-    limits: Limits
-    edits: tuple[Edit, ...]
-    least_percent: int | None = None  # what `diskUse` needs at least, None: it stays. One log dir may need more
-
-    def with_disk_use(self, percent: int) -> "RaisedLimits":
-        """Return the same with that share of the disks."""
-        edit = Edit(f"limits.diskUse is {percent}%", self.limits.at.get("diskUse"))
-        return RaisedLimits(replace(self.limits, disk_use=Fraction(percent, 100)), (*self.edits, edit))
-
-
-def raised_limits(states: States, plan: Plan) -> RaisedLimits | None:
-    """Return the limits raised so far that the plan keeps them, None where that is not to be had by limits."""
-    limits = states.desired.cluster.limits
-    codes = {problem.code for problem in plan.violations}
-    edits = []
+def _raised(states: States, plan: Plan, codes: Collection[str]) -> tuple[Limits, list[Edit]]:
+    """Return the limits of partitions and bytes raised so far that the plan keeps them, and the lines to edit."""
+    limits, edits = states.desired.cluster.limits, []
     if CHANGED_PARTITIONS in codes:
         limits, words = _more_partitions(states, plan, limits)
         edits.append(Edit(words, limits.at.get("changedPartitions")))
@@ -277,9 +265,7 @@ def raised_limits(states: States, plan: Plan) -> RaisedLimits | None:
         moved, words = _rounded_up(plan.summary.bytes)
         limits = replace(limits, moved_bytes=moved)
         edits.append(Edit(f"limits.movedBytes is {words}", limits.at.get("movedBytes")))
-    percent = _fullest(plan) if DISK_USE in codes else None
-    is_enough = codes <= {CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE} and (percent or 0) <= FULL
-    return RaisedLimits(limits, tuple(edits), percent) if is_enough else None
+    return limits, edits
 
 
 def _more_partitions(states: States, plan: Plan, limits: Limits) -> tuple[Limits, str]:
