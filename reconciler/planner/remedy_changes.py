@@ -53,7 +53,7 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
         *_naming(concerned, "leader racks", "racks.leader", racks),
         *_naming(concerned, "brokers", "brokers.only", brokers),
-        *_not_excepting(concerned, brokers),
+        *_naming(concerned, "brokers", "brokers.except", brokers),
         *_naming(concerned, "racks", "racks.only", racks),
         *factor_changes(states, concerned),
         *joining_changes(states),
@@ -73,20 +73,17 @@ def broker_changes(states: States) -> Iterator[Change]:
         for broker in states.desired.cluster.brokers.values():
             is_supposed = broker.at is not None and broker.at.file == OPTION
             if broker.state is state and broker.id in states.observed.brokers and not is_supposed:
-                yield Change(kind, (Edit(text.format(broker.id), broker.at),), _with_state(broker.id, then))
+                yield Change(kind, (Edit(text.format(broker.id), broker.at),), partial(_with_state, broker.id, then))
     for broker_id in sorted(cordoned_by_kafka(*states)):
         declared = states.desired.cluster.broker(broker_id)
         if declared.state is BrokerState.ACTIVE:
             edit = Edit(f"broker {broker_id} is declared active, though Kafka has cordoned it", declared.at)
-            yield Change("uncordoned", (edit,), _with_state(broker_id, BrokerState.ACTIVE))
+            yield Change("uncordoned", (edit,), partial(_with_state, broker_id, BrokerState.ACTIVE))
 
 
-def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
-        return States(with_declared(states.desired, broker), states.observed)
-
-    return make
+def _with_state(broker_id: int, state: BrokerState, states: States) -> States:
+    broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
+    return States(with_declared(states.desired, broker), states.observed)
 
 
 def joining_changes(states: States) -> Iterator[Change]:
@@ -94,15 +91,12 @@ def joining_changes(states: States) -> Iterator[Change]:
     known: list[str | None] = [*_racks(states)]
     for rack in known or [None]:
         where = f" in rack {rack}" if rack is not None else ""
-        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), _with_new_broker(rack))
+        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), partial(_with_new_broker, rack))
 
 
-def _with_new_broker(rack: str | None) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
-        return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
-
-    return make
+def _with_new_broker(rack: str | None, states: States) -> States:
+    broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
+    return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
 
 
 def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
@@ -132,24 +126,18 @@ def _min_isr(states: States, topic: DesiredTopic) -> int:
 def _naming(
     concerned: Mapping[str, DesiredTopic], kind: str, path: str, names: Iterable[int | str]
 ) -> Iterator[Change]:
-    """Yield the changes that name one broker or rack more where a topic's placement names only some."""
+    """Yield the changes that name one broker or rack more where a placement names only some, or except one less."""
+    words, edited = ("does not name {}", _narrower) if path == "brokers.except" else ("names {} too", _wider)
     for name in names:
-        wider = partial(_wider, name)
-        yield from _of_placement(concerned, kind, path, f"{path} names {name} too", wider)
+        yield from _of_placement(concerned, kind, path, f"{path} {words.format(name)}", partial(edited, name))
 
 
 def _wider(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
     return None if written is None else written | {name}
 
 
-def _not_excepting(concerned: Mapping[str, DesiredTopic], brokers: Iterable[int]) -> Iterator[Change]:
-    for one in brokers:
-        words = f"brokers.except does not name {one}"
-        yield from _of_placement(concerned, "brokers", "brokers.except", words, partial(_narrower, one))
-
-
-def _narrower(one: int, written: frozenset[int]) -> frozenset[int]:
-    return written - {one}
+def _narrower(name: int | str, written: frozenset[int | str]) -> frozenset[int | str]:
+    return written - {name}
 
 
 def _free_to_move(topic: DesiredTopic) -> DesiredTopic:
