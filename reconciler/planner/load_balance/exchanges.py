@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
-from reconciler.planner.load_balance.task import MEASURES, LoadTask
+from reconciler.planner.load_balance.task import MEASURES, OF_LEADERS, LoadTask
 from reconciler.planner.rows import Floats
 
 
@@ -166,6 +166,18 @@ def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows:
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
             change += _farther(placement, bands, measure, np.full(len(back), broker), load)
+    return change
+
+
+def leads_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
+    """Return the same when the second broker leads the first rows in place of the first, which leads the second."""
+    weights, (away, back) = placement.task.weights, rows
+    change = np.zeros(len(back))
+    for measure in OF_LEADERS:
+        if bands.asked[measure]:
+            moved = weights.leader[back, measure] - weights.leader[away, measure]
+            for broker, load in ((pair[0], moved), (pair[1], -moved)):
+                change += _farther(placement, bands, measure, np.full(len(back), broker), load)
     return change
 
 

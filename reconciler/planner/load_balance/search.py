@@ -16,6 +16,7 @@ from reconciler.planner.load_balance.exchanges import (
     joined,
     leader_changes,
     leaders_back,
+    leads_change,
     may_follow,
     pair_change,
     replica_exchanges,
@@ -68,6 +69,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
 
     `replicas`: they may go to other brokers. `leaders`: they may change places.
     """
+    task = placement.task
     stuck: set[tuple[int, int]] = set()
     for _ in range(max(STEPS, len(goal.copy) // ROWS_A_STEP)):
         now = bands.outside(placement.loads)
@@ -79,7 +81,10 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            stuck.add(where)
+            if leaders and task.weights.leader[:, where[0]].any() and _trade_leads(placement, bands, where[1]):
+                stuck.clear()
+            else:
+                stuck.add(where)
             continue
         floor = max(1.0, float(goal.copy.mean()) + goal.change) * 1e-3
         score = (cost[useful] + floor) / -change[useful]
@@ -121,6 +126,27 @@ def _candidates(
     if leaders and is_of_leaders:
         parts.append(leader_changes(placement, broker, is_above=is_above))
     return joined(parts)
+
+
+def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
+    """Let this broker and another trade the leads of two partitions that both hold; false where no pair is closer."""
+    may = placement.members & placement.task.leading
+    trades = []
+    for other in np.flatnonzero(np.arange(placement.task.brokers) != broker).tolist():
+        given = np.flatnonzero((placement.leader == broker) & may[:, other])
+        taken = np.flatnonzero((placement.leader == other) & may[:, broker])
+        away, back = (each.ravel() for each in np.meshgrid(given, taken, indexing="ij"))
+        if len(away):
+            change = leads_change(placement, bands, (broker, other), (away, back))
+            pair = int(change.argmin())
+            trades.append((float(change[pair]), int(away[pair]), int(back[pair]), other))
+    closest = min(trades, key=lambda trade: trade[0], default=None)
+    if closest is None or closest[0] >= -HARDLY:
+        return False
+    _, gone, come, other = closest
+    placement.exchange(gone, other, other)
+    placement.exchange(come, broker, broker)
+    return True
 
 
 SWEEPS = 20
