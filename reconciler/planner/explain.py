@@ -6,7 +6,7 @@ the difference of two prices of the plan's proof.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from reconciler.diff.rules import LEAVING, TopicRules, barred_by, topic_rules
@@ -329,33 +329,28 @@ def steps_of(plan: Plan, key: TopicPartition) -> tuple[StepOfPartition, ...]:
     leader = next((one.leader for one in plan.rollback.assignments if one.topic_partition == key), None)
     steps = []
     for stage in plan.stages:
-        for step in _in_stage(plan, stage, key, leader):
-            steps.append(step)
-            leader = _leader_after(step, leader)
+        for step in _in_stage(plan, stage, key):
+            steps.append(replace(step, source=leader))
+            if step.elected is not None:
+                leader = step.elected
+            elif leader not in step.to_replicas:
+                leader = step.to_replicas[0]
     return tuple(steps)
 
 
-def _leader_after(step: StepOfPartition, leader: int | None) -> int | None:
-    if step.elected is not None:
-        return step.elected
-    return leader if leader in step.to_replicas else step.to_replicas[0]
-
-
-def _in_stage(plan: Plan, stage: Stage, key: TopicPartition, leader: int | None) -> Iterator[StepOfPartition]:
+def _in_stage(plan: Plan, stage: Stage, key: TopicPartition) -> Iterator[StepOfPartition]:
     match stage:
         case TopicsStage():
             replicas = _created_as(plan, key)
             changes = (plan.topic_changes[position] for position in stage.changes)
             names = {each.topic for each in changes if isinstance(each, CreateTopic | CreatePartitions)}
             if replicas is not None and key.topic in names:
-                yield StepOfPartition(stage.number, replicas or (), is_created=True)
+                yield StepOfPartition(stage.number, replicas, is_created=True)
         case ReassignStage():
             for move in (one for one in stage.moves if one.topic_partition == key):
-                step = StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes, leader)
-                yield step
-                leader = _leader_after(step, leader)
+                yield StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes)
         case ElectStage():
             pass
     for election in elections_of(stage):
         if election.topic_partition == key:
-            yield StepOfPartition(stage.number, source=leader, elected=election.leader)
+            yield StepOfPartition(stage.number, elected=election.leader)

@@ -128,15 +128,15 @@ def conflicting(states: States, only: Collection[str] | None) -> frozenset[str]:
     )
 
 
+@dataclass(slots=True)
 class _Search:
     """Verifies candidates by planning with them, as long as the effort lasts."""
 
-    def __init__(self, states: States, only: Collection[str] | None, make_plan: MakePlan, effort: Effort) -> None:
-        self._states = states
-        self._only = only
-        self._make_plan = make_plan
-        self._effort = effort
-        self._thin: States | None = None
+    states: States
+    only: Collection[str] | None
+    make_plan: MakePlan
+    effort: Effort
+    thin: States | None = None  # the whole cluster thinned, once it is asked for
 
     def first(
         self,
@@ -159,14 +159,14 @@ class _Search:
 
     def passing(self, combo: Sequence[Change]) -> Remedy | None:
         """Return the remedy where a plan with it keeps every limit; None also where no plan may be made any more."""
-        plan = self._plan(_applied(self._states, combo))
+        plan = self._plan(_applied(self.states, combo))
         return Remedy(_edits(combo)) if plan is not None and not plan.violations else None
 
     def fitting(self, combo: Sequence[Change]) -> Remedy | None:
         """Return the remedy where a plan fits with it, limits raised as far as it needs; unplanned, where rules fit."""
         if not self._may_plan:
             return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
-        states = _applied(self._states, combo)
+        states = _applied(self.states, combo)
         plan = self._plan(states)
         if plan is None or not plan.violations:
             return Remedy(_edits(combo)) if plan is not None else None
@@ -206,26 +206,26 @@ class _Search:
 
     def _is_conflict(self, combo: Sequence[Change]) -> bool:
         """Whether the rules of any topic cannot be kept with these changes."""
-        if self._thin is None:
-            known = {*self._states.observed.topics, *self._states.desired.topics}
-            self._thin = thinned(self._states, known if self._only is None else self._only)
-        return bool(conflicting(_applied(self._thin, combo), self._only))
+        if self.thin is None:
+            known = {*self.states.observed.topics, *self.states.desired.topics}
+            self.thin = thinned(self.states, known if self.only is None else self.only)
+        return bool(conflicting(_applied(self.thin, combo), self.only))
 
     @property
     def _size(self) -> int:
-        return sum(len(topic.partitions) for topic in self._states.observed.topics.values())
+        return sum(len(topic.partitions) for topic in self.states.observed.topics.values())
 
     @property
     def _may_plan(self) -> bool:
-        return self._effort.plans > 0 and self._effort.partitions >= self._size
+        return self.effort.plans > 0 and self.effort.partitions >= self._size
 
     def _plan(self, states: States) -> Plan | None:
         """Return the plan of these states; None where there is none, or no effort is left."""
         if not self._may_plan:
             return None
-        self._effort = Effort(self._effort.plans - 1, self._effort.partitions - self._size)
+        self.effort = Effort(self.effort.plans - 1, self.effort.partitions - self._size)
         try:
-            return self._make_plan(*states)
+            return self.make_plan(*states)
         except (PlacementInfeasible, InvalidInput):
             return None
 
