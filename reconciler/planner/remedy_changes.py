@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import cordoned_brokers, cordoned_by_kafka
-from reconciler.diff.what_if import OPTION, with_broker, with_declared
+from reconciler.diff.what_if import OPTION, racks, with_broker, with_declared
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
@@ -43,7 +43,7 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     """Return every single change that may help these topics to find their places, in the order to be tried."""
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(topics) if name in declared}
-    racks, brokers = _racks(states), states.observed.brokers
+    known, brokers = racks(states.observed), states.observed.brokers
 
     def prefer(spread: Spread | None) -> Spread | None:
         return Spread.PREFER if spread is Spread.STRICT else spread
@@ -51,10 +51,10 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     return [
         *broker_changes(states),
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
-        *_naming(concerned, "leader racks", "racks.leader", racks),
+        *_naming(concerned, "leader racks", "racks.leader", known),
         *_naming(concerned, "brokers", "brokers.only", brokers),
         *_naming(concerned, "brokers", "brokers.except", brokers),
-        *_naming(concerned, "racks", "racks.only", racks),
+        *_naming(concerned, "racks", "racks.only", known),
         *factor_changes(states, concerned),
         *joining_changes(states),
         *_of_topics(concerned, "protect", "protect", lambda _: "protect does not name move", _free_to_move),
@@ -88,7 +88,7 @@ def _with_state(broker_id: int, state: BrokerState, states: States) -> States:
 
 def joining_changes(states: States) -> Iterator[Change]:
     """Yield one more broker in each rack, its disks those of a peer."""
-    known: list[str | None] = [*_racks(states)]
+    known: list[str | None] = [*racks(states.observed)]
     for rack in known or [None]:
         where = f" in rack {rack}" if rack is not None else ""
         yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), partial(_with_new_broker, rack))
@@ -185,10 +185,6 @@ def _of_topics(
 
     if topics:
         yield Change(kind, edits, make)
-
-
-def _racks(states: States) -> list[str]:
-    return sorted({broker.rack for broker in states.observed.brokers.values() if broker.rack is not None})
 
 
 def thinned(states: States, topics: Collection[str]) -> States:

@@ -79,7 +79,9 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     elsewhere[:, brokers] = False
     beside = task.by_rack(elsewhere)
     low, high = (np.maximum(limit[rows] - beside, 0) for limit in (task.low, task.high))
-    need, leader = held.sum(axis=1), _places(task.brokers, brokers)[end.leader[rows]]
+    place = np.full(task.brokers, -1)
+    place[brokers] = np.arange(len(brokers))
+    need, leader = held.sum(axis=1), place[end.leader[rows]]
     # Where the leader is elsewhere, whoever is here only follows.
     leads = leader[:, None] >= 0
     ids = tuple(task.eligible.ids[broker] for broker in brokers.tolist())
@@ -123,10 +125,3 @@ def put_back(end: Placement, part: Part, found: Placement) -> None:
         members[part.brokers] = found.members[place]
         is_leader_here = part.task.leader[place] >= 0
         end.put(row, np.flatnonzero(members), int(part.brokers[leader] if is_leader_here else end.leader[row]))
-
-
-def _places(brokers: int, some: Ints) -> Ints:
-    """Return the place of each broker [brokers] among some of them, -1 for the others."""
-    found = np.full(brokers, -1, dtype=np.int64)
-    found[some] = np.arange(len(some))
-    return found
