@@ -31,7 +31,8 @@ def broken_partitions(
 
     def broken(rows: Ints) -> Iterator[tuple[BrokenRule, ...]]:
         for key, replicas in table.targets(rows):
-            yield (*broken_rules(desired, observed, rules[key.topic], key, replicas),)
+            found = _broken(desired, observed, rules[key.topic], key.partition, replicas)
+            yield tuple([BrokenRule(key, *each) for each in found])
 
     first, kind = alike(_as_rules_see_them(desired, observed, topics, table))
     of_kind = [*broken(first)]
@@ -51,6 +52,8 @@ def broken_partitions(
 
 
 _NUMBER_ALONE = [Reason.REPLICATION_FACTOR]
+_Broken = tuple[Reason, str, Location | None]
+"""Why a partition has to change, in words, and the line that asks for it."""
 
 
 def _again(rule: BrokenRule, rules: TopicRules, number: int) -> BrokenRule:
@@ -90,29 +93,33 @@ def _is_leaving(desired: Desired, broker_id: int) -> bool:
     return declared is not None and declared.state in LEAVING
 
 
-def broken_rules(
-    desired: Desired, observed: Cluster, rules: TopicRules, topic_partition: TopicPartition, replicas: tuple[int, ...]
-) -> Iterator[BrokenRule]:
+def _broken(
+    desired: Desired, observed: Cluster, rules: TopicRules, number: int, replicas: tuple[int, ...]
+) -> Iterator[_Broken]:
     """Yield each rule that a partition with these target replicas breaks, the most urgent first.
 
     Beside others a rule is told only if it would still be broken with those mended: a spread that is broken because a
     broker is draining is no second difference.
     """
     declared = rules.declared
-    if declared is None:
-        yield from _draining(desired, topic_partition, replicas)
-        return
-    wanted = assigned(rules, topic_partition.partition)
-    dead = [replica for replica in replicas if not observed.is_alive(replica)]
+    dead = [] if declared is None else [replica for replica in replicas if not observed.is_alive(replica)]
+    if declared is not None and dead:
+        words = f"{labelled('broker', dead)} {'is' if len(dead) == 1 else 'are'} not alive"
+        yield Reason.DEAD_BROKER, words, declared.where("")
     living = tuple([replica for replica in replicas if replica not in dead])
-    yield from _dead(dead, declared, topic_partition)
-    yield from _draining(desired, topic_partition, living)
-    if wanted is not None:
-        yield from _assignment(wanted, declared, topic_partition, replicas)
+    leaving = [replica for replica in living if _is_leaving(desired, replica)]
+    if leaving:
+        first = desired.cluster.broker(leaving[0])
+        word = "draining" if first.state is BrokerState.DRAINING else "absent"
+        yield Reason.DRAINING, f"{labelled('broker', leaving)} declared {word}", first.at
+    if declared is None:
         return
-    staying = tuple([each for each in living if not _is_leaving(desired, each)])
-    for reason, detail, at in _rest(rules, declared, replicas, staying):
-        yield BrokenRule(topic_partition, reason, detail, at)
+    wanted = assigned(rules, number)
+    if wanted is None:
+        yield from _rest(rules, declared, replicas, tuple([each for each in living if each not in leaving]))
+    elif wanted != replicas:
+        detail = f"assignment {list(replicas)} -> {list(wanted)}"
+        yield Reason.ASSIGNMENT, detail, declared.where("placement.assignment")
 
 
 def assigned(rules: TopicRules, partition: int) -> tuple[int, ...] | None:
@@ -122,34 +129,9 @@ def assigned(rules: TopicRules, partition: int) -> tuple[int, ...] | None:
     return rules.assignment[partition]
 
 
-def _dead(dead: list[int], declared: DesiredTopic, topic_partition: TopicPartition) -> Iterator[BrokenRule]:
-    if dead:
-        what = f"{labelled('broker', dead)} {'is' if len(dead) == 1 else 'are'} not alive"
-        yield BrokenRule(topic_partition, Reason.DEAD_BROKER, what, declared.where(""))
-
-
-def _draining(desired: Desired, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> Iterator[BrokenRule]:
-    leaving = [replica for replica in replicas if _is_leaving(desired, replica)]
-    if leaving:
-        first = desired.cluster.broker(leaving[0])
-        word = "draining" if first.state is BrokerState.DRAINING else "absent"
-        yield BrokenRule(topic_partition, Reason.DRAINING, f"{labelled('broker', leaving)} declared {word}", first.at)
-
-
-def _assignment(
-    wanted: tuple[int, ...],
-    declared: DesiredTopic,
-    topic_partition: TopicPartition,
-    replicas: tuple[int, ...],
-) -> Iterator[BrokenRule]:
-    if wanted != replicas:
-        detail = f"assignment {list(replicas)} -> {list(wanted)}"
-        yield BrokenRule(topic_partition, Reason.ASSIGNMENT, detail, declared.where("placement.assignment"))
-
-
 def _rest(
     rules: TopicRules, declared: DesiredTopic, replicas: tuple[int, ...], staying: tuple[int, ...]
-) -> Iterator[tuple[Reason, str, Location | None]]:
+) -> Iterator[_Broken]:
     """Yield what is wrong with the number of replicas, with their brokers, racks and leader."""
     factor = rules.target_factor(replicas)
     if factor != len(replicas):

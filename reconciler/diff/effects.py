@@ -41,7 +41,7 @@ _WORDS = {
 def with_effects(changes: Iterable[TopicChange], observed: Cluster) -> tuple[TopicChange, ...]:
     """Return the changes, each with its effects; one without any is harmless."""
     found = tuple(changes)
-    readers = Readers.of(observed) if found else Readers(None)
+    readers = _readers(observed) if found else None
     return tuple(replace(change, effects=tuple(_effects(change, observed, readers))) for change in found)
 
 
@@ -61,38 +61,17 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
         yield Problem("KR844", message, altered[0].at, Severity.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """The groups that read each topic, by name and sorted; None where groups were not looked at.
-
-    `present`: all that have members now.
-    """
-
-    by_topic: Mapping[str, Sequence[Group]] | None
-    present: Sequence[Group] = ()
-
-    @classmethod
-    def of(cls, observed: Cluster) -> "Readers":
-        """Return who has members or committed offsets on what."""
-        if not (observed.groups or observed.has_groups):
-            return cls(None)
-        found: dict[str, list[Group]] = {}
-        for group in sorted(observed.groups, key=lambda each: each.group_id):
-            for topic in group.topics:
-                found.setdefault(topic, []).append(group)
-        present = [group for group in observed.groups if group.is_live]
-        return cls(found, sorted(present, key=lambda each: each.group_id))
-
-    def groups(self, topic: str) -> tuple[str, ...] | None:
-        """Return the names of those that read the topic."""
-        return None if self.by_topic is None else tuple(each.group_id for each in self.by_topic.get(topic, ()))
-
-    def live(self, topic: str) -> tuple[str, ...]:
-        """Return the names of those whose members read the topic now."""
-        return tuple(each.group_id for each in self.present if each.is_reading(topic))
+_Readers = Sequence[tuple[Group, frozenset[str]]] | None
+"""Each group with what it reads or has read, sorted; None where groups were not looked at."""
 
 
-def _effects(change: TopicChange, observed: Cluster, readers: Readers) -> Iterator[Effect]:
+def _readers(observed: Cluster) -> _Readers:
+    if not (observed.groups or observed.has_groups):
+        return None
+    return [(group, group.topics) for group in sorted(observed.groups, key=lambda each: each.group_id)]
+
+
+def _effects(change: TopicChange, observed: Cluster, readers: _Readers) -> Iterator[Effect]:
     topic = observed.topics.get(change.topic)
     match change:
         case CreateTopic():
@@ -106,20 +85,19 @@ def _effects(change: TopicChange, observed: Cluster, readers: Readers) -> Iterat
 
 
 def _deletion(topic: Topic) -> Effect:
-    sizes = _sizes_of(topic)
+    what, sizes = "deletes every record", _sizes_of(topic)
     if topic.configs.get(REMOTE, "").lower() == "true":
-        what = "deletes every record, those in remote storage too, which log dirs do not count"
-        return Effect(EffectClass.DESTROYS, what, is_total=True)
-    return Effect(
-        EffectClass.DESTROYS, "deletes every record", None, None if sizes is None else sum(sizes), is_total=True
-    )
+        what, sizes = f"{what}, those in remote storage too, which log dirs do not count", None
+    return Effect(EffectClass.DESTROYS, what, None, None if sizes is None else sum(sizes), is_total=True)
 
 
-def _read(effect: Effect, topic: Topic, readers: Readers) -> Effect:
+def _read(effect: Effect, topic: Topic, readers: _Readers) -> Effect:
     """Return the effect with the groups that read the topic, if records go."""
     if effect.kind is not EffectClass.DESTROYS:
         return effect
-    return replace(effect, groups=readers.groups(topic.name), live_groups=readers.live(topic.name))
+    groups = None if readers is None else tuple(group.group_id for group, topics in readers if topic.name in topics)
+    live = tuple(group.group_id for group, _ in readers or () if group.is_reading(topic.name))
+    return replace(effect, groups=groups, live_groups=live)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,11 @@ def with_declared(desired: Desired, broker: DesiredBroker) -> Desired:
     return replace(desired, cluster=replace(desired.cluster, brokers=brokers))
 
 
+def racks(observed: Cluster) -> list[str]:
+    """Return the racks that brokers tell."""
+    return sorted({broker.rack for broker in observed.brokers.values() if broker.rack is not None})
+
+
 def health(cluster: Cluster) -> Health:
     """Return which partitions are under-replicated, under min ISR and offline."""
     default = brokers_min_isr(cluster)
@@ -200,9 +205,9 @@ def _joined(at: Supposed, one: AddBroker) -> Supposed:
     if declared.state in {BrokerState.ABSENT, BrokerState.DRAINING}:
         place = _in_brackets(declared.at)
         raise _Senseless(f"broker {one.broker_id} is declared {declared.state}{place}: it would receive nothing")
-    racks = _racks(at.observed)
-    if one.rack is None and racks:
-        raise _Senseless(f"say in which rack: add={one.broker_id}@RACK; known are {', '.join(racks)}")
+    known = racks(at.observed)
+    if one.rack is None and known:
+        raise _Senseless(f"say in which rack: add={one.broker_id}@RACK; known are {', '.join(known)}")
     observed, words = with_broker(at.observed, one.broker_id, one.rack)
     return replace(at, observed=observed, assumptions=(*at.assumptions, words))
 
@@ -210,7 +215,7 @@ def _joined(at: Supposed, one: AddBroker) -> Supposed:
 def _failed(at: Supposed, rack: str) -> Supposed:
     failing = [broker.id for broker in _of_rack(at.observed, rack)]
     if not failing:
-        known = _racks(at.observed)
+        known = racks(at.observed)
         hint = _near(rack, known) if known else "no broker tells its rack"
         raise _Senseless(f"no broker is in rack {rack!r}; {hint}")
     words = f"rack {rack} is down: {labelled('broker', failing)}"
@@ -255,10 +260,6 @@ def _capacity(broker: Broker) -> int:
 
 def _of_rack(observed: Cluster, rack: str) -> list[Broker]:
     return [broker for broker in observed.brokers.values() if broker.rack == rack]
-
-
-def _racks(observed: Cluster) -> list[str]:
-    return sorted({broker.rack for broker in observed.brokers.values() if broker.rack is not None})
 
 
 def _near(name: str, known: Sequence[str]) -> str:

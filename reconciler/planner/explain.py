@@ -4,8 +4,9 @@ Nothing is planned again. The rules are resolved again from the plan's grounds; 
 the difference of two prices of the plan's proof.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from reconciler.diff.rules import LEAVING, TopicRules, barred_by, topic_rules
@@ -229,8 +230,13 @@ def paired(givers: Sequence[int], takers: Sequence[int], rack: Callable[[int], o
 def _alternatives(view: View, taker: int) -> list[Alternative]:
     """Return the brokers that could take the replica instead, all else as planned, the nearest first."""
     allowed = (view.rules.receivable | (view.rules.keepable & frozenset(view.before))) - frozenset(view.after)
-    legal = [one for one in sorted(allowed) if _is_legal(view, _swapped(view.after, taker, one))]
-    return sorted((_judged(view, taker, one) for one in legal), key=_nearness)
+    in_replicas = view.plan.proof.objective == "replicas"
+    found = []
+    for other in sorted(allowed):
+        if _is_legal(view, _swapped(view.after, taker, other)):
+            judgement, extra = _judgement(view, taker, other)
+            found.append(Alternative(other, judgement, view.counts(other), extra, is_counted_in_replicas=in_replicas))
+    return sorted(found, key=lambda one: (_RANK[one.verdict], one.extra, one.counts.after, one.broker_id))
 
 
 def _swapped(replicas: Sequence[int], old: int, new: int) -> tuple[int, ...]:
@@ -243,24 +249,11 @@ def _is_legal(view: View, replicas: Sequence[int]) -> bool:
 
 
 def _keeps_racks(view: View, replicas: Sequence[int]) -> bool:
-    limits, held = view.rules.rack_limits(len(replicas), view.before), _by_rack(view, replicas)
-    for rack in {*limits, *held}:
-        low, high = limits.get(rack, (0, 0))
-        if not low <= len(held.get(rack, ())) <= high:
-            return False
+    limits, held = view.rules.rack_limits(len(replicas), view.before), Counter(map(view.rack, replicas))
+    if any(not low <= held[rack] <= high for rack, (low, high) in limits.items()) or held.keys() - limits.keys():
+        return False
     leading = view.placement.racks_leader
-    return leading is None or any(view.rack(one) in leading for one in replicas)
-
-
-def _by_rack(view: View, replicas: Collection[int]) -> Mapping[str, tuple[int, ...]]:
-    racks = sorted({view.rack(one) for one in replicas})
-    return {rack: tuple(one for one in replicas if view.rack(one) == rack) for rack in racks}
-
-
-def _judged(view: View, taker: int, other: int) -> Alternative:
-    judgement, extra = _judgement(view, taker, other)
-    in_replicas = view.plan.proof.objective == "replicas"
-    return Alternative(other, judgement, view.counts(other), extra, is_counted_in_replicas=in_replicas)
+    return leading is None or not leading.isdisjoint(held)
 
 
 def _judgement(view: View, taker: int, other: int) -> tuple[Judgement, int]:
@@ -291,15 +284,12 @@ def _copy(view: View, objective: str) -> int:
     return 1 if objective == "replicas" else sum(move.bytes for move in view.moves) // max(1, len(view.added))
 
 
-def _nearness(one: Alternative) -> tuple[int, int, int, int]:
-    return _RANK[one.verdict], one.extra, one.counts.after, one.broker_id
-
-
 def _full_racks(view: View, taker: int) -> Iterator[FullRack]:
     """Yield the other racks that hold as many of the partition's replicas as they may."""
     limits = view.rules.rack_limits(len(view.after), view.before)
-    for rack, held in _by_rack(view, [one for one in view.after if one != taker]).items():
-        if rack != view.rack(taker) and len(held) >= limits.get(rack, (0, 0))[1]:
+    for rack in sorted({view.rack(one) for one in view.after} - {view.rack(taker)}):
+        held = tuple(one for one in view.after if view.rack(one) == rack)
+        if len(held) >= limits.get(rack, (0, 0))[1]:
             yield FullRack(rack, held)
 
 
@@ -326,12 +316,9 @@ def _why_barred(placement: Placement, ground: BrokerGround, broker_id: int) -> s
 
 def _created_as(plan: Plan, key: TopicPartition) -> tuple[int, ...] | None:
     """Return the replicas that a new partition is created with, None for one that is there."""
-    for change in plan.topic_changes:
-        if isinstance(change, CreateTopic | CreatePartitions) and change.topic == key.topic:
-            replicas = change.assignment.get(key.partition)
-            if replicas is not None:
-                return replicas
-    return None
+    creating = (one for one in plan.topic_changes if isinstance(one, CreateTopic | CreatePartitions))
+    found = (one.assignment.get(key.partition) for one in creating if one.topic == key.topic)
+    return next(filter(None, found), None)
 
 
 def steps_of(plan: Plan, key: TopicPartition) -> tuple[StepOfPartition, ...]:
@@ -342,33 +329,28 @@ def steps_of(plan: Plan, key: TopicPartition) -> tuple[StepOfPartition, ...]:
     leader = next((one.leader for one in plan.rollback.assignments if one.topic_partition == key), None)
     steps = []
     for stage in plan.stages:
-        for step in _in_stage(plan, stage, key, leader):
-            steps.append(step)
-            leader = _leader_after(step, leader)
+        for step in _in_stage(plan, stage, key):
+            steps.append(replace(step, source=leader))
+            if step.elected is not None:
+                leader = step.elected
+            elif leader not in step.to_replicas:
+                leader = step.to_replicas[0]
     return tuple(steps)
 
 
-def _leader_after(step: StepOfPartition, leader: int | None) -> int | None:
-    if step.elected is not None:
-        return step.elected
-    return leader if leader in step.to_replicas else step.to_replicas[0]
-
-
-def _in_stage(plan: Plan, stage: Stage, key: TopicPartition, leader: int | None) -> Iterator[StepOfPartition]:
+def _in_stage(plan: Plan, stage: Stage, key: TopicPartition) -> Iterator[StepOfPartition]:
     match stage:
         case TopicsStage():
             replicas = _created_as(plan, key)
             changes = (plan.topic_changes[position] for position in stage.changes)
             names = {each.topic for each in changes if isinstance(each, CreateTopic | CreatePartitions)}
             if replicas is not None and key.topic in names:
-                yield StepOfPartition(stage.number, replicas or (), is_created=True)
+                yield StepOfPartition(stage.number, replicas, is_created=True)
         case ReassignStage():
             for move in (one for one in stage.moves if one.topic_partition == key):
-                step = StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes, leader)
-                yield step
-                leader = _leader_after(step, leader)
+                yield StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes)
         case ElectStage():
             pass
     for election in elections_of(stage):
         if election.topic_partition == key:
-            yield StepOfPartition(stage.number, source=leader, elected=election.leader)
+            yield StepOfPartition(stage.number, elected=election.leader)

@@ -249,9 +249,9 @@ def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
 
 
 def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
-    unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0)).tolist()
-    if unknown:
-        first = partitions[unknown[0]].topic_partition
+    unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0))
+    if len(unknown):
+        first = next(partitions.keys(unknown))
         message = (
             f"the size of {len(unknown)} partitions is unknown ({first} and others): "
             "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"

@@ -186,18 +186,19 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
     allowed = eligible.mask(may_hold)
     fixed_racks = [rules.rack_of.get(replica, NO_RACK) for replica in fixed]
     limits = rules.rack_limits(len(fixed) + partition.need, partition.replicas)
-    places = [int(allowed[eligible.rack == rack].sum()) for rack in range(len(eligible.racks))]
-    low, high = [], []
-    for name in eligible.racks:
-        least, most = limits.get(name, (0, 0))
-        there = fixed_racks.count(name)
-        low.append(max(0, least - there))
-        high.append(max(0, most - there))
-    # What stays of an undeclared topic may break the racks' limits already; then they bind nothing beside it.
-    if fixed and (sum(map(min, places, high)) < partition.need or sum(low) > partition.need):
-        low, high = [0] * len(low), [partition.need] * len(high)
+    low, high = (
+        np.array(
+            [max(0, limits.get(name, (0, 0))[side] - fixed_racks.count(name)) for name in eligible.racks],
+            dtype=np.int64,
+        )
+        for side in (0, 1)
+    )
     if fixed:
-        low = list(map(min, low, places))
+        places = room(allowed[None], eligible.rack, len(eligible.racks))[0]
+        # What stays of an undeclared topic may break the racks' limits already; then they bind nothing beside it.
+        if np.minimum(places, high).sum() < partition.need or low.sum() > partition.need:
+            low, high = 0 * low, 0 * high + partition.need
+        low = np.minimum(low, places)
     wanted = frozenset() if fixed else rules.leader_racks or frozenset()
     leading = np.array([name in wanted for name in eligible.racks], dtype=np.bool_)
-    return allowed, np.array(low, dtype=np.int64), np.array(high, dtype=np.int64), leading
+    return allowed, low, high, leading

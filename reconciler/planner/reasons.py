@@ -94,8 +94,8 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
         candidates = staying[place[order[start[source] : start[source + 1]]]]
         number = _first_that_may(task, candidates, source, destination)
         if number is not None:
-            partition = task.partitions[number]
-            yield swap, OtherMove(*swap, *partition.topic_partition, int(task.size[number]))
+            (key,) = task.partitions.keys(np.array([number]))
+            yield swap, OtherMove(*swap, *key, int(task.size[number]))
 
 
 def _swaps(removed: Sequence[int], added: Sequence[int], eligible: EligibleBrokers) -> Iterator[Swap]:

@@ -20,6 +20,7 @@ from reconciler.model.problem import (
     CHANGED_PARTITIONS,
     DELETIONS,
     DISK_USE,
+    LIMITS,
     MOVED_BYTES,
     Edit,
     InvalidInput,
@@ -83,7 +84,7 @@ def remedies_of_conflict(
     changes = changes_for(states, sorted(topics))
     thin = thinned(states, topics)
     search = _Search(states, only, make_plan, effort)
-    for combos in (_singles(changes), _pairs(changes)):
+    for combos in ([(change,) for change in changes], _pairs(changes)):
         fitting = (combo for combo in combos if not conflicting(_applied(thin, combo), only))
         remedies = search.first(fitting, search.fitting)
         if remedies:
@@ -105,7 +106,7 @@ def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effo
     concerned = {name: declared[name] for name in sorted(growing) if name in declared}
     factors = factor_changes(states, concerned) if concerned else ()
     changes = [*broker_changes(states), *factors, *joining_changes(states)]
-    found += search.first(_singles(changes), search.passing, MOST - len(found))
+    found += search.first([(change,) for change in changes], search.passing, MOST - len(found))
     return tuple(found or search.first(_pairs(changes), search.passing))
 
 
@@ -127,15 +128,15 @@ def conflicting(states: States, only: Collection[str] | None) -> frozenset[str]:
     )
 
 
+@dataclass(slots=True)
 class _Search:
     """Verifies candidates by planning with them, as long as the effort lasts."""
 
-    def __init__(self, states: States, only: Collection[str] | None, make_plan: MakePlan, effort: Effort) -> None:
-        self._states = states
-        self._only = only
-        self._make_plan = make_plan
-        self._effort = effort
-        self._thin: States | None = None
+    states: States
+    only: Collection[str] | None
+    make_plan: MakePlan
+    effort: Effort
+    thin: States | None = None  # the whole cluster thinned, once it is asked for
 
     def first(
         self,
@@ -158,14 +159,14 @@ class _Search:
 
     def passing(self, combo: Sequence[Change]) -> Remedy | None:
         """Return the remedy where a plan with it keeps every limit; None also where no plan may be made any more."""
-        plan = self._plan(_applied(self._states, combo))
+        plan = self._plan(_applied(self.states, combo))
         return Remedy(_edits(combo)) if plan is not None and not plan.violations else None
 
     def fitting(self, combo: Sequence[Change]) -> Remedy | None:
         """Return the remedy where a plan fits with it, limits raised as far as it needs; unplanned, where rules fit."""
         if not self._may_plan:
             return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
-        states = _applied(self._states, combo)
+        states = _applied(self.states, combo)
         plan = self._plan(states)
         if plan is None or not plan.violations:
             return Remedy(_edits(combo)) if plan is not None else None
@@ -177,53 +178,56 @@ class _Search:
         The count and the bytes of a plan are what they are. How full disks get is known only when it was staged again:
         the least share that passes is found by halving.
         """
-        raised = raised_limits(states, plan)
-        if raised is None:
+        codes = {problem.code for problem in plan.violations}
+        if not codes <= {*LIMITS}:
             return []
-        if raised.least_percent is None:
-            return [Remedy((*edits, *raised.edits))]
-        low, high = raised.least_percent, FULL
-        known = {percent: self._keeps(states, raised.with_disk_use(percent)) for percent in (low, high)}
+        limits, raised = _raised(states, plan, codes)
+        if DISK_USE not in codes:
+            return [Remedy((*edits, *raised))]
+        low, high = _fullest(plan), FULL
+        if low > high:
+            return []
+        known = {percent: self._keeps(states, limits, percent) for percent in (low, high)}
         while high - low > 1 and known[high] and not known[low]:
             middle = (low + high) // 2
-            known[middle] = self._keeps(states, raised.with_disk_use(middle))
+            known[middle] = self._keeps(states, limits, middle)
             low, high = (low, middle) if known[middle] else (middle, high)
         enough = [percent for percent, is_kept in sorted(known.items()) if is_kept]
-        return [Remedy((*edits, *raised.with_disk_use(enough[0]).edits))] if enough else []
+        return [
+            Remedy((*edits, *raised, Edit(f"limits.diskUse is {percent}%", limits.at.get("diskUse"))))
+            for percent in enough[:1]
+        ]
 
-    def _keeps(self, states: States, raised: "RaisedLimits") -> bool:
-        cluster = replace(states.desired.cluster, limits=raised.limits)
+    def _keeps(self, states: States, limits: Limits, percent: int) -> bool:
+        """Whether the plan keeps these limits, and that share of the disks."""
+        cluster = replace(states.desired.cluster, limits=replace(limits, disk_use=Fraction(percent, 100)))
         plan = self._plan(States(replace(states.desired, cluster=cluster), states.observed))
         return plan is not None and not plan.violations
 
     def _is_conflict(self, combo: Sequence[Change]) -> bool:
         """Whether the rules of any topic cannot be kept with these changes."""
-        if self._thin is None:
-            known = {*self._states.observed.topics, *self._states.desired.topics}
-            self._thin = thinned(self._states, known if self._only is None else self._only)
-        return bool(conflicting(_applied(self._thin, combo), self._only))
+        if self.thin is None:
+            known = {*self.states.observed.topics, *self.states.desired.topics}
+            self.thin = thinned(self.states, known if self.only is None else self.only)
+        return bool(conflicting(_applied(self.thin, combo), self.only))
 
     @property
     def _size(self) -> int:
-        return sum(len(topic.partitions) for topic in self._states.observed.topics.values())
+        return sum(len(topic.partitions) for topic in self.states.observed.topics.values())
 
     @property
     def _may_plan(self) -> bool:
-        return self._effort.plans > 0 and self._effort.partitions >= self._size
+        return self.effort.plans > 0 and self.effort.partitions >= self._size
 
     def _plan(self, states: States) -> Plan | None:
         """Return the plan of these states; None where there is none, or no effort is left."""
         if not self._may_plan:
             return None
-        self._effort = Effort(self._effort.plans - 1, self._effort.partitions - self._size)
+        self.effort = Effort(self.effort.plans - 1, self.effort.partitions - self._size)
         try:
-            return self._make_plan(*states)
+            return self.make_plan(*states)
         except (PlacementInfeasible, InvalidInput):
             return None
-
-
-def _singles(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    return ((change,) for change in changes)
 
 
 def _pairs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
@@ -251,25 +255,9 @@ def _edits(combo: Sequence[Change]) -> tuple[Edit, ...]:
     return tuple(edit for change in combo for edit in change.edits)
 
 
-@dataclass(frozen=True, slots=True)
-class RaisedLimits:
-    """Limits that let a plan pass, and the lines to edit."""
-
-    limits: Limits
-    edits: tuple[Edit, ...]
-    least_percent: int | None = None  # what `diskUse` needs at least, None: it stays. One log dir may need more
-
-    def with_disk_use(self, percent: int) -> "RaisedLimits":
-        """Return the same with that share of the disks."""
-        edit = Edit(f"limits.diskUse is {percent}%", self.limits.at.get("diskUse"))
-        return RaisedLimits(replace(self.limits, disk_use=Fraction(percent, 100)), (*self.edits, edit))
-
-
-def raised_limits(states: States, plan: Plan) -> RaisedLimits | None:
-    """Return the limits raised so far that the plan keeps them, None where that is not to be had by limits."""
-    limits = states.desired.cluster.limits
-    codes = {problem.code for problem in plan.violations}
-    edits = []
+def _raised(states: States, plan: Plan, codes: Collection[str]) -> tuple[Limits, list[Edit]]:
+    """Return the limits of partitions and bytes raised so far that the plan keeps them, and the lines to edit."""
+    limits, edits = states.desired.cluster.limits, []
     if CHANGED_PARTITIONS in codes:
         limits, words = _more_partitions(states, plan, limits)
         edits.append(Edit(words, limits.at.get("changedPartitions")))
@@ -277,9 +265,7 @@ def raised_limits(states: States, plan: Plan) -> RaisedLimits | None:
         moved, words = _rounded_up(plan.summary.bytes)
         limits = replace(limits, moved_bytes=moved)
         edits.append(Edit(f"limits.movedBytes is {words}", limits.at.get("movedBytes")))
-    percent = _fullest(plan) if DISK_USE in codes else None
-    is_enough = codes <= {CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE} and (percent or 0) <= FULL
-    return RaisedLimits(limits, tuple(edits), percent) if is_enough else None
+    return limits, edits
 
 
 def _more_partitions(states: States, plan: Plan, limits: Limits) -> tuple[Limits, str]:

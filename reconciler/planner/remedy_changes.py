@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import cordoned_brokers, cordoned_by_kafka
-from reconciler.diff.what_if import OPTION, with_broker, with_declared
+from reconciler.diff.what_if import OPTION, racks, with_broker, with_declared
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
@@ -43,7 +43,7 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     """Return every single change that may help these topics to find their places, in the order to be tried."""
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(topics) if name in declared}
-    racks, brokers = _racks(states), states.observed.brokers
+    known, brokers = racks(states.observed), states.observed.brokers
 
     def prefer(spread: Spread | None) -> Spread | None:
         return Spread.PREFER if spread is Spread.STRICT else spread
@@ -51,10 +51,10 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     return [
         *broker_changes(states),
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
-        *_naming(concerned, "leader racks", "racks.leader", racks),
+        *_naming(concerned, "leader racks", "racks.leader", known),
         *_naming(concerned, "brokers", "brokers.only", brokers),
-        *_not_excepting(concerned, brokers),
-        *_naming(concerned, "racks", "racks.only", racks),
+        *_naming(concerned, "brokers", "brokers.except", brokers),
+        *_naming(concerned, "racks", "racks.only", known),
         *factor_changes(states, concerned),
         *joining_changes(states),
         *_of_topics(concerned, "protect", "protect", lambda _: "protect does not name move", _free_to_move),
@@ -73,36 +73,30 @@ def broker_changes(states: States) -> Iterator[Change]:
         for broker in states.desired.cluster.brokers.values():
             is_supposed = broker.at is not None and broker.at.file == OPTION
             if broker.state is state and broker.id in states.observed.brokers and not is_supposed:
-                yield Change(kind, (Edit(text.format(broker.id), broker.at),), _with_state(broker.id, then))
+                yield Change(kind, (Edit(text.format(broker.id), broker.at),), partial(_with_state, broker.id, then))
     for broker_id in sorted(cordoned_by_kafka(*states)):
         declared = states.desired.cluster.broker(broker_id)
         if declared.state is BrokerState.ACTIVE:
             edit = Edit(f"broker {broker_id} is declared active, though Kafka has cordoned it", declared.at)
-            yield Change("uncordoned", (edit,), _with_state(broker_id, BrokerState.ACTIVE))
+            yield Change("uncordoned", (edit,), partial(_with_state, broker_id, BrokerState.ACTIVE))
 
 
-def _with_state(broker_id: int, state: BrokerState) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
-        return States(with_declared(states.desired, broker), states.observed)
-
-    return make
+def _with_state(broker_id: int, state: BrokerState, states: States) -> States:
+    broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
+    return States(with_declared(states.desired, broker), states.observed)
 
 
 def joining_changes(states: States) -> Iterator[Change]:
     """Yield one more broker in each rack, its disks those of a peer."""
-    known: list[str | None] = [*_racks(states)]
+    known: list[str | None] = [*racks(states.observed)]
     for rack in known or [None]:
         where = f" in rack {rack}" if rack is not None else ""
-        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), _with_new_broker(rack))
+        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), partial(_with_new_broker, rack))
 
 
-def _with_new_broker(rack: str | None) -> Callable[[States], States]:
-    def make(states: States) -> States:
-        broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
-        return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
-
-    return make
+def _with_new_broker(rack: str | None, states: States) -> States:
+    broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
+    return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
 
 
 def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Iterator[Change]:
@@ -132,24 +126,18 @@ def _min_isr(states: States, topic: DesiredTopic) -> int:
 def _naming(
     concerned: Mapping[str, DesiredTopic], kind: str, path: str, names: Iterable[int | str]
 ) -> Iterator[Change]:
-    """Yield the changes that name one broker or rack more where a topic's placement names only some."""
+    """Yield the changes that name one broker or rack more where a placement names only some, or except one less."""
+    words, edited = ("does not name {}", _narrower) if path == "brokers.except" else ("names {} too", _wider)
     for name in names:
-        wider = partial(_wider, name)
-        yield from _of_placement(concerned, kind, path, f"{path} names {name} too", wider)
+        yield from _of_placement(concerned, kind, path, f"{path} {words.format(name)}", partial(edited, name))
 
 
 def _wider(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
     return None if written is None else written | {name}
 
 
-def _not_excepting(concerned: Mapping[str, DesiredTopic], brokers: Iterable[int]) -> Iterator[Change]:
-    for one in brokers:
-        words = f"brokers.except does not name {one}"
-        yield from _of_placement(concerned, "brokers", "brokers.except", words, partial(_narrower, one))
-
-
-def _narrower(one: int, written: frozenset[int]) -> frozenset[int]:
-    return written - {one}
+def _narrower(name: int | str, written: frozenset[int | str]) -> frozenset[int | str]:
+    return written - {name}
 
 
 def _free_to_move(topic: DesiredTopic) -> DesiredTopic:
@@ -197,10 +185,6 @@ def _of_topics(
 
     if topics:
         yield Change(kind, edits, make)
-
-
-def _racks(states: States) -> list[str]:
-    return sorted({broker.rack for broker in states.observed.brokers.values() if broker.rack is not None})
 
 
 def thinned(states: States, topics: Collection[str]) -> States:

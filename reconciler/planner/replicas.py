@@ -5,6 +5,7 @@ First the balance asked for, then the fewest bytes, then the fewest copies, then
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -39,9 +40,10 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
     standing, levels = _balanced(task, balance)
-    is_known = task.is_size_known
-    first = ("bytes" if is_known else "replicas", _bytes(task) if is_known else _copies(task))
-    ties = _tie_breaks(task, balance, is_size_known=is_known)
+    of_bytes = "bytes", copies(task.size, task.replicas)
+    of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
+    first, second = (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
+    ties = chain([second], _tie_breaks(task, balance))
     held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, ties)
     levels.append(least)
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
@@ -90,14 +92,11 @@ def _alike_topics(task: PlacementTask, topic: Ints, rule: Ints, count: Ints) -> 
     return np.array([found.setdefault(key, len(found)) for key in keys], dtype=np.int64)
 
 
-def _tie_breaks(
-    task: PlacementTask, balance: Balance, *, is_size_known: bool
-) -> Iterator[tuple[str, Cost | CountTargets]]:
-    """Yield what decides between equals, in the contract's order: copies, a better balance, leaders kept, turns.
+def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
+    """Yield what decides between equals, in the contract's order: a better balance, leaders kept, turns.
 
     What is proved has a name.
     """
-    yield ("replicas", _copies(task)) if is_size_known else ("bytes", _bytes(task))
     if not isinstance(balance.replicas, Even):
         yield "evenness", CountTargets(task.base, task.eligible.capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
@@ -106,15 +105,6 @@ def _tie_breaks(
     yield "", _leaders_kept(task)
     if task.is_new.any():
         yield "", replace(no_cost(task.replicas), turns=turns(task.partitions, task.eligible))
-
-
-def _bytes(task: PlacementTask) -> Cost:
-    """Return the bytes that each choice copies; a new partition starts empty."""
-    return copies(task.size, task.replicas)
-
-
-def _copies(task: PlacementTask) -> Cost:
-    return copies((~task.is_new).astype(np.int64), task.replicas)
 
 
 def _lagging_kept(task: PlacementTask) -> Cost:

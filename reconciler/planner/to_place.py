@@ -5,7 +5,6 @@ Rules are looked at once for each kind of partition: those of equal rules, with 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class PartitionToPlace:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionsToPlace(Sequence[PartitionToPlace]):
+class PartitionsToPlace(Iterable[PartitionToPlace]):
     """The partitions to plan for as columns, sorted; each is a value when it is asked for."""
 
     topics: tuple[str, ...]  # sorted
@@ -77,14 +76,6 @@ class PartitionsToPlace(Sequence[PartitionToPlace]):
 
     def __len__(self) -> int:
         return len(self.number)
-
-    @overload
-    def __getitem__(self, index: int) -> PartitionToPlace: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[PartitionToPlace]: ...
-    def __getitem__(self, index: int | slice) -> PartitionToPlace | Sequence[PartitionToPlace]:
-        found = self.at(range(len(self))[index] if isinstance(index, slice) else [range(len(self))[index]])
-        return [*found] if isinstance(index, slice) else next(found)
 
     def __iter__(self) -> Iterator[PartitionToPlace]:
         return self.at(range(len(self)))

@@ -10,7 +10,6 @@ from reconciler.diff.imported.classes import with_classes
 from reconciler.diff.imported.evenness import (
     Counts,
     are_topics_even,
-    is_surely_even,
     leader_counts,
     replica_counts,
     tightest_band,
@@ -124,15 +123,15 @@ class _Kept:
 
 
 def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
-    """Return the tightest balance for which nothing moves; `even` is the planner's word where counts differ by more."""
+    """Return the tightest balance for which nothing moves; `even` is the planner's word."""
     if not desired.topics:
         return _Kept(Balance(), {})
     replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
-    are_replicas_even = is_surely_even(replicas) or not _moves(desired, observed, Balance(replicas=Even()))
-    are_leaders_even = is_surely_even(leaders) or not _moves(desired, observed, Balance(leaders=Even()))
+    are_replicas_uneven = _moves(desired, observed, Balance(replicas=Even()))
+    are_leaders_uneven = _moves(desired, observed, Balance(leaders=Even()))
     kept = Balance(
-        replicas=Even() if are_replicas_even else tightest_band(replicas) or Off(),
-        leaders=Even() if are_leaders_even else tightest_band(leaders) or Off(),
+        replicas=tightest_band(replicas) or Off() if are_replicas_uneven else Even(),
+        leaders=tightest_band(leaders) or Off() if are_leaders_uneven else Even(),
         topics=Even() if are_topics_even(desired, observed, topic_rules(desired, observed)) else Off(),
     )
     spans = {

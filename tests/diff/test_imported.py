@@ -9,7 +9,6 @@ from helpers.clusters.small_cluster import small_cluster
 from reconciler.diff.imported.classes import with_classes
 from reconciler.diff.imported.evenness import (
     are_topics_even,
-    is_surely_even,
     leader_counts,
     replica_counts,
     tightest_band,
@@ -247,9 +246,6 @@ def test_bands_are_tried_from_the_tightest_on() -> None:
     ]  # fmt: skip
     assert band(60, 140) is None
     assert tightest_band([(100, 1), (200, 2)]) == tightest_band([(100, 1), (100, 1)])
-    assert is_surely_even([(3, 1), (4, 1)])
-    assert not is_surely_even([(3, 1), (5, 1)])
-    assert not is_surely_even([(3, 1), (3, 2)])
 
 
 def topics(**configs_of: dict[str, str]) -> dict[str, DesiredTopic]:

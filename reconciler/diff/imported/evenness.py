@@ -32,11 +32,6 @@ def _by_broker(desired: Desired, observed: Cluster, count: Mapping[int, int] | C
     return [(count.get(broker.id, 0), broker.capacity) for broker in brokers if broker.state not in LEAVING]
 
 
-def is_surely_even(counts: Counts) -> bool:
-    """Whether no counts could be more even: brokers of one capacity, which differ by one at most."""
-    return len({capacity for _, capacity in counts}) <= 1 and _differ_by_one([count for count, _ in counts])
-
-
 def tightest_band(counts: Counts) -> Within | None:
     """Return the tightest of the bands that all counts are in, the next whole numbers included; None for none."""
     return next((Within(band) for band in BANDS if all(_is_within(counts, each, band) for each in counts)), None)

@@ -21,7 +21,7 @@ from reconciler.planner.load_balance.task import (
     LoadTask,
 )
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
-from reconciler.planner.rows import Floats, Rows, room
+from reconciler.planner.rows import Floats, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,13 @@ def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
 def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
     """Return [brokers] the replica counts with the least sum of count^2 / capacity that the rules allow."""
     first, of_row = alike([task.need, *task.low.T, *task.high.T, *task.allowed.T.astype(np.int64)])
-    allowed, rack = task.allowed[first], task.eligible.rack
+    allowed = task.allowed[first]
     rules = Rows(
         need=task.need[first],
         allowed=allowed,
         low=task.low[first],
-        high=np.minimum(task.high[first], room(allowed, rack, len(task.rack_brokers))),
-        rack=rack,
+        high=np.minimum(task.high[first], task.by_rack(allowed)),
+        rack=task.eligible.rack,
         leading=np.zeros_like(task.low[first], dtype=np.bool_),
         topic=np.zeros_like(first),
     )

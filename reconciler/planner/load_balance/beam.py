@@ -4,7 +4,6 @@ Row by row every legal set is added to every placement so far; what can no longe
 left so many go on (`WIDTH`): with few partitions all of them, and the result is then the least that there is.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -57,11 +56,13 @@ def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked:
     """Return the way taken of each row; None where no placement is left."""
     low, high = bands.low[asked], bands.high[asked]
     loads, cost = task.base[asked][None], np.zeros(1, dtype=np.int64)
-    parents: list[tuple[int, Ints, Ints]] = []
-    to_come = _to_come(task, order, asked)
-    for (row, ways), coming in zip(order, to_come, strict=True):
-        added = task.weights.replica[row, asked][None, :, None] * ways.members[:, None, :]
-        grown = loads[:, None] + added[None]
+    carried = [task.weights.replica[row, asked][:, None] for row, _ in order]
+    most = np.array([each * ways.members.any(axis=0) for each, (_, ways) in zip(carried, order, strict=True)])
+    # What the rows after each one can add at the most: [rows, measures, brokers].
+    to_come = most.sum(axis=0) - most.cumsum(axis=0)
+    taken: list[tuple[Ints, Ints]] = []
+    for (_, ways), each, coming in zip(order, carried, to_come, strict=True):
+        grown = loads[:, None] + (each * ways.members[:, None, :])[None]
         fine = ((grown <= high) & (grown + coming >= low)).all(axis=(2, 3))
         before, way = np.nonzero(fine)
         if not len(before):
@@ -70,54 +71,28 @@ def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked:
         kept = np.argsort(costs, kind="stable")[:WIDTH]
         before, way = before[kept], way[kept]
         loads, cost = grown[before, way], costs[kept]
-        parents.append((row, before, way))
-    return list(_traced(parents))
-
-
-def _to_come(task: LoadTask, order: list[tuple[int, _Ways]], asked: Ints) -> list[Ints]:
-    """Return, for each row, the most that the rows after it can add: [measures, brokers]."""
-    total = np.zeros((len(asked), task.brokers), dtype=np.int64)
-    found = []
-    for row, ways in reversed(order):
-        found.append(total.copy())
-        total += task.weights.replica[row, asked][:, None] * ways.members.any(axis=0)
-    return found[::-1]
-
-
-def _traced(parents: list[tuple[int, Ints, Ints]]) -> Iterator[tuple[int, int]]:
-    """Yield the ways of the first placement, which costs least, from the last row back."""
-    at = 0
-    for row, before, way in reversed(parents):
-        yield row, int(way[at])
+        taken.append((before, way))
+    found, at = [], 0
+    # The first placement costs least; its way is followed from the last row back.
+    for (row, _), (before, way) in zip(reversed(order), reversed(taken), strict=True):
+        found.append((row, int(way[at])))
         at = int(before[at])
+    return found
 
 
 def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
-    """Return the legal sets of that row, the present leader first where it may stay."""
-    present, copy = int(task.leader[row]), int(goal.copy[row])
-    members, leaders, costs = [], [], []
-    for columns in combinations(np.flatnonzero(task.allowed[row]).tolist(), int(task.need[row])):
-        one = np.zeros(task.brokers, dtype=np.bool_)
-        one[list(columns)] = True
-        leader = _leader(task, row, one, present)
-        if leader is None or (task.forced[row] & ~one).any() or not _keeps_racks(task, row, one):
-            continue
-        members.append(one)
-        leaders.append(leader)
-        copies = 0 if task.is_new[row] else int((one & ~task.held[row]).sum())
-        costs.append(copies * copy + (goal.change if leader != present else 0))
-    shape = (len(members), task.brokers)
-    return _Ways(np.array(members, dtype=np.bool_).reshape(shape), np.array(leaders, dtype=np.int64), np.array(costs))
-
-
-def _leader(task: LoadTask, row: int, members: Bools, present: int) -> int | None:
-    for tier in (task.leading[row], task.leading_at_need[row]):
-        able = np.flatnonzero(members & tier).tolist()
-        if able:
-            return present if present in able else int(able[0])
-    return None
-
-
-def _keeps_racks(task: LoadTask, row: int, members: Bools) -> bool:
-    count = np.array([int(members[columns].sum()) for columns in task.rack_brokers])
-    return bool(((task.low[row] <= count) & (count <= task.high[row])).all())
+    """Return the legal sets of that row, each led by the present leader where it may be."""
+    columns = np.array([*combinations(range(task.brokers), int(task.need[row]))], dtype=np.int64)
+    members = np.zeros((len(columns), task.brokers), dtype=np.bool_)
+    np.put_along_axis(members, columns, values=True, axis=1)
+    count, present = task.by_rack(members), int(task.leader[row])
+    able = members & task.leading[row]
+    able = np.where(able.any(axis=1, keepdims=True), able, members & task.leading_at_need[row])
+    fine = ((task.low[row] <= count) & (count <= task.high[row])).all(axis=1) & able.any(axis=1)
+    fine &= ~((members & ~task.allowed[row]) | (task.forced[row] & ~members)).any(axis=1)
+    members, able = members[fine], able[fine]
+    leader = able.argmax(axis=1)
+    if present >= 0:
+        leader[able[:, present]] = present
+    copies = (members & ~task.held[row] & ~task.is_new[row]).sum(axis=1)
+    return _Ways(members, leader, copies * int(goal.copy[row]) + np.where(leader != present, goal.change, 0))

@@ -104,19 +104,12 @@ class MasterProblem:
         self._taken.append(taken)
         return True
 
-    def fix(self, row: int, number: int) -> None:
-        """Take that column of the row whole from now on, or none of its columns for -1."""
+    def hold(self, row: int, number: int, *, is_fixed: bool) -> None:
+        """Take that column of the row whole from now on, or none of its columns for -1; or let it be free again."""
         if number < 0:
-            self._partition[row].SetBounds(0.0, 0.0)
+            self._partition[row].SetBounds(0.0, 0.0 if is_fixed else 1.0)
         else:
-            self._taken[number].SetBounds(1.0, 1.0)
-
-    def free(self, row: int, number: int) -> None:
-        """Undo `fix`."""
-        if number < 0:
-            self._partition[row].SetBounds(0.0, 1.0)
-        else:
-            self._taken[number].SetBounds(0.0, self._solver.infinity())
+            self._taken[number].SetBounds(*((1.0, 1.0) if is_fixed else (0.0, self._solver.infinity())))
 
     def solve(self) -> "Solved":
         """Return the optimum over the columns there are."""
@@ -133,29 +126,25 @@ class MasterProblem:
             worth[number] = row.dual_value() * self._unit
         taken = np.array([variable.solution_value() for variable in self._taken])
         dearer = np.array([variable.reduced_cost() for variable in self._taken])
-        return Solved(self._goal.Value() * self._unit, prices, worth, slack, taken, dearer)
+        return Solved((*self.columns,), self._goal.Value() * self._unit, prices, worth, slack, taken, dearer)
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The optimum of a master: its cost, slack included; what a unit costs in each band [measures, brokers].
+    """The optimum of a master over these columns: its cost, slack included; what a unit costs in each band.
 
-    `worth` [rows]: what a partition's own row adds to its cheapest column. `slack` [measures, brokers]: parts of fair
-    shares left outside. `taken`: how much of each column; `dearer`: by
-    how much each is too dear to be taken, in the master's unit.
+    `prices` [measures, brokers]. `worth` [rows]: what a partition's own row adds to its cheapest column. `slack`
+    [measures, brokers]: parts of fair shares left outside. `taken`: how much of each column; what is left of a
+    partition that may stay stays. `dearer`: by how much each column is too dear to be taken, in the master's unit.
     """
 
+    columns: Sequence[Column]
     cost: float
     prices: Floats
     worth: Floats
     slack: Floats
     taken: Floats
     dearer: Floats
-
-
-def members_of(held: Bools) -> tuple[int, ...]:
-    """Return the columns of one row's members."""
-    return tuple(np.flatnonzero(held).tolist())
 
 
 ROUNDS = 200
@@ -195,42 +184,27 @@ class Goal:
         return Costs(prices, self.copy << shift, self.change << shift)
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxed:
-    """What the relaxation leaves: integer prices a unit, in 2^-shift of the cost's unit, and the best columns found.
-
-    `taken` is how much of each column; what is left of a partition that may stay stays.
-    """
-
-    prices: Ints
-    shift: int
-    columns: Sequence[Column]
-    taken: Floats
-
-
 class Relaxation:
-    """A master that grows by the columns that pay at its prices, and the best prices seen."""
+    """A master that grows by the columns that pay at its prices.
+
+    `prices`: the best seen, whole numbers in 2^-`shift` of the goal's unit; they prove a bound whatever they are.
+    """
 
     def __init__(self, task: LoadTask, bands: Bands, goal: Goal, *, is_part: bool = False) -> None:
         self._task, self._bands, self._goal, self._is_part = task, bands, goal, is_part
-        self._shift = shift_of(task, goal)
+        self.shift = shift_of(task, goal)
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
         self._penalty = _first_penalty(task, bands, goal)
         self._master = MasterProblem(task, bands, self._unit, self._penalty)
         self._added = 0
         self._is_diving = False
         self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
-        self._best = max(start_prices(task, bands, self._shift), key=self._bound_at)
-        self._best_bound = self._bound_at(self._best)
-        picked = cheapest(task, goal.costs(self._best, self._shift))
+        self.prices = max(start_prices(task, bands, self.shift), key=self._bound_at)
+        self._bound = self._bound_at(self.prices)
+        picked = cheapest(task, goal.costs(self.prices, self.shift))
         self._add(picked, np.flatnonzero(~task.stays))
 
-    def relaxed(self) -> Relaxed:
-        """Return the relaxation's solution within bounds of work; its prices prove a bound whatever they are."""
-        solved = self._generated(ROUNDS)
-        return Relaxed(self._best, self._shift, tuple(self._master.columns), solved.taken)
-
-    def dived(self) -> Relaxed:
+    def dived(self) -> Solved:
         """Return a solution that takes nearly all columns whole: the largest parted partitions are settled, in turn."""
         solved = self._master.solve()
         self._is_diving = True
@@ -239,35 +213,35 @@ class Relaxation:
             self._forget(solved)
             solved = self._master.solve()
         # Where much is unproven for want of columns, exact settling gains little, and each try solves a large program.
-        unproven = solved.cost - self._best_bound / 2**self._shift
+        unproven = solved.cost - self._bound / 2**self.shift
         self._dear = max((ENOUGH_OF_PART if self._is_part else DEAR) * abs(solved.cost), unproven / 4)
         for _ in range(DIVES_OF_MANY if is_many else DIVES):
             parted = _parted(self._task, self._master.columns, solved.taken)
             if not parted:
                 break
             self._settle(parted[: max(1, len(parted) // 4)], solved)
-            solved = self._generated(1 if is_many else ROUNDS_A_DIVE)
-        return Relaxed(self._best, self._shift, tuple(self._master.columns), solved.taken)
+            solved = self.generated(1 if is_many else ROUNDS_A_DIVE)
+        return solved
 
     def _settle(self, parted: Sequence[tuple[int, int]], solved: Solved) -> Solved:
         """Take the larger part of each row whole; where that is dear, find the rows at fault and try their others."""
         for row, number in parted:
-            self._master.fix(row, number)
+            self._master.hold(row, number, is_fixed=True)
         now = self._master.solve()
         if now.cost <= solved.cost + self._dear:
             return now
         for row, number in parted:
-            self._master.free(row, number)
+            self._master.hold(row, number, is_fixed=False)
         if len(parted) > 1:
             half = len(parted) // 2
             return self._settle(parted[half:], self._settle(parted[:half], solved))
         ((row, number),) = parted
         costs = {number: now.cost}
         for other in self._others(row, number, solved):
-            self._master.fix(row, other)
+            self._master.hold(row, other, is_fixed=True)
             costs[other] = self._master.solve().cost
-            self._master.free(row, other)
-        self._master.fix(row, min(costs, key=lambda each: costs[each]))
+            self._master.hold(row, other, is_fixed=False)
+        self._master.hold(row, min(costs, key=lambda each: costs[each]), is_fixed=True)
         return self._master.solve()
 
     def _others(self, row: int, but: int, solved: Solved) -> list[int]:
@@ -276,21 +250,22 @@ class Relaxation:
         numbers = [each for each in np.flatnonzero(solved.taken > PART).tolist() if columns[each].row == row]
         return [each for each in (*numbers, *([-1] if self._task.stays[row] else [])) if each != but]
 
-    def _generated(self, rounds: int) -> Solved:
+    def generated(self, rounds: int = ROUNDS) -> Solved:
+        """Return the optimum once no column pays, or so many rounds of pricing have been made."""
         solved = self._master.solve()
         for left in reversed(range(rounds)):
             if len(self._master.columns) > FULL and not self._is_diving:
                 self._forget(solved)
                 solved = self._master.solve()
-            prices = _whole(solved.prices, self._task, self._shift)
-            costs = self._goal.costs(prices, self._shift)
+            prices = _whole(solved.prices, self._task, self.shift)
+            costs = self._goal.costs(prices, self.shift)
             picked = cheapest(self._task, costs)
             bound = bound_of(self._task, self._bands, costs, picked)
-            if bound > self._best_bound:
-                self._best, self._best_bound = prices, bound
+            if bound > self._bound:
+                self.prices, self._bound = prices, bound
             if not left or self._is_done(solved, bound):
                 break
-            reduced = _reduced(self._task, costs, picked, solved, self._shift)
+            reduced = _reduced(self._task, costs, picked, solved, self.shift)
             paying = np.flatnonzero(reduced < -HARDLY * self._unit)
             paying = paying[np.argsort(reduced[paying], kind="stable")][:COLUMNS_A_ROUND]
             has_room = self._added < MOST_COLUMNS
@@ -302,7 +277,7 @@ class Relaxation:
     def _is_done(self, solved: Solved, bound: int) -> bool:
         enough = ENOUGH if self._added < MANY_COLUMNS else ENOUGH_OF_MANY
         enough = ENOUGH_OF_PART if self._is_part else enough
-        gap = solved.cost - max(bound, self._best_bound) / 2**self._shift
+        gap = solved.cost - max(bound, self._bound) / 2**self.shift
         is_kept = not (solved.slack > HARDLY).any()
         return is_kept and gap <= enough * abs(solved.cost) + HARDLY * self._unit
 
@@ -316,15 +291,15 @@ class Relaxation:
         return True
 
     def _bound_at(self, prices: Ints) -> int:
-        return lower_bound(self._task, self._bands, self._goal.costs(prices, self._shift))
+        return lower_bound(self._task, self._bands, self._goal.costs(prices, self.shift))
 
     def _add(self, picked: Picked, rows: Ints) -> int:
         none = np.zeros((len(MEASURES), self._task.brokers), dtype=np.int64)
         cost = cost_of(self._task, self._goal.costs(none, 0), picked.members, picked.leader)
-        added = sum(
-            self._master.add(Column(row, members_of(picked.members[row]), int(picked.leader[row]), int(cost[row])))
-            for row in rows.tolist()
-        )
+        added = 0
+        for row in rows.tolist():
+            members = tuple(np.flatnonzero(picked.members[row]).tolist())
+            added += self._master.add(Column(row, members, int(picked.leader[row]), int(cost[row])))
         self._added += added
         return added
 

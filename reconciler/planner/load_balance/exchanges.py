@@ -1,13 +1,13 @@
 """Holds a whole placement, lists the single exchanges that could follow, and weighs what each would change."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
-from reconciler.planner.load_balance.task import MEASURES, LoadTask
+from reconciler.planner.load_balance.task import MEASURES, OF_LEADERS, LoadTask
 from reconciler.planner.rows import Floats
 
 
@@ -41,8 +41,7 @@ class Placement:
         self.put(row, np.flatnonzero(members), leader)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
+class Exchanges(NamedTuple):
     """Candidates, one a place: `row`; `leaving` and `arriving` brokers, `is_lead`: whether only the leader changes."""
 
     row: Ints
@@ -53,15 +52,9 @@ class Exchanges:
 
 def joined(parts: list[Exchanges]) -> Exchanges:
     """Return all of these candidates, in their order."""
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Exchanges(none, none, none, none.astype(np.bool_))
-    return Exchanges(
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.leaving for part in parts]),
-        np.concatenate([part.arriving for part in parts]),
-        np.concatenate([part.is_lead for part in parts]),
-    )
+    none = np.zeros(0, dtype=np.int64)
+    empty = Exchanges(none, none, none, none.astype(np.bool_))
+    return Exchanges(*(np.concatenate(arrays) for arrays in zip(empty, *parts, strict=True)))
 
 
 def replica_exchanges(placement: Placement, broker: int, *, is_above: bool, leaders_only: bool) -> Exchanges:
@@ -89,7 +82,7 @@ def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Ex
     gone, come = rack[leaving], rack[arriving]
     fine = gone == come
     if not fine.all():
-        count = np.stack([placement.members[:, columns].sum(axis=1) for columns in task.rack_brokers], axis=1)
+        count = task.by_rack(placement.members)
         fine |= (count[row, gone] > task.low[row, gone]) & (count[row, come] < task.high[row, come])
     was_leader = placement.leader[row] == leaving
     leads = task.leading[row, arriving] | ~task.leading[row, leaving] & task.leading_at_need[row, arriving]
@@ -173,6 +166,18 @@ def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows:
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
             change += _farther(placement, bands, measure, np.full(len(back), broker), load)
+    return change
+
+
+def leads_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
+    """Return the same when the second broker leads the first rows in place of the first, which leads the second."""
+    weights, (away, back) = placement.task.weights, rows
+    change = np.zeros(len(back))
+    for measure in OF_LEADERS:
+        if bands.asked[measure]:
+            moved = weights.leader[back, measure] - weights.leader[away, measure]
+            for broker, load in ((pair[0], moved), (pair[1], -moved)):
+                change += _farther(placement, bands, measure, np.full(len(back), broker), load)
     return change
 
 

@@ -7,7 +7,7 @@ from reconciler.model.desired import Balance, BalanceTarget, Even, Off
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.planner.to_place import PartitionToPlace
+from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 Carried = tuple[int, int, int]
 """Bytes on disk of one replica; bytes a second that the leader takes in; and those that it sends to consumers."""
@@ -60,7 +60,7 @@ def refuse_without_loads(balance: Balance, loads: Loads | None) -> None:
 
 
 def measured(
-    partitions: Sequence[PartitionToPlace],
+    partitions: PartitionsToPlace | Sequence[PartitionToPlace],
     unmoved: Iterable[tuple[TopicPartition, int | None]],
     balance: Balance,
     loads: Loads | None,

@@ -13,7 +13,7 @@ from reconciler.model.columns import Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
-from reconciler.planner.load_balance.task import LoadTask, Weights, rows_alike
+from reconciler.planner.load_balance.task import LoadTask, Weights
 
 ONE_PROGRAM, PART = 60, 25
 """So many brokers are balanced by one program, in a minute; of more, parts of so many in some seconds each."""
@@ -77,9 +77,11 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     held, allowed = members[here], task.allowed[here]
     elsewhere = members[rows]
     elsewhere[:, brokers] = False
-    beside = np.stack([elsewhere[:, there].sum(axis=1) for there in task.rack_brokers], axis=1)
+    beside = task.by_rack(elsewhere)
     low, high = (np.maximum(limit[rows] - beside, 0) for limit in (task.low, task.high))
-    need, leader = held.sum(axis=1), _places(task.brokers, brokers)[end.leader[rows]]
+    place = np.full(task.brokers, -1)
+    place[brokers] = np.arange(len(brokers))
+    need, leader = held.sum(axis=1), place[end.leader[rows]]
     # Where the leader is elsewhere, whoever is here only follows.
     leads = leader[:, None] >= 0
     ids = tuple(task.eligible.ids[broker] for broker in brokers.tolist())
@@ -109,8 +111,6 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         stays=np.ones(len(rows), dtype=np.bool_),
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
-        alike=rows_alike(np.concatenate([need[:, None], low, high], axis=1)),
-        rack_brokers=tuple(np.flatnonzero(rack == number) for number in range(len(task.eligible.racks))),
     )
     cut = Bands(bands.asked, bands.low[:, brokers], bands.high[:, brokers], bands.share[:, brokers])
     return Part(rows, brokers, own, cut, Goal(goal.copy[rows], 0))
@@ -125,10 +125,3 @@ def put_back(end: Placement, part: Part, found: Placement) -> None:
         members[part.brokers] = found.members[place]
         is_leader_here = part.task.leader[place] >= 0
         end.put(row, np.flatnonzero(members), int(part.brokers[leader] if is_leader_here else end.leader[row]))
-
-
-def _places(brokers: int, some: Ints) -> Ints:
-    """Return the place of each broker [brokers] among some of them, -1 for the others."""
-    found = np.full(brokers, -1, dtype=np.int64)
-    found[some] = np.arange(len(some))
-    return found

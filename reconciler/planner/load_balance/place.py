@@ -170,8 +170,9 @@ def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False)
     """Return the same by one linear program over all brokers."""
     narrow = wanted.narrowed(NARROWER)
     relaxation = Relaxation(task, narrow, goal, is_part=is_part)
-    relaxed = relaxation.relaxed()
-    picked = cheapest(task, goal.costs(relaxed.prices, relaxed.shift))
+    relaxation.generated()
+    prices, shift = relaxation.prices, relaxation.shift
+    picked = cheapest(task, goal.costs(prices, shift))
     members = np.where(task.stays[:, None], task.held, picked.members)
     leader = np.where(task.stays, task.leader, picked.leader)
     end = rounded(task, narrow, relaxation.dived(), (members, leader))
@@ -181,7 +182,7 @@ def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False)
     trim(end, wanted, goal)
     if not wanted.are_kept(end.loads):
         end = within_bands(task, wanted, goal) or end
-    return end, relaxed.prices, relaxed.shift
+    return end, prices, shift
 
 
 def _lead(end: Placement, bands: Bands) -> None:

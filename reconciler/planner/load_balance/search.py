@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
-from reconciler.planner.load_balance.column_generation import Goal, Relaxed
+from reconciler.planner.load_balance.column_generation import Column, Goal, Solved
 from reconciler.planner.load_balance.exchanges import (
     Exchanges,
     Placement,
@@ -16,6 +16,7 @@ from reconciler.planner.load_balance.exchanges import (
     joined,
     leader_changes,
     leaders_back,
+    leads_change,
     may_follow,
     pair_change,
     replica_exchanges,
@@ -32,41 +33,35 @@ PART = 1e-6
 """A part of a column that the simplex may leave by rounding: below it nothing, within it of 1 the whole, is taken."""
 
 
-def rounded(task: LoadTask, bands: Bands, relaxed: Relaxed, fallback: tuple[Bools, Ints]) -> Placement:
+def rounded(task: LoadTask, bands: Bands, solved: Solved, fallback: tuple[Bools, Ints]) -> Placement:
     """Return whole placements: what is taken whole, then the largest first of the rest whatever keeps the bands best.
 
     `fallback` has the members and leaders of rows of which nothing was taken.
     """
-    members, leader = fallback
-    placement = Placement(task, members, leader)
-    options: dict[int, list[int]] = {}
-    for number in np.flatnonzero(relaxed.taken > PART).tolist():
-        options.setdefault(relaxed.columns[number].row, []).append(number)
-    parted = []
-    for row, numbers in sorted(options.items()):
-        largest = max(numbers, key=lambda number: (round(float(relaxed.taken[number]), 6), -number))
-        if relaxed.taken[largest] > 1 - PART:
-            column = relaxed.columns[largest]
-            placement.put(row, np.array(column.members, dtype=np.int64), column.leader)
+    placement = Placement(task, *fallback)
+    parted: dict[int, list[Column]] = {}
+    for number in np.flatnonzero(solved.taken > PART).tolist():
+        column = solved.columns[number]
+        if solved.taken[number] > 1 - PART:
+            placement.put(column.row, np.array(column.members, dtype=np.int64), column.leader)
         else:
-            parted.append(row)
-    parted.sort(key=lambda row: (-int(task.size[row]), -int(task.weights.replica[row].sum()), row))
-    for row in parted:
-        _put_best(placement, bands, relaxed, row, options[row])
+            parted.setdefault(column.row, []).append(column)
+    for row in sorted(parted, key=lambda row: (-int(task.size[row]), -int(task.weights.replica[row].sum()), row)):
+        _put_best(placement, bands, row, parted[row])
     return placement
 
 
-def _put_best(placement: Placement, bands: Bands, relaxed: Relaxed, row: int, numbers: list[int]) -> None:
+def _put_best(placement: Placement, bands: Bands, row: int, columns: list[Column]) -> None:
     task = placement.task
-    choices = [(0, relaxed.columns[number].members, relaxed.columns[number].leader) for number in numbers]
+    choices = [(np.array(column.members, dtype=np.int64), column.leader) for column in columns]
     if task.stays[row]:
-        choices.insert(0, (0, tuple(np.flatnonzero(task.held[row]).tolist()), int(task.leader[row])))
-    worth = []
-    for _, members, leader in choices:
-        placement.put(row, np.array(members, dtype=np.int64), leader)
-        worth.append(float(bands.outside(placement.loads).sum()))
-    best = worth.index(min(worth))
-    placement.put(row, np.array(choices[best][1], dtype=np.int64), choices[best][2])
+        choices.insert(0, (np.flatnonzero(task.held[row]), int(task.leader[row])))
+
+    def outside(choice: tuple[Ints, int]) -> float:
+        placement.put(row, *choice)
+        return float(bands.outside(placement.loads).sum())
+
+    placement.put(row, *min(choices, key=outside))
 
 
 def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, leaders: bool) -> None:
@@ -74,6 +69,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
 
     `replicas`: they may go to other brokers. `leaders`: they may change places.
     """
+    task = placement.task
     stuck: set[tuple[int, int]] = set()
     for _ in range(max(STEPS, len(goal.copy) // ROWS_A_STEP)):
         now = bands.outside(placement.loads)
@@ -85,7 +81,10 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            stuck.add(where)
+            if leaders and task.weights.leader[:, where[0]].any() and _trade_leads(placement, bands, where[1]):
+                stuck.clear()
+            else:
+                stuck.add(where)
             continue
         floor = max(1.0, float(goal.copy.mean()) + goal.change) * 1e-3
         score = (cost[useful] + floor) / -change[useful]
@@ -127,6 +126,27 @@ def _candidates(
     if leaders and is_of_leaders:
         parts.append(leader_changes(placement, broker, is_above=is_above))
     return joined(parts)
+
+
+def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
+    """Let this broker and another trade the leads of two partitions that both hold; false where no pair is closer."""
+    may = placement.members & placement.task.leading
+    trades = []
+    for other in np.flatnonzero(np.arange(placement.task.brokers) != broker).tolist():
+        given = np.flatnonzero((placement.leader == broker) & may[:, other])
+        taken = np.flatnonzero((placement.leader == other) & may[:, broker])
+        away, back = (each.ravel() for each in np.meshgrid(given, taken, indexing="ij"))
+        if len(away):
+            change = leads_change(placement, bands, (broker, other), (away, back))
+            pair = int(change.argmin())
+            trades.append((float(change[pair]), int(away[pair]), int(back[pair]), other))
+    closest = min(trades, key=lambda trade: trade[0], default=None)
+    if closest is None or closest[0] >= -HARDLY:
+        return False
+    _, gone, come, other = closest
+    placement.exchange(gone, other, other)
+    placement.exchange(come, broker, broker)
+    return True
 
 
 SWEEPS = 20

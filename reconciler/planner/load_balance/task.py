@@ -4,8 +4,9 @@ Five measures are balanced at once. A replica adds one count, its bytes on disk 
 leader adds one lead, and what it sends: to its consumers, and once more all it takes in to each follower.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.load_balance.measured import Carried
 from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
+from reconciler.planner.rows import room
 from reconciler.planner.to_place import PartitionToPlace, Unmoved
 
 MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
@@ -31,7 +33,7 @@ class Weights:
     leader: Ints  # the leader's replica, beyond that
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class LoadTask:
     """The partitions with something to choose, one row each, and the loads that no choice changes."""
 
@@ -53,13 +55,26 @@ class LoadTask:
     stays: Bools  # [rows]: whether the present placement is legal
     weights: Weights
     base: Ints  # [measures, brokers]: what partitions without a choice carry
-    alike: tuple[Ints, ...]  # the rows that share need and rack limits, class by class
-    rack_brokers: tuple[Ints, ...]  # the brokers of each rack
 
     @property
     def brokers(self) -> int:
         """How many brokers take part."""
         return len(self.eligible.ids)
+
+    @cached_property
+    def alike(self) -> tuple[Ints, ...]:
+        """The rows that share need and rack limits, class by class."""
+        _, of_row = np.unique(np.column_stack([self.need, self.low, self.high]), axis=0, return_inverse=True)
+        return tuple(np.flatnonzero(of_row == number) for number in range(int(of_row.max(initial=-1)) + 1))
+
+    @cached_property
+    def rack_brokers(self) -> tuple[Ints, ...]:
+        """The brokers of each rack."""
+        return tuple(np.flatnonzero(self.eligible.rack == rack) for rack in range(len(self.eligible.racks)))
+
+    def by_rack(self, mask: Bools) -> Ints:
+        """Return [rows, racks] how many brokers of each rack a mask [rows, brokers] marks."""
+        return room(mask, self.eligible.rack, len(self.eligible.racks))
 
     def loads(self, members: Bools, leader: Ints, counted: Bools | None = None) -> Ints:
         """Return [measures, brokers]: what brokers carry with these members [rows, brokers] and leaders [rows].
@@ -86,16 +101,12 @@ class LoadTask:
 def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPartition, Carried]) -> LoadTask:
     """Return the task of all partitions with something to choose; `load_of` knows every partition's load."""
     open_rows = np.flatnonzero(whole.need > 0)
-    partitions = tuple(whole.partitions[row] for row in open_rows.tolist())
+    partitions = tuple(whole.partitions.at(open_rows.tolist()))
     eligible, rule_class = whole.eligible, whole.rule_class[open_rows]
     rows = whole.rule_classes.rows.take(rule_class)
     held, forced = whole.mask(whole.replicas)[open_rows], whole.mask(whole.fixed)[open_rows]
-    rack_brokers = tuple(np.flatnonzero(eligible.rack == rack) for rack in range(len(eligible.racks)))
-    forced_there = (
-        np.stack([forced[:, there].sum(axis=1) for there in rack_brokers], axis=1) if rack_brokers else 0 * rows.low
-    )
+    forced_there = room(forced, eligible.rack, len(eligible.racks))
     allowed, need = rows.allowed | forced, rows.need + forced.sum(axis=1)
-    low, high = rows.low + forced_there, rows.high + forced_there
     # Where none may lead freely, those lead that may at need; where these are none either, any replica does.
     at_need = allowed & whole.rule_classes.leadable_at_need[rule_class]
     at_need = np.where(at_need.any(axis=1, keepdims=True), at_need, allowed)
@@ -108,8 +119,8 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
         forced=forced,
         held=held,
         need=need,
-        low=low,
-        high=high,
+        low=rows.low + forced_there,
+        high=rows.high + forced_there,
         leader=whole.replicas[open_rows, 0],
         leading=leading,
         leading_at_need=at_need,
@@ -120,17 +131,9 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
         stays=np.zeros(len(need), dtype=np.bool_),
         weights=_weights([load_of[each.topic_partition] for each in partitions], need),
         base=base_loads(whole.partitions, unmoved, eligible, load_of),
-        alike=rows_alike(np.concatenate([need[:, None], low, high], axis=1)),
-        rack_brokers=rack_brokers,
     )
     task.stays[:] = _stays(task)
     return task
-
-
-def rows_alike(key: Ints) -> tuple[Ints, ...]:
-    """Return the rows with equal keys [rows, some], class by class."""
-    _, of_row = np.unique(key, axis=0, return_inverse=True)
-    return tuple(np.flatnonzero(of_row == number) for number in range(int(of_row.max(initial=-1)) + 1))
 
 
 def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
@@ -143,7 +146,7 @@ def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
 
 
 def base_loads(
-    partitions: Sequence[PartitionToPlace],
+    partitions: Iterable[PartitionToPlace],
     unmoved: Unmoved,
     eligible: EligibleBrokers,
     load_of: Mapping[TopicPartition, Carried],
@@ -168,9 +171,8 @@ def _stays(task: LoadTask) -> Bools:
     present = np.array([len(partition.replicas) for partition in task.partitions], dtype=np.int64)
     fine = ~task.is_new & (held.sum(axis=1) == task.need) & (present == task.need)
     fine &= ~(held & ~task.allowed).any(axis=1) & ~(task.forced & ~held).any(axis=1)
-    for rack, there in enumerate(task.rack_brokers):
-        count = held[:, there].sum(axis=1)
-        fine &= (task.low[:, rack] <= count) & (count <= task.high[:, rack])
+    count = task.by_rack(held)
+    fine &= ((task.low <= count) & (count <= task.high)).all(axis=1)
     first, second = held & task.leading, held & task.leading_at_need
     leads = np.where(first.any(axis=1), first[rows, task.leader], second[rows, task.leader])
     result: Bools = fine & (task.leader >= 0) & leads
