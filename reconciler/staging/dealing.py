@@ -43,37 +43,36 @@ class Loads:
     """What steps ask of brokers, one row of numbers a step, filled up with what asks nothing of nobody.
 
     `rows`: twice the broker's number for what it takes in, one more for what it gives out, 0 and 1 being nobody.
-    `sizes`: the bytes, or units of many bytes where sums would not fit 64 bits.
+    `sizes`: the bytes, in units of `unit` bytes where sums would not fit 64 bits.
     """
 
     rows: Ints
     sizes: Ints
+    unit: int = 1
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Loads":
         """Return what these steps ask."""
         added = [step.added for step in steps]
-        sources = [step.source for step in steps]
-        brokers = {broker for broker in (*chain.from_iterable(added), *sources) if broker is not None}
-        row = {broker: 2 * number for number, broker in enumerate(sorted(brokers), start=1)}
-        # The leader sends every new replica a copy of its own.
-        given = [step.load * len(step.added) for step in steps]
-        unit = -(-sum(given) // (1 << 60)) or 1
         count = np.array([*map(len, added)], dtype=np.int64)
-        rows, sizes = np.zeros((2, len(steps), 1 + int(count.max(initial=0))), dtype=np.int64)
-        is_copy = np.arange(rows.shape[1] - 1) < count[:, None]
-        rows[:, :-1][is_copy] = [row[broker] for broker in chain.from_iterable(added)]
-        serving = [0 if source is None else row[source] + 1 for source in sources]
-        rows[:, -1] = np.where(count > 0, serving, 0)
-        sizes[:, -1] = np.where(rows[:, -1] > 0, [-(-size // unit) for size in given], 0)
-        sizes[:, :-1] = np.where(
-            is_copy, np.array([-(-step.load // unit) for step in steps], dtype=np.int64)[:, None], 0
-        )
-        return cls(rows, sizes)
+        into = np.array([*chain.from_iterable(added)], dtype=np.int64)
+        # Broker ids are never negative.
+        source = np.array([-1 if step.source is None else step.source for step in steps], dtype=np.int64)
+        brokers = np.unique(np.concatenate([into, source[source >= 0]]))
+        size = [step.load for step in steps]
+        unit = -(-sum(size) * int(count.max(initial=0)) // (1 << 60)) or 1
+        sizes = np.array(size if unit == 1 else [-(-one // unit) for one in size], dtype=np.int64)
+        is_copy = np.arange(int(count.max(initial=0))) < count[:, None]
+        rows = np.zeros((len(steps), is_copy.shape[1] + 1), dtype=np.int64)
+        rows[:, :-1][is_copy] = 2 * np.searchsorted(brokers, into) + 2
+        # The leader sends every new replica a copy of its own.
+        rows[:, -1] = np.where((count > 0) & (source >= 0), 2 * np.searchsorted(brokers, source) + 3, 0)
+        times = np.hstack([is_copy, count[:, None] * (rows[:, -1:] > 0)])
+        return cls(rows, sizes[:, None] * times, unit)
 
     def part(self, steps: Ints) -> "Loads":
         """Return those of some steps."""
-        return Loads(self.rows[steps], self.sizes[steps])
+        return Loads(self.rows[steps], self.sizes[steps], self.unit)
 
     def sides(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield columns: the row of each broker that takes part, that at the other end of its copy, and the bytes."""

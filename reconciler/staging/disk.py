@@ -79,6 +79,11 @@ class DiskUse:
         )
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether any disk could be filled too far."""
+        return bool(self._ceiling or self.dirs)
+
     def shortfall(self, step: Step) -> int:
         """Return by how many bytes the step, begun now, would overfill the fullest of its disks; 0: it fits."""
         ceiling, dirs = self._ceiling, self.dirs
