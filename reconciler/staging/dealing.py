@@ -35,7 +35,7 @@ SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
-MOST_LOOKED_AT = 512
+MOST_LOOKED_AT = 400
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,19 +35,6 @@ COPIES_AT_ONCE = 1 << 15
 MOST_UNITS = 1 << 60
 
 
-def busiest_bytes(copies: Iterable[tuple[Move, int | None]]) -> int:
-    """Return the most bytes that one broker takes in or gives out, for moves with the leader that serves each."""
-    arriving: Counter[int] = Counter()
-    leaving: Counter[int] = Counter()
-    for move, source in copies:
-        added = move.added
-        for broker_id in added:
-            arriving[broker_id] += move.bytes // len(added)
-        if source is not None and added:
-            leaving[source] += move.bytes
-    return max(max(arriving.values(), default=0), max(leaving.values(), default=0))
-
-
 def seconds(size: int, throttle_bytes_per_second: int | None) -> int:
     """Return the whole seconds that so many bytes take on one broker, in one direction."""
     return -(-size // (throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND))
@@ -227,4 +214,11 @@ def _leader(
 
 def busiest_broker_seconds(stages: Sequence[Stage], observed: Cluster, policy: MovePolicy) -> int:
     """Return the whole run's busiest broker's bytes in, or out of the leaders that serve them, over the rate."""
-    return seconds(busiest_bytes(served_moves(stages, observed)), policy.throttle_bytes_per_second)
+    carried: Counter[tuple[int, bool]] = Counter()
+    for move, source in served_moves(stages, observed):
+        added = move.added
+        for broker_id in added:
+            carried[broker_id, False] += move.bytes // len(added)
+        if source is not None and added:
+            carried[source, True] += move.bytes
+    return seconds(max(carried.values(), default=0), policy.throttle_bytes_per_second)
