@@ -221,10 +221,10 @@ class Dealing:
             np.add.at(self._load, (rows, stages), sizes)
             np.add.at(self._count, (rows, stages), sizes > 0)
             np.maximum.at(self._longest, stages, self._load[rows, stages])
-        touched = np.unique(stages)
-        count = self._count[:, touched]
-        is_held_back = count >= np.take_along_axis(count, self._other[:, touched], axis=0)
-        self._reach[:, touched] = np.maximum(self._load[:, touched], self._end[:, touched] * is_held_back)
+        for rows, _, _ in asked.sides():
+            for at in ((rows, stages), (self._other[rows, stages], stages)):
+                is_held_back = self._count[at] >= self._count[self._other[at], stages]
+                self._reach[at] = np.maximum(self._load[at], self._end[at] * is_held_back)
         if (self._longest[stages] > self._limit[stages]).any():
             self._pour()
 
