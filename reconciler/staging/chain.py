@@ -5,7 +5,7 @@ let each state between them be checked: racks, in-sync replicas, and who leads.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from reconciler.diff.rules import TopicRules
@@ -206,20 +206,16 @@ def _excess(walk: _Walk, replicas: Collection[int]) -> int:
 def _head(walk: _Walk, current: Sequence[int], reached: frozenset[int], leader: int | None) -> int:
     """Return the preferred leader on the way: the present one if it may be, so that nothing is elected twice."""
     leadable = (walk.rules.leadable if walk.rules else reached) - walk.situation.unfit_leaders
-    fit = [replica for replica in dict.fromkeys((*walk.move.to_replicas, *current)) if _is_fit(walk, replica, reached)]
+    order = [replica for replica in dict.fromkeys((*walk.move.to_replicas, *current)) if replica in reached]
+    # Those that will be in sync and stand where leaders may be.
+    fit = [replica for replica in order if replica not in walk.situation.unfit_leaders]
     if _must_hand_over(walk, leader) and fit:
         return next((replica for replica in fit if replica in leadable), fit[0])
     if leader is not None and leader in reached and (leader in leadable or current[0] not in leadable):
         return leader
     if current[0] in reached:
         return current[0]
-    order = [replica for replica in (*walk.move.to_replicas, *current) if replica in reached]
     return next((replica for replica in order if replica in leadable), order[0])
-
-
-def _is_fit(walk: _Walk, replica: int, reached: frozenset[int]) -> bool:
-    """Whether a replica that will be in sync stands where leaders may be."""
-    return replica in reached and replica not in walk.situation.unfit_leaders
 
 
 def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head: int) -> tuple[int, ...]:
@@ -245,7 +241,8 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     removed = tuple(replica for replica in current if replica not in target)
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
-    move = whole if is_whole else _part(whole, current, target, walk.size * len(added))
+    copied = walk.size * len(added)
+    move = whole if is_whole else replace(whole, from_replicas=current, to_replicas=target, bytes=copied)
     unfit = walk.situation.unfit_leaders
     is_handover = not added and not removed and leader in unfit and target[0] not in unfit
     elected = target[0] if _is_to_elect(walk, target, leader) and target[0] != _leader_after(leader, target) else None
@@ -270,10 +267,6 @@ def _is_to_elect(walk: _Walk, target: tuple[int, ...], leader: int | None) -> bo
     leadable = walk.rules.leadable if walk.rules else frozenset(target) - walk.situation.unfit_leaders
     is_forced = _leader_after(leader, target) not in leadable and target[0] in leadable
     return target == walk.move.to_replicas and (walk.situation.is_election_wanted or is_forced)
-
-
-def _part(whole: Move, current: tuple[int, ...], target: tuple[int, ...], copied: int) -> Move:
-    return Move(whole.topic_partition, current, target, copied, whole.reason, whole.at, whole.is_size_known)
 
 
 def _urgency(walk: _Walk, removed: Collection[int], *, is_handover: bool) -> int:

@@ -5,11 +5,17 @@ machine for each stage, broker and direction). What a stage will be as long as a
 to which the busiest broker's bytes would fill all stages, poured like water over those that one large step has made
 longer. Where several stages cost the same, the large steps fill the long ones.
 
+A broker shares its rate evenly among its copies, so a large copy ends late where other copies hold it back at one of
+its brokers first, and at the other one later. While all copies at both have got as much as it, it goes on at one part
+of the larger number of copies. So it ends at the integral of that number over its size. Steps come largest first: each
+one adds its size to the end of a larger copy at a broker, if there are as many copies there as at that copy's other
+broker. That sum is kept for the largest copy of each broker in each stage, and a step makes a stage longer by it too.
+
 Steps are looked at in batches, against the stages as they are before the batch. Of a batch those are dealt that do not
 meet at one broker in one stage; the others are looked at again. All numbers are whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -24,10 +30,12 @@ LEVEL_PERCENT = 97
 # Stages are compared in whole numbers of 64 bits: the busiest broker has WHOLE to do, a full stage is filled to SCALE
 # and counts as filled 16 times at most, and SHIFT bits hold what is compared where stages become longer by the same.
 WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 16, 34, np.iinfo(np.int64).max
+# Slots count for a part of what a broker counts for: bytes bind first in nearly all stages.
+SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
-MOST_LOOKED_AT = 512
+MOST_LOOKED_AT = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +43,42 @@ class Loads:
     """What steps ask of brokers, one row of numbers a step, filled up with what asks nothing of nobody.
 
     `rows`: twice the broker's number for what it takes in, one more for what it gives out, 0 and 1 being nobody.
-    `sizes`: the bytes, or units of many bytes where sums would not fit 64 bits.
+    `sizes`: the bytes, in units of `unit` bytes where sums would not fit 64 bits.
     """
 
     rows: Ints
     sizes: Ints
+    unit: int = 1
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Loads":
         """Return what these steps ask."""
         added = [step.added for step in steps]
-        sources = [step.source for step in steps]
-        brokers = {broker for broker in (*chain.from_iterable(added), *sources) if broker is not None}
-        row = {broker: 2 * number for number, broker in enumerate(sorted(brokers), start=1)}
-        # The leader sends every new replica a copy of its own.
-        given = [step.load * len(step.added) for step in steps]
-        unit = -(-sum(given) // (1 << 60)) or 1
         count = np.array([*map(len, added)], dtype=np.int64)
-        rows, sizes = np.zeros((2, len(steps), 1 + int(count.max(initial=0))), dtype=np.int64)
-        is_copy = np.arange(rows.shape[1] - 1) < count[:, None]
-        rows[:, :-1][is_copy] = [row[broker] for broker in chain.from_iterable(added)]
-        serving = [0 if source is None else row[source] + 1 for source in sources]
-        rows[:, -1] = np.where(count > 0, serving, 0)
-        sizes[:, -1] = np.where(rows[:, -1] > 0, [-(-size // unit) for size in given], 0)
-        sizes[:, :-1] = np.where(
-            is_copy, np.array([-(-step.load // unit) for step in steps], dtype=np.int64)[:, None], 0
-        )
-        return cls(rows, sizes)
+        into = np.array([*chain.from_iterable(added)], dtype=np.int64)
+        # Broker ids are never negative.
+        source = np.array([-1 if step.source is None else step.source for step in steps], dtype=np.int64)
+        brokers = np.unique(np.concatenate([into, source[source >= 0]]))
+        size = [step.load for step in steps]
+        unit = -(-sum(size) * int(count.max(initial=0)) // (1 << 60)) or 1
+        sizes = np.array(size if unit == 1 else [-(-one // unit) for one in size], dtype=np.int64)
+        is_copy = np.arange(int(count.max(initial=0))) < count[:, None]
+        rows = np.zeros((len(steps), is_copy.shape[1] + 1), dtype=np.int64)
+        rows[:, :-1][is_copy] = 2 * np.searchsorted(brokers, into) + 2
+        # The leader sends every new replica a copy of its own.
+        rows[:, -1] = np.where((count > 0) & (source >= 0), 2 * np.searchsorted(brokers, source) + 3, 0)
+        times = np.hstack([is_copy, count[:, None] * (rows[:, -1:] > 0)])
+        return cls(rows, sizes[:, None] * times, unit)
 
-    def part(self, steps: Ints, unit: int = 1) -> "Loads":
-        """Return those of some steps, in such units."""
-        return Loads(self.rows[steps], -(-self.sizes[steps] // unit))
+    def part(self, steps: Ints) -> "Loads":
+        """Return those of some steps."""
+        return Loads(self.rows[steps], self.sizes[steps], self.unit)
+
+    def sides(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield columns: the row of each broker that takes part, that at the other end of its copy, and the bytes."""
+        for column, (rows, sizes) in enumerate(zip(self.rows.T, self.sizes.T, strict=True)):
+            is_source = column == self.rows.shape[1] - 1
+            yield rows, self.rows[:, 0 if is_source else -1], sizes
 
     def summed(self, steps: Ints) -> Ints:
         """Return what all these ask of each row."""
@@ -79,23 +92,28 @@ class Dealing:
 
     `_load` [brokers x directions, stages] sums sizes, and `_longest` [stages] is the most in each. `_limit` [stages] is
     how long each may become at no cost. `_weight` [brokers x directions] is a row's sum of all stages, and `_slots`
-    how many of all slots are needed: parts of SCALE.
+    how many of all slots are needed: parts of SCALE. `_count`, `_end` and `_other` [as `_load`]: the number of copies,
+    when the largest of them ends, and the row of its other broker. `_reach` [as `_load`]: what one more copy adds to,
+    `_load` or, where it holds the largest copy back, `_end`.
     """
 
     def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, stages: int) -> None:
         """Begin with so many stages and what is `placed` in the first of them; `steps` will be dealt."""
         every = np.concatenate([steps, placed])
         sums = loads.summed(every)
-        self._unit = max(1, -(-int(sums.max()) // WHOLE))
-        self._loads, self._per_stage = loads, per_stage
-        self._whole = int(sums.max()) // self._unit * LEVEL_PERCENT // 100
-        self._busiest = int(sums.max()) // self._unit
-        self._weight = sums * SCALE // max(1, int(sums.max()))
-        self._slots = len(every) * SCALE // (per_stage * stages)
-        self._load = np.zeros((len(sums), 0), dtype=np.int64)
+        busiest = max(1, int(sums.max()))
+        # Small sizes are made larger, so that levels between them are whole numbers too. Those of other waves
+        # may overflow: none of them is looked at.
+        times, unit = max(1, WHOLE // busiest), -(-busiest // WHOLE)
+        self._loads, self._per_stage = Loads(loads.rows, -(-loads.sizes * times // unit)), per_stage
+        self._busiest = busiest * times // unit
+        self._whole = self._busiest * LEVEL_PERCENT // 100
+        self._weight = sums * SCALE // busiest
+        self._slots = len(every) * SCALE // (per_stage * stages * SLOTS_PART)
+        self._load, self._count, self._end, self._other, self._reach = np.zeros((5, len(sums), 0), dtype=np.int64)
         self._longest = self._room = np.zeros(0, dtype=np.int64)
         self._open(stages)
-        self._take(loads.part(placed, self._unit), np.zeros(len(placed), dtype=np.int64))
+        self._take(self._loads.part(placed), np.zeros(len(placed), dtype=np.int64))
 
     @property
     def length(self) -> int:
@@ -123,7 +141,7 @@ class Dealing:
         while len(waiting) or begin < len(steps):
             end = min(len(steps), begin + most - len(waiting))
             batch, begin = np.concatenate([waiting, np.arange(begin, end)]), end
-            asked = self._loads.part(steps[batch], self._unit)
+            asked = self._loads.part(steps[batch])
             is_limited = bool(earliest[batch].any() or behind[batch].any())
             columns = self._columns(turn, is_whole=is_limited or 10 * begin <= len(steps))
             best = self._best(asked, columns, earliest[batch], behind[batch], is_limited=is_limited)
@@ -145,7 +163,7 @@ class Dealing:
         """Return the best stage for each, -1 where there is none.
 
         Of the stages that it makes longer by the least, that is the one whose slots and brokers stay the emptiest.
-        Fillings are squared, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
+        Fillings of brokers are cubed, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
         balancing in the L_p norm). Each counts the more, the more there is in all stages for that broker, or for slots.
         """
         if not len(columns):
@@ -153,14 +171,15 @@ class Dealing:
         limit = self._limit[columns]
         inverse, most = (SCALE << 30) // limit, MOST_FILLED * limit
         used = (self._per_stage - self._room[columns]) * SCALE // self._per_stage
-        filled = np.broadcast_to(used * used * self._slots, (len(earliest), len(columns))).copy()
+        filled = np.broadcast_to(used * used * SCALE * self._slots, (len(earliest), len(columns))).copy()
         longer = np.zeros_like(filled)
-        for rows, sizes in zip(asked.rows.T, asked.sizes.T, strict=True):
-            sums = self._load[rows[:, None], columns] + sizes[:, None]
-            np.maximum(longer, sums - limit, out=longer)
+        for rows, _, sizes in asked.sides():
+            at, size = (rows[:, None], columns), sizes[:, None]
+            sums = self._load[at] + size
+            np.maximum(longer, self._reach[at] + size - limit, out=longer)
             part = np.minimum(sums, most) * inverse >> 30
-            filled += part * part * self._weight[rows, None]
-        key = (longer << SHIFT) + (filled >> 10)
+            filled += part * part * part * self._weight[rows, None]
+        key = (longer << SHIFT) + (filled >> 20)
         if is_limited:
             last = np.maximum(earliest + 1, self.count - behind)
             key[(columns < earliest[:, None]) | (columns >= last[:, None])] = NEVER
@@ -183,17 +202,38 @@ class Dealing:
 
     def _take(self, asked: Loads, stages: Ints) -> None:
         np.subtract.at(self._room, stages, 1)
-        for rows, sizes in zip(asked.rows.T, asked.sizes.T, strict=True):
+        ends = []
+        for rows, others, sizes in asked.sides():
+            at = (rows, stages)
+            other = self._other[at]
+            is_held_back = (self._count[at] >= self._count[other, stages]) | (other == others)
+            later = self._end[at] + sizes * is_held_back
+            ends.append(np.where(self._count[at] > 0, later, sizes * (self._count[others, stages] + 1)))
+        for (rows, others, _), end in zip(asked.sides(), ends, strict=True):
+            at = (rows, stages)
+            is_first, other = self._count[at] == 0, self._other[at]
+            # Two rows may have the same largest copy.
+            is_same = ~is_first & (self._other[other, stages] == rows) & (other != others)
+            self._end[other[is_same], stages[is_same]] = end[is_same]
+            self._end[at] = end
+            self._other[at] = np.where(is_first, others, other)
+        for rows, _, sizes in asked.sides():
             np.add.at(self._load, (rows, stages), sizes)
-        for rows in asked.rows.T:
+            np.add.at(self._count, (rows, stages), sizes > 0)
             np.maximum.at(self._longest, stages, self._load[rows, stages])
+        for rows, _, _ in asked.sides():
+            for at in ((rows, stages), (self._other[rows, stages], stages)):
+                is_held_back = self._count[at] >= self._count[self._other[at], stages]
+                self._reach[at] = np.maximum(self._load[at], self._end[at] * is_held_back)
         if (self._longest[stages] > self._limit[stages]).any():
             self._pour()
 
     def _open(self, stages: int) -> None:
         """Make that many stages."""
         more = max(0, stages - self.count)
-        self._load = np.pad(self._load, ((0, 0), (0, more)))
+        self._load, self._count, self._end, self._other, self._reach = (
+            np.pad(one, ((0, 0), (0, more))) for one in (self._load, self._count, self._end, self._other, self._reach)
+        )
         self._longest = np.pad(self._longest, (0, more))
         self._room = np.pad(self._room, (0, more), constant_values=self._per_stage)
         self._pour()

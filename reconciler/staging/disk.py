@@ -47,7 +47,10 @@ class DiskUse:
         """
         self._observed = observed
         self.dirs = broker_dirs(observed, share or WHOLE)
-        arriving = _sum_of_arrivals(steps)
+        arriving: Counter[int] = Counter()
+        for step in steps:
+            for broker_id in step.added:
+                arriving[broker_id] += step.load
         self.held = _bytes_held(observed)
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
@@ -75,9 +78,14 @@ class DiskUse:
         whole = (
             max(0, size - self.allowed[broker_id])
             for broker_id, size in self.filled.items()
-            if self._is_whole(broker_id)
+            if broker_id in self.allowed and broker_id not in self.dirs
         )
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether any disk could be filled too far."""
+        return bool(self._ceiling or self.dirs)
 
     def shortfall(self, step: Step) -> int:
         """Return by how many bytes the step, begun now, would overfill the fullest of its disks; 0: it fits."""
@@ -101,19 +109,12 @@ class DiskUse:
 
     def is_watched(self, step: Step) -> bool:
         """Whether a disk of the step could be filled too far."""
-        return any(broker_id in self._ceiling or broker_id in self.dirs for broker_id in step.added) or any(
-            broker_id in self.dirs for broker_id in step.removed
-        )
+        return any(map(self._is_filling, step.added)) or any(broker_id in self.dirs for broker_id in step.removed)
 
     def net(self, step: Step) -> int:
         """Return how many bytes more the watched brokers hold once the step has ended; negative: so many less."""
-        taken = sum(step.load for broker_id in step.added if broker_id in self._ceiling or broker_id in self.dirs)
-        freed = (
-            self._freed(step, broker_id)
-            for broker_id in step.removed
-            if broker_id in self._ceiling or broker_id in self.dirs
-        )
-        return taken - sum(freed)
+        freed = (self._freed(step, broker_id) for broker_id in filter(self._is_filling, step.removed))
+        return step.load * sum(map(self._is_filling, step.added)) - sum(freed)
 
     def begin(self, step: Step) -> None:
         """Take the step's copies in."""
@@ -160,9 +161,9 @@ class DiskUse:
                 if broker_id in self.dirs:
                     self.dirs[broker_id].give_up(other.load)
 
-    def _is_whole(self, broker_id: int) -> bool:
-        """Whether the broker is watched as a whole, not dir by dir."""
-        return broker_id in self.allowed and broker_id not in self.dirs
+    def _is_filling(self, broker_id: int) -> bool:
+        """Whether what comes to that broker could fill a disk too far."""
+        return broker_id in self._ceiling or broker_id in self.dirs
 
     def _watch_dirs(self, steps: Sequence[Step], arriving: Mapping[int, int], created: Iterable[Created]) -> None:
         if not self.dirs:
@@ -226,14 +227,6 @@ class DiskUse:
             broker_id: max(allowed, self.held[broker_id] + arriving[broker_id] - leaving[broker_id])
             for broker_id, allowed in tight.items()
         }
-
-
-def _sum_of_arrivals(steps: Iterable[Step]) -> Counter[int]:
-    arriving: Counter[int] = Counter()
-    for step in steps:
-        for broker_id in step.added:
-            arriving[broker_id] += step.load
-    return arriving
 
 
 def _bytes_held(observed: Cluster) -> dict[int, int]:

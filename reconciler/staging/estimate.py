@@ -18,7 +18,6 @@ from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dealing import Loads
-from reconciler.staging.step import Step
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.
 ASSUMED_BYTES_PER_SECOND = 100 * 1024 * 1024
@@ -37,45 +36,35 @@ COPIES_AT_ONCE = 1 << 15
 MOST_UNITS = 1 << 60
 
 
-def busiest_bytes(copies: Iterable[tuple[Move, int | None]]) -> int:
-    """Return the most bytes that one broker takes in or gives out, for moves with the leader that serves each."""
-    arriving: Counter[int] = Counter()
-    leaving: Counter[int] = Counter()
-    for move, source in copies:
-        added = move.added
-        for broker_id in added:
-            arriving[broker_id] += move.bytes // len(added)
-        if source is not None and added:
-            leaving[source] += move.bytes
-    return max(max(arriving.values(), default=0), max(leaving.values(), default=0))
-
-
 def seconds(size: int, throttle_bytes_per_second: int | None) -> int:
     """Return the whole seconds that so many bytes take on one broker, in one direction."""
     return -(-size // (throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND))
 
 
-def stage_seconds(stages: Sequence[Sequence[Step]], policy: MovePolicy) -> list[int]:
-    """Return how long a run takes for each stage of steps; 0 for orders alone."""
+def stage_seconds(stages: Sequence[Loads], policy: MovePolicy) -> list[int]:
+    """Return how long a run takes for each stage, given what its steps ask in their order; 0 for orders alone."""
     rate = policy.throttle_bytes_per_second or ASSUMED_BYTES_PER_SECOND
     # A copy keeps its slot at least so long; the other slots go on copying meanwhile, so a broker loses only a part.
     least = SECONDS_A_COPY * rate // policy.per_broker
-    copying = [[step for step in stage if step.added] for stage in stages]
+    copying = [loads.part(np.flatnonzero(loads.rows[:, 0])) for loads in stages]
     ends = [end for together in _together(copying) for end in _Simulation(together, least, policy.per_broker).run()]
-    return [SECONDS_A_STAGE + -(-end // rate) if stage else 0 for stage, end in zip(copying, ends, strict=True)]
+    return [
+        SECONDS_A_STAGE + -(-end // rate) if len(loads.rows) else 0 for loads, end in zip(copying, ends, strict=True)
+    ]
 
 
-def _together(stages: Iterable[Sequence[Step]]) -> Iterator[list[Sequence[Step]]]:
+def _together(stages: Iterable[Loads]) -> Iterator[list[Loads]]:
     """Yield the stages that are simulated at once."""
-    together: list[Sequence[Step]] = []
+    together: list[Loads] = []
     count = 0
-    for stage in stages:
-        if together and count + len(stage) > COPIES_AT_ONCE:
+    for loads in stages:
+        if together and count + len(loads.rows) > COPIES_AT_ONCE:
             yield together
             together, count = [], 0
-        together.append(stage)
-        count += len(stage)
-    yield together
+        together.append(loads)
+        count += len(loads.rows)
+    if together:
+        yield together
 
 
 class _Simulation:
@@ -87,27 +76,28 @@ class _Simulation:
     broker whose copies could all use more is spent. So each round settles some copies for good. Where copies end, the
     next ones are let in, and share what the span has left.
 
-    A row is a broker in one direction in one stage. `_into`, `_out_of` [replicas]: the row that receives, and the one
-    that serves; `_left`: units still to come; `_move`: the number of its move. `_span` [rows]: what a row does in a
-    span, `_room` what it can still do in this one. `_scale` [stages]: units a byte.
+    `_asked` are all stages' moves. A row is a broker in one direction in one stage. `_into`, `_out_of` [replicas]: the
+    row that receives, and the one that serves; `_left`: units still to come; `_move`: the number of its move. `_span`
+    [rows]: what a row does in a span, `_room` what it can still do in this one. `_scale` [stages]: units a byte.
     """
 
-    def __init__(self, stages: Sequence[Sequence[Step]], least: int, per_broker: int) -> None:
-        self._steps = [step for stage in stages for step in stage]
-        loads = Loads.of(self._steps)
-        self._move = np.nonzero(loads.rows[:, :-1])[0]
-        self._count = np.bincount(self._move, minlength=len(self._steps))
-        into, out_of = loads.rows[:, :-1][loads.rows[:, :-1] > 0], loads.rows[self._move, -1]
-        stage = np.arange(len(stages)).repeat([len(stage) for stage in stages])[self._move]
-        width = int(loads.rows.max(initial=0)) + 1
-        rows, row = np.unique(
+    def __init__(self, stages: Sequence[Loads], least: int, per_broker: int) -> None:
+        self._asked = rows = np.concatenate([loads.rows for loads in stages])
+        self._move = np.nonzero(rows[:, :-1])[0]
+        self._count = np.bincount(self._move, minlength=len(rows))
+        into, out_of = rows[:, :-1][rows[:, :-1] > 0], rows[self._move, -1]
+        stage = np.arange(len(stages)).repeat([len(loads.rows) for loads in stages])[self._move]
+        width = int(rows.max(initial=0)) + 1
+        cells, row = np.unique(
             np.concatenate([stage, stage]) * width + np.concatenate([into, out_of]), return_inverse=True
         )
-        self._into, self._out_of, self._stage = row[: len(into)], row[len(into) :], rows // width
-        sizes = [max(least, step.load) for step in self._steps]
-        self._bytes = -(-sum(sizes) * width // MOST_UNITS) or 1
-        self._left = np.array([-(-size // self._bytes) for size in sizes], dtype=np.int64)[self._move]
-        self._room = np.zeros(len(rows), dtype=np.int64)
+        self._into, self._out_of, self._stage = row[: len(into)], row[len(into) :], cells // width
+        unit = stages[0].unit
+        sizes = np.maximum(-(-least // unit), np.concatenate([loads.sizes[:, 0] for loads in stages]))
+        more = -(-int(sizes.sum()) * width // MOST_UNITS) or 1
+        self._bytes = unit * more
+        self._left = -(-sizes // more)[self._move]
+        self._room = np.zeros(len(cells), dtype=np.int64)
         self._take(self._into, self._out_of, self._left)
         busiest = np.ones(len(stages), dtype=np.int64)
         np.maximum.at(busiest, self._stage, -self._room)
@@ -130,7 +120,8 @@ class _Simulation:
         for number in np.unique(self._move[is_tight[self._into] | is_tight[self._out_of]]).tolist():
             stage = int(self._stage[self._into[self._first[number]]])
             found[number] = windows.setdefault(stage, Window(per_broker))
-            found[number].add(number, Copy(self._steps[number].added, self._steps[number].source))
+            *added, source = self._asked[number].tolist()
+            found[number].add(number, Copy(tuple(filter(None, added)), source or None))
         return found
 
     def run(self) -> list[int]:
@@ -179,7 +170,7 @@ class _Simulation:
 
     def _begun(self) -> Ints:
         """Return the replicas in flight at the begin."""
-        is_begun = np.ones(len(self._steps), dtype=np.bool_)
+        is_begun = np.ones(len(self._asked), dtype=np.bool_)
         is_begun[list(self._windows)] = False
         for window in dict.fromkeys(self._windows.values()):
             is_begun[window.begun()] = True
@@ -224,4 +215,11 @@ def _leaders(keys: Collection[TopicPartition], observed: Cluster) -> dict[TopicP
 
 def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:
     """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate; as `served_moves`."""
-    return seconds(busiest_bytes(served), policy.throttle_bytes_per_second)
+    carried: Counter[tuple[int, bool]] = Counter()
+    for move, source in served:
+        added = move.added
+        for broker_id in added:
+            carried[broker_id, False] += move.bytes // len(added)
+        if source is not None and added:
+            carried[source, True] += move.bytes
+    return seconds(max(carried.values(), default=0), policy.throttle_bytes_per_second)

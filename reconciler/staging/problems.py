@@ -111,11 +111,12 @@ def election_warnings(skipped: Sequence[Election], batches: int, observed: Clust
             f"{whose}, elect preferred leaders by themselves within minutes and will not wait for this plan's election"
             " batches; set it to false on brokers and controllers to keep the batches"
         )
-        found.append(_warning("KR814", message))
+        found.append(warning("KR814", message))
     return tuple(found)
 
 
-def _warning(code: str, message: str, at: Location | None = None) -> Problem:
+def warning(code: str, message: str, at: Location | None = None) -> Problem:
+    """Return what a reader of the plan must know."""
     return Problem(code, message, at, Severity.WARNING)
 
 
@@ -189,7 +190,7 @@ def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
                     " order that nobody knows; let fewer arrive in one stage (moves.perStage), or copy with"
                     " Kafka's own tool and the dirs named (show -o kafka-json --log-dirs)"
                 )
-                yield _warning("KR825", message, limits.at.get("diskUse"))
+                yield warning("KR825", message, limits.at.get("diskUse"))
 
 
 def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
@@ -200,7 +201,7 @@ def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Li
         f"what lies in which log dir of brokers {named_some(several, MANY)} is unknown, so limits.diskUse is checked"
         " for all of a broker's dirs together; a snapshot of the live cluster tells it"
     )
-    return _warning("KR826", message, limits.at.get("diskUse"))
+    return warning("KR826", message, limits.at.get("diskUse"))
 
 
 def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:
@@ -213,7 +214,7 @@ def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:
         f" brokers can, beside their clients' traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)});"
         " set moves.throttle, 50MiB/s for example"
     )
-    return _warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)
+    return warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)
 
 
 def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
@@ -224,7 +225,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
         f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({named_some(unknown, MANY)}):"
         " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
     )
-    return _warning("KR812", message)
+    return warning("KR812", message)
 
 
 def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
@@ -237,7 +238,7 @@ def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Li
         f"the disk capacity of brokers {named_some(unknown, MANY)} is unknown, so limits.diskUse is not checked there:"
         " brokers from Kafka 3.3 on tell it"
     )
-    return _warning("KR813", message, limits.at.get("diskUse"))
+    return warning("KR813", message, limits.at.get("diskUse"))
 
 
 def _not_in_sync(election: Election) -> Problem:
@@ -245,7 +246,7 @@ def _not_in_sync(election: Election) -> Problem:
         f"{election.topic_partition} is not given to its preferred leader {election.leader}, which is not in sync:"
         " plan again once it is"
     )
-    return _warning("KR815", message)
+    return warning("KR815", message)
 
 
 def _leaderless(copying: Sequence[Move], observed: Cluster) -> Problem | None:
@@ -260,7 +261,7 @@ def _leaderless(copying: Sequence[Move], observed: Cluster) -> Problem | None:
         f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
         " before one of their in-sync replicas is back; start its broker first"
     )
-    return _warning("KR817", message)
+    return warning("KR817", message)
 
 
 def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None:
@@ -283,7 +284,7 @@ def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None
         " bytes or even counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for it"
         " as long as moves.timeout says; see to these brokers first, or plan again once they are in sync"
     )
-    return _warning("KR829", message)
+    return warning("KR829", message)
 
 
 def _listed(broker_ids: Iterable[int]) -> str:

@@ -12,11 +12,12 @@ from reconciler.model.cluster import Partition
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.staging.chain import steps_of
+from reconciler.staging.problems import warning
 from reconciler.staging.step import Situation
 
 Replicas = tuple[int, ...]
@@ -153,11 +154,6 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
         yield f"{len(partition.isr)} replicas are in sync, {MIN_ISR} is {wanted}"
     if own is not None and len(goal) < min(own, len(partition.replicas)):
         yield f"these are {len(goal)} replicas, {MIN_ISR} is {own}"
-
-
-def warning(code: str, text: str) -> Problem:
-    """Return what a reader of the rollback must know."""
-    return Problem(code, text, severity=Severity.WARNING)
 
 
 def _paths(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:

@@ -18,8 +18,8 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
-from reconciler.staging.problems import PLAN_FEWER
-from reconciler.staging.return_path import moves_of, return_path, warning
+from reconciler.staging.problems import PLAN_FEWER, warning
+from reconciler.staging.return_path import moves_of, return_path
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import situation
 

@@ -25,7 +25,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import chains
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
-from reconciler.staging.packing import pack
+from reconciler.staging.packing import Packed, pack
 from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
 from reconciler.staging.step import Step, situation
 
@@ -87,7 +87,7 @@ def stage_moves(
     disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
     packed = pack([chain for chain in chained if chain], desired.cluster.moves, disk)
     disk = packed.disk
-    stages = _numbered(_in_order(packed.stages, due, changes, desired.cluster.moves))
+    stages = _numbered(_in_order(packed, due, changes, desired.cluster.moves))
     batch = desired.cluster.moves.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
     destinations = sorted({broker_id for step in steps for broker_id in step.added})
@@ -139,19 +139,17 @@ def _by_partition(move: Move) -> tuple[str, int]:
     return move.topic_partition
 
 
-def _in_order(
-    packed: Sequence[tuple[Step, ...]], due: Sequence[Election], changes: TimedChanges, policy: MovePolicy
-) -> list[Stage]:
+def _in_order(packed: Packed, due: Sequence[Election], changes: TimedChanges, policy: MovePolicy) -> list[Stage]:
     """Return all stages: topics, elections that are due, moves each with its elections, and topics again."""
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    ends = [number for number, steps in enumerate(packed) if any(_topic(step) in waiting for step in steps)]
+    ends = [number for number, steps in enumerate(packed.stages) if any(_topic(step) in waiting for step in steps)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
-    seconds = stage_seconds(packed, policy)
-    for number, (steps, estimate) in enumerate(zip(packed, seconds, strict=True)):
+    seconds = stage_seconds(packed.loads, policy)
+    for number, (steps, estimate) in enumerate(zip(packed.stages, seconds, strict=True)):
         stages.append(_reassign(steps, policy, estimate))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
