@@ -1,7 +1,7 @@
 """Tells whether a document has its schema's form: yes or no, many times as fast as the validator, which says why."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import Any
@@ -35,11 +35,23 @@ def compiled(schema: Mapping[str, Any]) -> Check:
         checks.append(
             partial(_members_fit, known, compiled(extra) if isinstance(extra, dict) else lambda _: bool(extra))
         )
-    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
+    return checks[0] if len(checks) == 1 else partial(_all_fit, checks)
+
+
+# Loops, which are quicker than `all` with a generator: these two are most of the work.
+def _all_fit(checks: Sequence[Check], value: Any) -> bool:
+    for check in checks:  # noqa: SIM110
+        if not check(value):
+            return False
+    return True
 
 
 def _members_fit(known: Mapping[str, Check], other: Check, value: Any) -> bool:
-    return type(value) is not YamlMap or all(known.get(key, other)(item) for key, item in value.items())
+    if type(value) is YamlMap:
+        for key, item in value.items():
+            if not known.get(key, other)(item):
+                return False
+    return True
 
 
 def _as_it_is(wanted: Any) -> Any:

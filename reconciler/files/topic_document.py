@@ -11,6 +11,7 @@ from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
 PATTERN_KEYS = frozenset({"class", "config", "customConfigs", "placement"})
+_RULES = tuple(each.name for each in fields(Placement))
 
 
 def topics_from(document: YamlMap, problems: list[Problem]) -> Iterator[DesiredTopic]:
@@ -85,7 +86,7 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
 
 
 def _placement_over(below: DesiredTopic, topic: DesiredTopic) -> Placement:
-    own = {each.name: rule for each in fields(Placement) if (rule := getattr(topic.placement, each.name))}
+    own = {name: rule for name in _RULES if (rule := getattr(topic.placement, name))}
     # The topic's mere `racks:` does not undo the spread that the class writes.
     if below.placement.racks_spread is not None and "placement.racks.spread" not in topic.at:
         own.pop("racks_spread", None)

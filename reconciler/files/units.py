@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 _BINARY = {"B": 1} | {f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", start=1)}
@@ -14,6 +15,7 @@ BYTES = _BINARY | _DECIMAL
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
+@lru_cache(maxsize=1 << 12)
 def parse_bytes(text: str) -> int:
     """Return the bytes of a size such as `2TiB`; raises ValueError."""
     return _whole(text, BYTES)
@@ -26,6 +28,7 @@ def parse_rate(text: str) -> int:
     return _whole(text.removesuffix("/s"), BYTES)
 
 
+@lru_cache(maxsize=1 << 12)
 def parse_milliseconds(text: str) -> int:
     """Return the milliseconds of a duration such as `7d`; raises ValueError."""
     return _whole(text, MILLISECONDS)
