@@ -28,8 +28,8 @@ from reconciler.staging.step import Step
 # Measured on 20,000 partitions whose replication factor grows: 1.001 times the bound, 1.007 at 100 percent.
 LEVEL_PERCENT = 97
 # Stages are compared in whole numbers of 64 bits: the busiest broker has WHOLE to do, a full stage is filled to SCALE
-# and counts as filled 16 times at most, and SHIFT bits hold what is compared where stages become longer by the same.
-WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 16, 34, np.iinfo(np.int64).max
+# and counts as filled 8 times at most, and SHIFT bits hold what is compared where stages become longer by the same.
+WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 8, 34, np.iinfo(np.int64).max
 # Slots count for a part of what a broker counts for: bytes bind first in nearly all stages.
 SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
@@ -153,38 +153,38 @@ class Dealing:
             waiting, turn = batch[~is_dealt], turn + 1
         return found
 
-    def _columns(self, turn: int, *, is_whole: bool) -> Ints:
-        """Return the stages that have room: all of them, or each so many-th, others in each turn."""
-        columns = np.flatnonzero(self._room)
-        every = 1 if is_whole else -(-len(columns) // MOST_LOOKED_AT) or 1
-        return columns[turn % every :: every]
+    def _columns(self, turn: int, *, is_whole: bool) -> slice:
+        """Return the stages to look at: all of them, or each so many-th, others in each turn, where one has room."""
+        every = 1 if is_whole else -(-self.count // MOST_LOOKED_AT) or 1
+        part = slice(turn % every, None, every)
+        return part if self._room[part].any() else slice(None)
 
-    def _best(self, asked: Loads, columns: Ints, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
+    def _best(self, asked: Loads, columns: slice, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
         """Return the best stage for each, -1 where there is none.
 
         Of the stages that it makes longer by the least, that is the one whose slots and brokers stay the emptiest.
         Fillings of brokers are cubed, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
         balancing in the L_p norm). Each counts the more, the more there is in all stages for that broker, or for slots.
         """
-        if not len(columns):
+        limit, room, stages = self._limit[columns], self._room[columns], np.arange(self.count)[columns]
+        if not room.any():
             return np.full(len(earliest), -1, dtype=np.int64)
-        limit = self._limit[columns]
         inverse, most = (SCALE << 30) // limit, MOST_FILLED * limit
-        used = (self._per_stage - self._room[columns]) * SCALE // self._per_stage
-        filled = np.broadcast_to(used * used * SCALE * self._slots, (len(earliest), len(columns))).copy()
+        used = (self._per_stage - room) * SCALE // self._per_stage
+        filled = np.broadcast_to(used * used * SCALE * self._slots, (len(earliest), len(stages))).copy()
         longer = np.zeros_like(filled)
         for rows, _, sizes in asked.sides():
-            at, size = (rows[:, None], columns), sizes[:, None]
-            sums = self._load[at] + size
-            np.maximum(longer, self._reach[at] + size - limit, out=longer)
+            sums = self._load[rows, columns] + sizes[:, None]
+            np.maximum(longer, self._reach[rows, columns] + (sizes[:, None] - limit), out=longer)
             part = np.minimum(sums, most) * inverse >> 30
             filled += part * part * part * self._weight[rows, None]
         key = (longer << SHIFT) + (filled >> 20)
+        key[:, room == 0] = NEVER
         if is_limited:
             last = np.maximum(earliest + 1, self.count - behind)
-            key[(columns < earliest[:, None]) | (columns >= last[:, None])] = NEVER
+            key[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
         place = key.argmin(axis=1)
-        return np.where(key[np.arange(len(place)), place] < NEVER, columns[place], -1)
+        return np.where(key[np.arange(len(place)), place] < NEVER, stages[place], -1)
 
     def _is_together(self, asked: Loads, best: Ints) -> Bools:
         """Return which may all be dealt: those that come first at each broker, where their stage has room for all."""

@@ -10,7 +10,7 @@ through the stages in order and counts the disks: a step that would overfill one
 other steps have freed room.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,23 +91,28 @@ class _Run:
         # A leadership that leaves costs no copy, so it goes first; only what repairs goes before it.
         has_repairs = any(step.urgency < Urgency.REPAIRED for step in steps[:1])
         apart = frozenset([rank for rank, step in enumerate(steps) if step.is_handover and not has_repairs])
-        wave = np.array([step.urgency for step in steps], dtype=np.int64)
-        wave[[*apart]] = -1
+        deeper = [rank_of[depth == number] for number in range(1, int(depth.max(initial=0)) + 1)]
+        wave = _waves(steps, apart, before, deeper)
         ahead, behind = np.zeros((2, len(flat)), dtype=np.int64)
-        for number in range(1, int(depth.max(initial=0)) + 1):
-            ranks = rank_of[depth == number]
-            # A step is never before the one that it follows, however urgent it is.
-            wave[ranks] = np.maximum(wave[ranks], wave[before[ranks]])
+        for ranks in deeper:
             ahead[ranks] = np.where(wave[ranks] == wave[before[ranks]], ahead[before[ranks]] + 1, 0)
-        for number in range(int(depth.max(initial=0)), 0, -1):
-            ranks = rank_of[depth == number]
-            ranks = ranks[ahead[ranks] > 0]
+        for ranks in (ranks[ahead[ranks] > 0] for ranks in reversed(deeper)):
             behind[before[ranks]] = behind[ranks] + 1
         return cls(steps, Loads.of(steps), before, following, wave, ahead, behind, apart)
 
     def is_alike(self, rank: Rank, others: Sequence[Rank]) -> bool:
         """Whether the step may share a stage with these, as far as leaderships that leave go."""
         return not others or (rank in self.apart) is (others[0] in self.apart)
+
+
+def _waves(steps: Sequence[Step], apart: Collection[Rank], before: Ints, deeper: Sequence[Ints]) -> Ints:
+    """Return the wave of each step; `deeper`: the second steps of all chains, the third ones and so on."""
+    wave = np.array([step.urgency for step in steps], dtype=np.int64)
+    wave[[*apart]] = -1
+    for ranks in deeper:
+        # A step is never before the one that it follows, however urgent it is.
+        wave[ranks] = np.maximum(wave[ranks], wave[before[ranks]])
+    return wave
 
 
 def _spread(run: _Run, policy: MovePolicy) -> list[list[Rank]]:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from staging.cases import run
 from staging.drawn import PART, Case, known_case, make_case
 from staging.laws import LAWS
 
+from reconciler.model.columns import Ints
 from reconciler.model.move import Election
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
@@ -91,8 +93,8 @@ def _all_alike(*_: object, **__: object) -> int:
     return Urgency.RULE
 
 
-def _in_one_wave(*_: object) -> tuple[tuple[int, ...], ...]:
-    return (tuple(range(len(_[1]))),)  # type: ignore[arg-type]
+def _in_one_wave(steps: Sequence[Step], *_: object) -> Ints:
+    return np.zeros(len(steps), dtype=np.int64)
 
 
 MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
