@@ -126,6 +126,12 @@ class PartitionTable:
             found.append(starts[place] + number if is_there else NONE)
         return np.array(found, dtype=np.int64)
 
+    def leaders(self, rows: Ints) -> list[int | None]:
+        """Return who leads each of these rows; None for nobody, and where the row is NONE."""
+        found = np.full(len(rows), NONE, dtype=np.int64)
+        found[rows >= 0] = self.leader[rows[rows >= 0]]
+        return [None if leader < 0 else leader for leader in found.tolist()]
+
     def key(self, row: int) -> TopicPartition:
         """Return the row's topic and number."""
         return TopicPartition(self.topics[self.topic[row]], int(self.number[row]))

@@ -129,8 +129,8 @@ def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
 
 
 def _restores(rows: Ints, table: PartitionTable) -> Iterator[Restore]:
-    for (key, target), leader in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
-        yield Restore(key, target, None if leader < 0 else leader)
+    for (key, target), leader in zip(table.targets(rows), table.leaders(rows), strict=True):
+        yield Restore(key, target, leader)
 
 
 def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) -> Mapping[Key, Mapping[str, str]]:

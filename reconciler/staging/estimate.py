@@ -5,18 +5,17 @@ the bytes that it takes in, or gives out as leader.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, Ints
+from reconciler.model.columns import Ints
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dealing import Loads
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.
@@ -193,8 +192,9 @@ class _Simulation:
 
 def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[Move, int | None]]:
     """Yield every move in order, with the leader that serves its copies; None where the partition has none."""
-    reassigned = [stage for stage in stages if isinstance(stage, ReassignStage)]
-    leaders = _leaders({move.topic_partition for stage in reassigned for move in stage.moves}, observed)
+    reassigned = (stage for stage in stages if isinstance(stage, ReassignStage))
+    keys, table = {move.topic_partition for stage in reassigned for move in stage.moves}, table_of(observed)
+    leaders = dict(zip(keys, table.leaders(table.rows_of(keys)), strict=True))
     for stage in stages:
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
@@ -203,14 +203,6 @@ def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[M
                 # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
                 leaders[move.topic_partition] = leader if leader in move.to_replicas else move.to_replicas[0]
         leaders.update({election.topic_partition: election.leader for election in elections_of(stage)})
-
-
-def _leaders(keys: Collection[TopicPartition], observed: Cluster) -> dict[TopicPartition, int | None]:
-    """Return the present leader of each of these partitions; None where there is none, or no such partition."""
-    table = table_of(observed)
-    rows = table.rows_of(keys)
-    found = np.where(rows >= 0, table.leader[rows], NONE).tolist() if len(table.leader) else [NONE] * len(rows)
-    return {key: None if leader < 0 else leader for key, leader in zip(keys, found, strict=True)}
 
 
 def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:

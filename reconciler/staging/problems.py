@@ -252,11 +252,10 @@ def _not_in_sync(election: Election) -> Problem:
 def _leaderless(copying: Sequence[Move], observed: Cluster) -> Problem | None:
     """Return a warning for the copies that nobody can serve."""
     table = table_of(observed)
-    rows = table.rows_of(move.topic_partition for move in copying)
-    nobody = np.flatnonzero((rows < 0) | (table.leader[rows] < 0)).tolist() if len(table.leader) else ()
-    if not nobody:
+    leaders = table.leaders(table.rows_of(move.topic_partition for move in copying))
+    without = [str(move.topic_partition) for move, leader in zip(copying, leaders, strict=True) if leader is None]
+    if not without:
         return None
-    without = [str(copying[place].topic_partition) for place in nobody]
     message = (
         f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
         " before one of their in-sync replicas is back; start its broker first"

@@ -92,10 +92,9 @@ class Situation:
         """Yield the standing of each of these partitions; one that was not observed has no leader."""
         table = table_of(self.observed)
         rows = table.rows_of(keys)
-        columns = table.leader[rows].tolist(), table.isr[rows].tolist(), (rows >= 0).tolist()
+        columns = table.leaders(rows), table.isr[rows].tolist(), (rows >= 0).tolist()
         for key, leader, isr, is_known in zip(keys, *columns, strict=True):
-            led = self.elected.get(key, leader if is_known and leader >= 0 else None)
-            yield Standing(led, tuple([one for one in isr if one >= 0]) if is_known else ())
+            yield Standing(self.elected.get(key, leader), tuple([one for one in isr if one >= 0]) if is_known else ())
 
 
 def situation(
