@@ -42,6 +42,14 @@ def counted(sizes: Ints) -> Ints:
     return place
 
 
+def places_in(ids: Ints, wanted: Ints) -> Ints:
+    """Return the place of each wanted number among these ascending ids; NONE for one that is not there."""
+    if not len(ids):
+        return np.full(wanted.shape, NONE, dtype=np.int64)
+    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[place] == wanted, place, NONE)
+
+
 def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
     """Return the exact sum of the amounts beside each broker; NONE is no broker."""
     is_one = brokers >= 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, Bools, Ints, alike, padded
+from reconciler.model.columns import NONE, Bools, Ints, alike, padded, places_in
 from reconciler.model.desired import Desired
 from reconciler.planner.rows import Rows, room
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Staying, Unmoved, likeness
@@ -35,11 +35,7 @@ class EligibleBrokers:
 
     def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
         """Return the column of each broker, -1 for one that does not take part."""
-        wanted, ids = np.asarray(broker_ids, dtype=np.int64), np.asarray(self.ids, dtype=np.int64)
-        if not len(ids):
-            return np.full(wanted.shape, -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-        return np.where(ids[place] == wanted, place, -1)
+        return places_in(np.asarray(self.ids, dtype=np.int64), np.asarray(broker_ids, dtype=np.int64))
 
 
 def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from reconciler.model.change import DeleteTopic
+from reconciler.model.change import DeleteTopic, TopicChange
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
@@ -39,7 +39,8 @@ def assemble(
     violations: Sequence[Problem] = (),
 ) -> Plan:
     """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
-    served = tuple(served_moves(staging.stages, observed))
+    served, touched = tuple(served_moves(staging.stages, observed)), tuple(_touched(staging.stages))
+    topics = frozenset(topic_partition.topic for topic_partition in touched)
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,
@@ -47,7 +48,7 @@ def assemble(
         brokers_alive=_brokers_needed(served),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
-        rollback=_rollback(staging.stages, observed),
+        rollback=_rollback(touched, topics, observed),
         proof=proof,
         balance_before=balance_before,
         balance_after=balance_after,
@@ -61,7 +62,7 @@ def assemble(
         per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
-        topic_ids=_topic_ids(staging, observed),
+        topic_ids=_topic_ids(staging.topic_changes, topics, observed),
         cordoned=_cordoned(staging.stages, observed, desired),
     )
 
@@ -98,21 +99,19 @@ def _brokers_needed(served: Iterable[tuple[Move, int | None]]) -> tuple[int, ...
     return tuple(sorted(needed))
 
 
-def _topic_ids(staging: Staging, observed: Cluster) -> Mapping[str, str]:
+def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: Cluster) -> Mapping[str, str]:
     """Return the ids of the topics that are changed and go on; a deletion names the id of its topic itself."""
-    moved = {topic_partition.topic for topic_partition in _touched(staging.stages)}
-    changed = {change.topic for change in staging.topic_changes if not isinstance(change, DeleteTopic)}
+    changed = {change.topic for change in changes if not isinstance(change, DeleteTopic)}
     found = ((name, observed.topics[name].topic_id) for name in sorted(moved | changed) if name in observed.topics)
     return {name: topic_id for name, topic_id in found if topic_id is not None}
 
 
-def _rollback(stages: Sequence[Stage], observed: Cluster) -> Rollback:
+def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster) -> Rollback:
     table = table_of(observed)
-    rows = np.unique(table.rows_of(_touched(stages)))
+    rows = np.unique(table.rows_of(touched))
     rows = rows[rows >= 0]
-    name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
-    rows = rows[np.lexsort((table.number[rows], name))]
-    topics = sorted({topic_partition.topic for topic_partition in _touched(stages)})
+    by_name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
+    rows = rows[np.lexsort((table.number[rows], by_name))]
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
     return Rollback(
         assignments=tuple(_restores(rows, table)),

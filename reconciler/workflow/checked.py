@@ -12,7 +12,7 @@ import numpy as np
 from reconciler.diff.rules import NO_RACK, TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.columns import NONE, Ints, alike, padded
+from reconciler.model.columns import NONE, Ints, alike, padded, places_in
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.partition_table import PartitionTable
@@ -90,11 +90,11 @@ def _columns(
     min_isr = np.unique(asked, return_inverse=True)[1][table.topic[rows]]
     # A broker is the place where it is named first, a rack likewise: two kinds differ in who is the same as whom.
     brokers = np.hstack((table.replicas[rows], table.isr[rows], table.leader[rows, None], steps))
-    ids = np.array(sorted(observed.brokers))
-    place = np.minimum(np.searchsorted(ids, brokers), len(ids) - 1)
-    place[ids[place] != brokers] = len(ids)
-    is_fenced = np.array([*(observed.brokers[each].is_fenced for each in ids.tolist()), NONE])
-    rack_of = [*(observed.brokers[each].rack or NO_RACK for each in ids.tolist()), NO_RACK]
+    known = [observed.brokers[each] for each in sorted(observed.brokers)]
+    place = places_in(np.array([each.id for each in known], dtype=np.int64), brokers)
+    # What stands last is of brokers that are not known: their place is NONE, which is -1.
+    is_fenced = np.array([*(each.is_fenced for each in known), NONE])
+    rack_of = [*(each.rack or NO_RACK for each in known), NO_RACK]
     names, rack = np.unique(rack_of, return_inverse=True)
     is_meant = np.array([np.isin(names, racks) for racks in (*numbers, ())])
     racks = np.where((brokers < 0) | (spread < 0)[:, None], NONE, rack[place])
