@@ -5,11 +5,12 @@ machine for each stage, broker and direction). What a stage will be as long as a
 to which the busiest broker's bytes would fill all stages, poured like water over those that one large step has made
 longer. Where several stages cost the same, the large steps fill the long ones.
 
-A broker shares its rate evenly among its copies, so a large copy ends late where other copies hold it back at one of
-its brokers first, and at the other one later. While all copies at both have got as much as it, it goes on at one part
-of the larger number of copies. So it ends at the integral of that number over its size. Steps come largest first: each
-one adds its size to the end of a larger copy at a broker, if there are as many copies there as at that copy's other
-broker. That sum is kept for the largest copy of each broker in each stage, and a step makes a stage longer by it too.
+A broker shares its rate evenly among its copies, and a copy is at two brokers. The one with more copies in flight gives
+it the smaller share, and so sets its pace. A large copy may be held back by small copies at one broker first and at the
+other one later: then it ends after the bytes of either broker would. So the end of the largest copy is kept for each
+broker in each stage. Steps come largest first. A step at a broker makes that copy later by its own size if the broker
+sets the copy's pace, that is if it has at least as many copies as the copy's other broker. A stage is as long as the
+latest of these ends, or as its busiest broker's bytes.
 
 Steps are looked at in batches, against the stages as they are before the batch. Of a batch those are dealt that do not
 meet at one broker in one stage; the others are looked at again. All numbers are whole.

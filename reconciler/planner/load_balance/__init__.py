@@ -35,7 +35,6 @@ Made whole (`search`, `exchanges`, `beam`)
 The program splits only about one partition for each tight band. Diving settles the largest of them and solves again;
 the rest is rounded. Then single exchanges, and trades of two leads, bring the bands closer, and take back every copy
 that no band needs; in trades of two replicas a smaller partition moves in the place of a larger one. Leaders come last,
-by order alone (`place`).
-Floats only guide the search; who moves is decided by whole numbers, and work is bounded by counts of steps, never by
-time, so that every machine makes the same plan.
+by order alone (`place`). Floats only guide the search; who moves is decided by whole numbers, and work is bounded by
+counts of steps, never by time, so that every machine makes the same plan.
 """
