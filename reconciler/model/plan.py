@@ -77,6 +77,13 @@ class PriceLevel:
     shift: Annotated[
         int, AtLeast(1), "With loadPrices: all prices of this level are in 2^-shift of the objective's unit."
     ] = 0
+    weight: Annotated[
+        int,
+        AtLeast(1),
+        "In a plan within a budget: the prices are those of weight x this balance + byteWeight x bytes, which bound the "
+        "balance of all plans within the budget. The bound may be below the value.",
+    ] = 0
+    byte_weight: Annotated[int, AtLeast(1), "See weight."] = 0
 
 
 class TieredBytes(StrEnum):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
+from reconciler.model.budget import Budget, Budgeted
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
@@ -14,9 +15,10 @@ from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
-from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
 from reconciler.planner.leaders import place_leaders
@@ -48,6 +50,7 @@ class Placed:
     balance_before: Mapping[int, BrokerShare]
     balance_after: Mapping[int, BrokerShare]
     grounds: Grounds = field(default_factory=Grounds)
+    budgeted: Budgeted | None = None  # what it is beside the whole plan, where a budget was given
 
 
 def plan_placement(
@@ -58,12 +61,15 @@ def plan_placement(
     only: Collection[str] | None = None,
     *,
     loads: Loads | None = None,
+    budget: Budget | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network. Raises PlacementInfeasible, with a smallest
-    set of rules in conflict for each topic, where no placement keeps them all.
+    balance of disks and network. With a `budget` rules are mended first, and the balance comes as near as the rest of
+    the budget brings it. Raises PlacementInfeasible, with a smallest
+    set of rules in conflict for each topic, where no placement keeps them all; InvalidInput for a budget of what is
+    not known.
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
@@ -71,6 +77,9 @@ def plan_placement(
     broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
     _refuse_conflicts(desired, observed, rules, broken, partitions)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
+    if budget is not None:
+        _refuse_unknown(budget, desired, partitions)
+    budgeted = None
     if has_loads(balance):
         from reconciler.planner.load_balance.place import placed_with_loads
 
@@ -79,10 +88,14 @@ def plan_placement(
         tightness = (*carried.warnings, *outside)
         held = _with_fixed(task, sets.held)
     else:
-        sets = place_replicas(task, balance)
+        if budget is None:
+            sets = place_replicas(task, balance)
+        else:
+            sets, budgeted = _within(budget, desired, task)
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
-        tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
+        is_whole = budgeted is None or budgeted.is_whole
+        tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column)) if is_whole else ()
     changed = _target(task, held, leaders.column)
     target = changed.lists
     before, after = shares(observed, target, changes.deleted)
@@ -98,12 +111,48 @@ def plan_placement(
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
+            *(_excess_warnings(budgeted) if budgeted is not None else ()),
             *tightness,
         ),
         balance_before=before,
         balance_after=after,
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
+        budgeted=budgeted,
     )
+
+
+def _within(budget: Budget, desired: Desired, task: PlacementTask) -> tuple[ReplicaSets, Budgeted]:
+    """Return the replica sets within the budget, and what they are beside the whole plan's."""
+    from reconciler.planner.budget import Curve
+
+    curve, most = Curve(task, desired.cluster.balance), budget.bytes or 0
+    if budget.seconds is not None:
+        most = curve.within_time(budget.seconds * (desired.cluster.moves.throttle_bytes_per_second or 0))
+    sets = curve.within(most)
+    return sets, curve.budgeted(sets, most)
+
+
+def _refuse_unknown(budget: Budget, desired: Desired, partitions: PartitionsToPlace) -> None:
+    unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0))
+    if len(unknown):
+        first = next(partitions.keys(unknown))
+        message = (
+            f"--budget: the size of {len(unknown)} partitions is unknown ({first} and others), so nobody knows what a "
+            "plan copies; check the right Describe on the cluster, or plan without a budget"
+        )
+        raise InvalidInput([Problem("KR370", message)])
+    if budget.seconds is not None and desired.cluster.moves.throttle_bytes_per_second is None:
+        message = "--budget: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
+        raise InvalidInput([Problem("KR371", message, desired.cluster.at)])
+
+
+def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
+    if budgeted.excess:
+        message = (
+            f"mending the rules alone copies {size(budgeted.mended_bytes)}, {size(budgeted.excess)} more than the "
+            "budget: the plan is made of that alone"
+        )
+        yield Problem("KR870", message, None, Severity.WARNING)
 
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:

@@ -94,6 +94,14 @@ class PlacementTask:
         """How many replicas of each partition are to be found."""
         return self.rule_classes.rows.need[self.rule_class]
 
+    def counts(self, table: Ints, *, are_cells: bool = False) -> Ints:
+        """Return how many replicas of a table [partitions, some] each broker has, or each topic on each broker."""
+        row, seat = np.nonzero(table >= 0)
+        place, brokers = table[row, seat], len(self.eligible.ids)
+        if are_cells:
+            return np.bincount(self.topic[row] * brokers + place, minlength=brokers * len(self.topics))
+        return np.bincount(place, minlength=brokers)
+
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""
         found = np.zeros((len(self.partitions), len(self.eligible.ids)), dtype=np.bool_)

@@ -3,7 +3,7 @@
 First the balance asked for, then the fewest bytes, then the fewest copies, then what decides between equals.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -39,26 +39,39 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
-    standing, levels = _balanced(task, balance)
+    asked = list(asked_of_replicas(task, balance))
+    has_cells = any(targets.is_cells for _, targets in asked)
+    standing, levels = balanced(task, asked, has_cells=has_cells)
+    return least_movement(task, balance, standing, levels)
+
+
+def least_movement(
+    task: PlacementTask,
+    balance: Balance,
+    standing: Standing,
+    levels: Sequence[PriceLevel],
+    ties: Iterable[tuple[str, CountTargets]] = (),
+) -> ReplicaSets:
+    """Return the least movement among these choices, which `levels` led to; `ties` decide first between equals."""
     of_bytes = "bytes", copies(task.size, task.replicas)
     of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
     first, second = (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
-    ties = chain([second], _tie_breaks(task, balance))
-    held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, ties)
-    levels.append(least)
+    following = chain(ties, [second], _tie_breaks(task, balance))
+    held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, following)
+    levels = [*levels, least]
     proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
     return ReplicaSets(held, proof)
 
 
-def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[PriceLevel]]:
-    """Return the choices of which the counts are as balanced as the rules allow.
+def balanced(
+    task: PlacementTask, asked: Sequence[tuple[str, CountTargets]], *, has_cells: bool
+) -> tuple[Standing, list[PriceLevel]]:
+    """Return the choices of which the counts are as balanced as the rules allow; with cells, topics are told apart.
 
     Only counts matter here, so partitions with the same choice are one row, and so are those of topics that are alike:
     the solutions of the classes are those of the partitions, since they are flows, and a flow of n equal ones is n
     flows.
     """
-    asked = list(asked_of_replicas(task, balance))
-    has_cells = any(targets.is_cells for _, targets in asked)
     number = np.flatnonzero(task.need > 0)
     topic = task.topic[number] if has_cells else np.zeros_like(number)
     rules, rule = task.rule_classes.rows, task.rule_class[number]
@@ -124,7 +137,7 @@ def _leaders_kept(task: PlacementTask) -> Cost:
     return Cost(np.zeros(len(at), dtype=np.int64), at)
 
 
-def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, int]:
+def _joint_prices(task: PlacementTask, levels: Sequence[PriceLevel]) -> dict[int, int]:
     """Return one price a broker for balance and copies together; balance prices outweigh any saving in copies.
 
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the

@@ -1,0 +1,51 @@
+"""Defines the budget of a plan: what it may copy, and how far on the way to the whole balance that brings it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
+
+from reconciler.model.codec import REQUIRED, AtLeast, Integer
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a plan may copy: bytes, or as much as the busiest broker copies in a time."""
+
+    bytes: Annotated[int | None, "Bytes between brokers."] = None
+    seconds: Annotated[int | None, AtLeast(1), "Seconds at the throttle."] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One measure of balance: how far it is without any copy for it, with this plan, and with the whole one."""
+
+    measure: Annotated[str, "What is balanced: replicas balance, topics balance, or a load."]
+    mended: Annotated[Integer, "How uneven it is where only rules are mended."]
+    reached: Annotated[Integer, "How uneven this plan leaves it."]
+    whole: Annotated[Integer, "How uneven the whole plan leaves it."]
+
+    @property
+    def share(self) -> Fraction:
+        """How much of the way is gone, 0 to 1; 1 where there is nothing to go."""
+        way = self.mended - self.whole
+        return Fraction(self.mended - self.reached, way) if way else Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    """What a plan within a budget is beside the whole one."""
+
+    bytes: Annotated[int, "The most that it may copy; of a budget of time, the bytes that this comes to."]
+    mended_bytes: Annotated[int, "What mending the rules alone copies."]
+    whole_bytes: Annotated[int, "What the whole plan copies."]
+    ways: Annotated[tuple[Way, ...], REQUIRED, "Each measure of balance, the first the most important."] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the plan is the whole one."""
+        return self.whole_bytes <= self.bytes
+
+    @property
+    def excess(self) -> int:
+        """By how many bytes mending the rules alone is above the budget."""
+        return max(0, self.mended_bytes - self.bytes)
