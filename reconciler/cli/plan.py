@@ -7,17 +7,23 @@ import click
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell
-from reconciler.command.values import STATISTIC_HELP, STATISTICS
+from reconciler.command.values import BUDGET, STATISTIC_HELP, STATISTICS
 from reconciler.command.verbs import option, verb
 from reconciler.files.json_text import collector_paused
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
+    from reconciler.model.budget import Budget
     from reconciler.workflow.plan import LoadsAt, Planned
 
 WHAT_IF_HELP = (
     "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, "
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
+)
+
+BUDGET_HELP = (
+    "Mend all rules, then bring the balance as near as so many bytes bring it (2TiB), or as the busiest broker copies "
+    "at the throttle in so long (6h)."
 )
 
 
@@ -28,6 +34,7 @@ WHAT_IF_HELP = (
         reconciler plan --cluster prod-eu --out plan.json
         reconciler plan --cluster demo --state snapshot.json --detailed-exitcode
         reconciler plan --only 'orders.*' -o markdown
+        reconciler plan --budget 2TiB --out plan.json
         reconciler plan --what-if drain=5,add=9@b
         reconciler plan --what-if fail-rack=a --state snapshot.json
     """,
@@ -37,6 +44,7 @@ WHAT_IF_HELP = (
 @option("--what-if", metavar="WHAT,...", multiple=True, help=WHAT_IF_HELP)
 @option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
+@option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
 @collector_paused()  # a plan is made of very many values without cycles, and the process ends with it
 def command(
@@ -47,6 +55,7 @@ def command(
     *,
     loads: str | None,
     statistic: str,
+    budget: "Budget | None",
     detailed_exitcode: bool,
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
@@ -58,11 +67,17 @@ def command(
 
     at = LoadsAt(loads, Statistic(statistic)) if loads is not None else None
     if what_if:
-        made = _supposed(asked, only, what_if, at)
+        made = _supposed(asked, only, what_if, at, budget)
     else:
         with reading("planning") as progress:
             made = make_plan(
-                asked.inputs, only=only, loads=at, progress=progress, open_judge=open_judge, growth=growth_warnings
+                asked.inputs,
+                only=only,
+                loads=at,
+                progress=progress,
+                open_judge=open_judge,
+                growth=growth_warnings,
+                budget=budget,
             )
     if out is not None:
         write_plan(made.plan, out)
@@ -77,7 +92,9 @@ def command(
     return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
 
 
-def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
+def _supposed(
+    asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None", budget: "Budget | None"
+) -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
     from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
@@ -98,6 +115,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
             progress=progress,
             open_judge=open_judge,
             growth=growth_warnings,
+            budget=budget,
         )
     if isinstance(outcome, Unplannable):
         what_if = outcome.what_if

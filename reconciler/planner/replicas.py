@@ -59,7 +59,9 @@ def least_movement(
     following = chain(ties, [second], _tie_breaks(task, balance))
     held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, following)
     levels = [*levels, least]
-    proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
+    # Prices of a balance within a budget hold bytes already.
+    joint = _joint_prices(task, [level for level in levels if not level.weight])
+    proof = Proof(least.objective, least.value, bound, joint, levels=(*levels, *more))
     return ReplicaSets(held, proof)
 
 

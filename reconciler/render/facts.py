@@ -70,7 +70,23 @@ def _least(plan: Plan) -> str:
         return ""
     if proof.gap_percent:
         return could_be_saved(proof.gap_percent)
+    if plan.budgeted is not None and any(level.weight for level in proof.levels):
+        return "no plan with the same counts copies less"
     return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
+
+
+def within_budget(plan: Plan) -> tuple[str, ...]:
+    """Return what the budget comes to, and what the whole plan would copy; nothing where there is no budget."""
+    asked, told = plan.source.budget, plan.budgeted
+    if asked is None or told is None:
+        return ()
+    budget = f"with a budget of {size(asked.bytes)}" if asked.bytes is not None else ""
+    if asked.seconds is not None:
+        budget = f"with a budget of {duration(asked.seconds)}"
+    if told.is_whole:
+        return (f"{budget}: enough for the whole plan",)
+    ways = ", ".join(f"{way.measure} {float(way.share):.0%} of the way" for way in told.ways)
+    return (f"{budget}: {ways}; the whole plan copies {size(told.whole_bytes)}",)
 
 
 def could_be_saved(gap_percent: float) -> str:

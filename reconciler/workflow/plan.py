@@ -16,6 +16,7 @@ from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
+from reconciler.model.budget import Budget
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
@@ -41,6 +42,8 @@ Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
 """Returns what asks these policies; raises ReconcilerError where there is nothing to ask them with."""
 UNASKED = "KR865"
+CORRECTIONS = 5
+"""How often a plan is made again because it takes longer than its budget of time; the last one mends the rules alone."""
 
 
 def no_judge(policies: Sequence[Policy]) -> Judge:
@@ -95,9 +98,23 @@ class Planner:
     warnings: tuple[Problem, ...] = ()
     loads: Loads | None = None
     growth: Growth = no_growth
+    budget: Budget | None = None
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
+        plan = self._within(self.budget, desired, observed)
+        seconds = self.budget.seconds if self.budget is not None else None
+        for left in reversed(range(CORRECTIONS)):
+            needed, told = plan.summary.estimated_seconds, plan.budgeted
+            if seconds is None or needed <= seconds or told is None or plan.proof.value <= told.mended_bytes:
+                break
+            # The bytes were chosen by the busiest broker alone; stages and slots take some time beside them.
+            most = plan.proof.value * seconds // needed if left else 0
+            plan = self._within(Budget(bytes=most), desired, observed)
+        return plan
+
+    def _within(self, budget: Budget | None, desired: Desired, observed: Cluster) -> Plan:
+        """Return the plan within that budget."""
         from reconciler.files.plan_file import with_id
         from reconciler.model.coordinator import coordinator_warnings
         from reconciler.planner.place import plan_placement
@@ -109,7 +126,7 @@ class Planner:
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
+        placed = plan_placement(desired, observed, rules, changes, names, loads=loads, budget=budget)
         staged = stage_moves(
             placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
         )
@@ -117,7 +134,7 @@ class Planner:
             staged,
             observed=observed,
             desired=desired,
-            source=Source(desired.digest, observed.observed_at, self.commit, self.only),
+            source=Source(desired.digest, observed.observed_at, self.commit, self.only, budget=self.budget),
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
@@ -136,6 +153,7 @@ class Planner:
             ),
         )
         refuse_unsafe(plan, observed, rules)
+        plan = replace(plan, budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
@@ -171,10 +189,12 @@ class Planner:
         raise PlacementInfeasible(refusal.problems, remedies_of_conflict(states, names, self.plan, effort)) from None
 
 
-def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None) -> Planner:
+def planner_of(
+    inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None, budget: Budget | None = None
+) -> Planner:
     """Return how the caller wants plans to be made."""
     read = loads.read(inputs) if loads is not None else None
-    return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read)
+    return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read, budget=budget)
 
 
 def make_plan(
@@ -185,6 +205,7 @@ def make_plan(
     progress: ProgressHook | None = None,
     open_judge: OpenJudge = no_judge,
     growth: Growth = no_growth,
+    budget: Budget | None = None,
 ) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
@@ -197,7 +218,7 @@ def make_plan(
     judge = open_judge(policies) if policies else None
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     warnings = (*unread, *client_cautions(inputs, desired))
-    planner = replace(planner_of(inputs, only, loads), warnings=warnings, growth=growth)
+    planner = replace(planner_of(inputs, only, loads, budget), warnings=warnings, growth=growth)
     plan = planner.plan_or_remedies(desired, observed)
     plan = _refuse_what_kafka_would(plan, inputs, desired, observed)
     if judge is not None:
