@@ -1,10 +1,11 @@
 """Defines the budget of a plan: what it may copy, and how far on the way to the whole balance that brings it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
-from reconciler.model.codec import REQUIRED, AtLeast, Integer
+from reconciler.model.codec import REQUIRED, AtLeast, Integer, Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,35 @@ class Way:
         """How much of the way is gone, 0 to 1; 1 where there is nothing to go."""
         way = self.mended - self.whole
         return Fraction(self.mended - self.reached, way) if way else Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One plan of the curve."""
+
+    bytes: Annotated[int, "What it copies, and so the least budget that buys it."]
+    seconds: Annotated[
+        int | None, REQUIRED, "How long the busiest broker takes for it at the throttle; null: there is no throttle."
+    ]
+    share: Annotated[float, "How much of the way to the whole balance is gone, 0 to 1: each measure has an equal part, in their order."]
+    max_over_mean: Annotated[float, "The fullest broker's replicas by capacity over the mean of all."]
+    imbalance: Annotated[
+        Mapping[str, Integer], REQUIRED, "Measure to how uneven it is: replicas balance, topics balance."
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveReport:
+    """What each budget buys."""
+
+    cluster_name: Annotated[str, Key("cluster"), "The cluster."]
+    throttle_bytes_per_second: Annotated[int | None, REQUIRED, "The throttle of moves; null: none."]
+    mended_bytes: Annotated[int, "What mending the rules alone copies: the first point."]
+    whole_bytes: Annotated[int, "What the whole plan copies: the last point."]
+    knee_bytes: Annotated[
+        int, "Where the curve bends most: from there on a byte buys less than the mean byte of the whole way."
+    ]
+    points: Annotated[tuple[CurvePoint, ...], REQUIRED, "Plans by rising bytes; the balance gets better with each."]
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,11 @@ class Curve:
 
     def copied(self, sets: ReplicaSets) -> int:
         """Return the bytes that a placement copies in all."""
-        return self.forced + copies(self.task.size, self.task.replicas).of(self.task.replicas, sets.held)
+        return self.copied_by(sets.held)
+
+    def copied_by(self, table: Ints) -> int:
+        """Return the same of a table [partitions, most] of brokers."""
+        return self.forced + copies(self.task.size, self.task.replicas).of(self.task.replicas, table)
 
     def within(self, budget: int) -> ReplicaSets:
         """Return the best plan that copies no more bytes; the one that mends alone where even that copies more."""
@@ -264,7 +268,7 @@ class Curve:
             while wide := trade.widest(span // many):
                 trade.split(*wide)
             found += [corner.table for corner in trade.corners]
-        copied = {self.forced + copies(self.task.size, self.task.replicas).of(self.task.replicas, table): table for table in found}
+        copied = {self.copied_by(table): table for table in reversed(found)}
         known, first = sorted(copied), self.copied(self.mended)
         for low, high in pairwise(known):
             for part in range(1, (high - low) * many // max(1, span)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.budget import Budget, Budgeted
+from reconciler.model.budget import Budget, Budgeted, CurveReport
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
@@ -73,13 +73,10 @@ def plan_placement(
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
-    partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
-    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
-    _refuse_conflicts(desired, observed, rules, broken, partitions)
-    task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
+    task, unmoved = _task(desired, observed, rules, changes, only)
+    partitions, budgeted = task.partitions, None
     if budget is not None:
-        _refuse_unknown(budget, desired, partitions)
-    budgeted = None
+        _refuse_unknown("--budget", desired, partitions, needs_throttle=budget.seconds is not None)
     if has_loads(balance):
         from reconciler.planner.load_balance.place import placed_with_loads
 
@@ -121,6 +118,40 @@ def plan_placement(
     )
 
 
+def plan_curve(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    changes: Changes,
+    only: Collection[str] | None = None,
+) -> CurveReport:
+    """Return what each budget buys of the balance of counts; raises as `plan_placement` does."""
+    from reconciler.planner.curve import curve_of
+
+    if has_loads(desired.cluster.balance):
+        message = "--curve tells of counts alone, and loads are to be balanced; plan with --budget to see what one buys"
+        at = desired.cluster.balance.at
+        where = next((at[name] for name in ("disk", "networkIn", "networkOut") if name in at), None)
+        raise InvalidInput([Problem("KR372", message, where)])
+    task, _ = _task(desired, observed, rules, changes, only)
+    _refuse_unknown("--curve", desired, task.partitions)
+    return curve_of(task, desired.cluster)
+
+
+def _task(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    changes: Changes,
+    only: Collection[str] | None,
+) -> tuple[PlacementTask, Unmoved]:
+    """Return what is to be placed, and what stays; raise PlacementInfeasible where no placement keeps all rules."""
+    partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
+    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
+    _refuse_conflicts(desired, observed, rules, broken, partitions)
+    return placement_task(partitions, unmoved, eligible_brokers(desired, observed)), unmoved
+
+
 def _within(budget: Budget, desired: Desired, task: PlacementTask) -> tuple[ReplicaSets, Budgeted]:
     """Return the replica sets within the budget, and what they are beside the whole plan's."""
     from reconciler.planner.budget import Curve
@@ -132,17 +163,19 @@ def _within(budget: Budget, desired: Desired, task: PlacementTask) -> tuple[Repl
     return sets, curve.budgeted(sets, most)
 
 
-def _refuse_unknown(budget: Budget, desired: Desired, partitions: PartitionsToPlace) -> None:
+def _refuse_unknown(
+    option: str, desired: Desired, partitions: PartitionsToPlace, *, needs_throttle: bool = False
+) -> None:
     unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0))
     if len(unknown):
         first = next(partitions.keys(unknown))
         message = (
-            f"--budget: the size of {len(unknown)} partitions is unknown ({first} and others), so nobody knows what a "
-            "plan copies; check the right Describe on the cluster, or plan without a budget"
+            f"{option}: the size of {len(unknown)} partitions is unknown ({first} and others), so nobody knows what a "
+            f"plan copies; check the right Describe on the cluster, or plan without {option}"
         )
         raise InvalidInput([Problem("KR370", message)])
-    if budget.seconds is not None and desired.cluster.moves.throttle_bytes_per_second is None:
-        message = "--budget: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
+    if needs_throttle and desired.cluster.moves.throttle_bytes_per_second is None:
+        message = f"{option}: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
         raise InvalidInput([Problem("KR371", message, desired.cluster.at)])
 
 

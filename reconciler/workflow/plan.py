@@ -16,7 +16,7 @@ from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
-from reconciler.model.budget import Budget
+from reconciler.model.budget import Budget, CurveReport
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
@@ -187,6 +187,17 @@ class Planner:
             return with_id(replace(plan, remedies=remedies_of_violations(states, plan, self.plan, effort)))
         names = _matching(desired, observed, self.only) if self.only else None
         raise PlacementInfeasible(refusal.problems, remedies_of_conflict(states, names, self.plan, effort)) from None
+
+
+def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> CurveReport:
+    """Return what each budget buys; raises as `make_plan` does, and InvalidInput for a balance of measured loads."""
+    from reconciler.planner.place import plan_curve
+
+    desired = desired_state(inputs)
+    observed = observed_state(inputs, desired, progress)
+    names = _matching(desired, observed, only) if only else None
+    rules = topic_rules(desired, observed)
+    return plan_curve(desired, observed, rules, _of_topics(compare(desired, observed, rules), names), names)
 
 
 def planner_of(
