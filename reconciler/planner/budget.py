@@ -30,7 +30,7 @@ from reconciler.planner.budget_search import Room, searched
 from reconciler.planner.costs import Cost, copies, is_at
 from reconciler.planner.face import Solved
 from reconciler.planner.objectives import CountTargets, asked_of_replicas, evened, least_cost, price_level, traded
-from reconciler.planner.placement_task import PlacementTask
+from reconciler.planner.placement_task import PlacementTask, forced_bytes
 from reconciler.planner.replicas import ReplicaSets, balanced, least_movement, place_replicas
 from reconciler.planner.rows import Standing
 
@@ -189,13 +189,7 @@ class Curve:
     @cached_property
     def forced(self) -> int:
         """Bytes that explicit assignments copy, which are no choice."""
-        task = self.task
-        rows = np.flatnonzero((task.need == 0) & ~task.is_new)
-        present = task.partitions.replicas[rows]
-        ids = np.array([*task.eligible.ids, -1])
-        fixed = np.where(task.fixed[rows] >= 0, ids[task.fixed[rows]], -1)
-        added = (fixed >= 0).sum(axis=1) - is_at(fixed, present).sum(axis=1)
-        return int((added * task.size[rows]).sum())
+        return forced_bytes(self.task)
 
     def copied(self, sets: ReplicaSets) -> int:
         """Return the bytes that a placement copies in all."""

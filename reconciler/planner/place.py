@@ -81,7 +81,8 @@ def plan_placement(
         from reconciler.planner.load_balance.place import placed_with_loads
 
         carried = _carried(task, unmoved, observed, balance, loads)
-        sets, leaders, outside = placed_with_loads(task, unmoved, balance, carried.of)
+        most = _most_bytes(budget, desired, task) if budget is not None else None
+        sets, leaders, outside, budgeted = placed_with_loads(task, unmoved, balance, carried.of, most)
         tightness = (*carried.warnings, *outside)
         held = _with_fixed(task, sets.held)
     else:
@@ -116,6 +117,13 @@ def plan_placement(
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
         budgeted=budgeted,
     )
+
+
+def _most_bytes(budget: Budget, desired: Desired, task: PlacementTask) -> int:
+    """Return the budget in bytes; of a time, all that the brokers together could receive in it."""
+    if budget.seconds is None:
+        return budget.bytes or 0
+    return budget.seconds * (desired.cluster.moves.throttle_bytes_per_second or 0) * len(task.eligible.ids)
 
 
 def plan_curve(

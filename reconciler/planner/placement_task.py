@@ -138,6 +138,14 @@ def placement_task(partitions: PartitionsToPlace, unmoved: Unmoved, eligible: El
     )
 
 
+def forced_bytes(task: PlacementTask) -> int:
+    """Return the bytes that explicit assignments copy, which are no choice."""
+    rows = np.flatnonzero((task.need == 0) & ~task.is_new)
+    fixed, ids = task.fixed[rows], np.array([*task.eligible.ids, NONE])
+    there = (ids[fixed][:, :, None] == task.partitions.replicas[rows][:, None, :]).any(axis=2)
+    return int((((fixed >= 0) & ~there).sum(axis=1) * task.size[rows]).sum())
+
+
 def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBrokers) -> tuple[Ints, Ints]:
     """Return the numbers of the topics of these partitions, -1 for others, and the columns of their replicas."""
     if isinstance(unmoved, Staying):

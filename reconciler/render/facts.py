@@ -66,7 +66,8 @@ def _least(plan: Plan) -> str:
         return unknown if proof.gap_percent else f"no {which} fewer replicas; {unknown}"
     if not is_size_known(plan):
         return "some sizes are unknown"
-    if proof.objective != "bytes" or proof.value != summary.bytes:
+    is_bounded = plan.budgeted is None or plan.budgeted.is_whole or any(level.prices for level in proof.levels)
+    if proof.objective != "bytes" or proof.value != summary.bytes or not is_bounded:
         return ""
     if proof.gap_percent:
         return could_be_saved(proof.gap_percent)
@@ -85,7 +86,7 @@ def within_budget(plan: Plan) -> tuple[str, ...]:
         budget = f"with a budget of {duration(asked.seconds)}"
     if told.is_whole:
         return (f"{budget}: enough for the whole plan",)
-    ways = ", ".join(f"{way.measure} {float(way.share):.0%} of the way" for way in told.ways)
+    ways = ", ".join(f"{way.measure} {max(0, int(way.share * 100))}% of the way" for way in told.ways)
     return (f"{budget}: {ways}; the whole plan copies {size(told.whole_bytes)}",)
 
 

@@ -109,7 +109,7 @@ class Planner:
             if seconds is None or needed <= seconds or told is None or plan.proof.value <= told.mended_bytes:
                 break
             # The bytes were chosen by the busiest broker alone; stages and slots take some time beside them.
-            most = plan.proof.value * seconds // needed if left else 0
+            most = plan.proof.value * seconds * 99 // (100 * needed) if left else 0
             plan = self._within(Budget(bytes=most), desired, observed)
         return plan
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.budget import Budgeted
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
@@ -17,6 +18,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import Bands, bands_of
 from reconciler.planner.load_balance.beam import within_bands
+from reconciler.planner.load_balance.budget import budgeted_loads, copied_bytes, mended_start, towards
 from reconciler.planner.load_balance.column_generation import Goal, Relaxation, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
@@ -35,8 +37,8 @@ from reconciler.planner.load_balance.task import (
     base_loads,
     load_task,
 )
-from reconciler.planner.placement_task import PlacementTask, placement_task
-from reconciler.planner.replicas import ReplicaSets
+from reconciler.planner.placement_task import PlacementTask, forced_bytes, placement_task
+from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import columns_of
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
@@ -51,14 +53,19 @@ A_COPY, A_LEADER = 10_000, 100_000
 
 
 def placed_with_loads(
-    whole: PlacementTask, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]
-) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
+    whole: PlacementTask,
+    unmoved: Unmoved,
+    balance: Balance,
+    load_of: Mapping[TopicPartition, Carried],
+    budget: int | None = None,
+) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...], Budgeted | None]:
     """Return a placement that keeps every rule and, if it can be, every band, and warnings of the bands that it misses.
 
     `load_of` knows every partition's load.
 
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
-    Where a size is unknown, copies are counted before bytes.
+    Where a size is unknown, copies are counted before bytes. A `budget` of bytes that is less than this takes: as near
+    to the bands as its moves bring it within that, and what that comes to.
     """
     task = load_task(whole, unmoved, load_of)
     bands = bands_of(task, balance)
@@ -72,10 +79,31 @@ def placed_with_loads(
                 break
         bound, prices = _bound(task, bands.as_wide_as(end.loads), prices, shift)
         shift += _finer(task)
+    budgeted = None
+    if budget is not None:
+        mended = mended_start(end, _mended(whole, task))
+        partial, left = Placement(task, mended.members, mended.leader), budget - forced_bytes(whole)
+        if copied_bytes(end) <= left:
+            partial = end
+        else:
+            towards(partial, end, bands, left)
+            _lead(partial, bands)
+            bound, prices = copied_bytes(mended), np.zeros_like(task.base)
+        budgeted = budgeted_loads(mended, partial, end, bands, budget, forced_bytes(whole))
+        end = partial
+    if len(task.need):
         is_open = whole.need > 0
         held[is_open], leader[is_open] = end.members & ~task.forced, end.leader
     sets = ReplicaSets(columns_of(held), _proof(end, whole, bound, prices, shift))
-    return sets, Leaders(leader), tuple(_warnings(end, bands, balance))
+    warnings = () if budgeted is not None and not budgeted.is_whole else tuple(_warnings(end, bands, balance))
+    return sets, Leaders(leader), warnings, budgeted
+
+
+def _mended(whole: PlacementTask, task: LoadTask) -> Bools:
+    """Return the sets [rows, brokers] that mend the rules and copy least."""
+    held = place_replicas(whole, Balance()).held
+    found: Bools = whole.mask(held)[whole.need > 0] | task.forced
+    return found
 
 
 def _again(end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]) -> bool:
