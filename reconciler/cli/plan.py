@@ -46,6 +46,7 @@ BUDGET_HELP = (
 @option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)
+@option("--windows", metavar="N", type=click.IntRange(1), help="Tell the throttle at which N windows would do.")
 @option("--curve", "is_curve_asked", is_flag=True, help="Show what each budget buys, in place of a plan.")
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
 @collector_paused()  # a plan is made of very many values without cycles, and the process ends with it
@@ -58,12 +59,13 @@ def command(
     loads: str | None,
     statistic: str,
     budget: "Budget | None",
+    windows: int | None,
     is_curve_asked: bool,
     detailed_exitcode: bool,
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
     if is_curve_asked:
-        if out is not None or what_if or loads is not None or budget is not None or detailed_exitcode:
+        if out is not None or what_if or loads is not None or budget or windows or detailed_exitcode:
             raise click.UsageError("--curve shows many plans and makes none: of the other options it takes --only.")
         return _curve(asked, only)
     from reconciler.balance.policies.asking import open_judge
@@ -89,6 +91,7 @@ def command(
     if out is not None:
         write_plan(made.plan, out)
     _show(made, asked)
+    _tell_windows(made, windows)
     if made.policies:
         tell(f"Policies asked: {made.policies}.")
     if out is not None:
@@ -98,6 +101,18 @@ def command(
     told = made.plan.budgeted
     is_as_declared = made.plan.is_empty and not made.plan.drift and (told is None or told.is_whole)
     return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
+
+
+def _tell_windows(made: "Planned", asked: int | None) -> None:
+    """Tell how many windows the plan needs; a plan's file does not hold them."""
+    from reconciler.render.facts import in_windows
+    from reconciler.staging.windows import windows_needed
+
+    told = in_windows(windows_needed(made.plan, made.windows, asked), is_asked=asked is not None)
+    if asked is not None and not told:
+        told = "--windows: needs windows and moves.throttle in the Cluster document, and a plan that copies."
+    if told:
+        tell(told)
 
 
 def _curve(asked: Asked, only: tuple[str, ...]) -> int:

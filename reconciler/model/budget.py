@@ -79,3 +79,13 @@ class Budgeted:
     def excess(self) -> int:
         """By how many bytes mending the rules alone is above the budget."""
         return max(0, self.mended_bytes - self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsNeeded:
+    """How many windows a plan takes, one after another, and the least throttle at which `fewer` would do."""
+
+    windows: int
+    fewer: int
+    throttle_bytes_per_second: int | None  # None: no throttle would do
+    present_bytes_per_second: int

@@ -188,6 +188,13 @@ def _refuse_unknown(
 
 
 def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
+    is_idle = all(way.reached == way.mended for way in budgeted.ways)
+    if is_idle and not budgeted.is_whole and not budgeted.excess:
+        message = (
+            f"a budget of {size(budgeted.bytes)} brings the balance no nearer: each step copies more; the whole plan "
+            f"copies {size(budgeted.whole_bytes)}, and --curve shows what less than that buys"
+        )
+        yield Problem("KR871", message, None, Severity.WARNING)
     if budgeted.excess:
         message = (
             f"mending the rules alone copies {size(budgeted.mended_bytes)}, {size(budgeted.excess)} more than the "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from reconciler.model.budget import WindowsNeeded
 from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan, TieredBytes
 from reconciler.model.problem import Location, Problem
@@ -88,6 +89,19 @@ def within_budget(plan: Plan) -> tuple[str, ...]:
         return (f"{budget}: enough for the whole plan",)
     ways = ", ".join(f"{way.measure} {max(0, int(way.share * 100))}% of the way" for way in told.ways)
     return (f"{budget}: {ways}; the whole plan copies {size(told.whole_bytes)}",)
+
+
+def in_windows(found: WindowsNeeded | None, *, is_asked: bool = False) -> str:
+    """Return how many windows the plan needs, and the throttle for fewer where there are fewer, or it `is_asked`."""
+    if found is None:
+        return ""
+    told = f"The plan needs up to {counted(found.windows, 'window')} at {rate(found.present_bytes_per_second)}"
+    if found.fewer >= found.windows and not is_asked:
+        return f"{told}."
+    if found.throttle_bytes_per_second is None:
+        return f"{told}; no throttle is high enough for {number(found.fewer)}."
+    needed = rate(found.throttle_bytes_per_second)
+    return f"{told}; {counted(found.fewer, 'window')} would do with moves.throttle at {needed}."
 
 
 def could_be_saved(gap_percent: float) -> str:

@@ -4,11 +4,11 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, said_to
@@ -19,23 +19,30 @@ from reconciler.files.policies import read_policies
 from reconciler.model.budget import Budget, CurveReport
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, Off
+from reconciler.model.desired import Desired, Off, Window
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
+    MOVED_BYTES,
     ClusterUnavailable,
+    Edit,
     InvalidInput,
     MissingRight,
     PlacementInfeasible,
     Policy,
     Problem,
+    Remedy,
     Severity,
     WouldBeRefused,
 )
+from reconciler.model.words import written_bytes
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
+
+if TYPE_CHECKING:
+    from reconciler.planner.remedies import Effort, States
 
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -73,6 +80,7 @@ class Planned:
     partitions: int
     policies: int = 0
     undeclared: int = 0
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +192,29 @@ class Planner:
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:
-            return with_id(replace(plan, remedies=remedies_of_violations(states, plan, self.plan, effort)))
+            remedies = remedies_of_violations(states, plan, self.plan, effort)
+            return with_id(replace(plan, remedies=(*remedies, *self._with_budget(plan, states, effort))))
         names = _matching(desired, observed, self.only) if self.only else None
         raise PlacementInfeasible(refusal.problems, remedies_of_conflict(states, names, self.plan, effort)) from None
+
+    def _with_budget(self, plan: Plan, states: "States", effort: "Effort") -> Iterator[Remedy]:
+        """Yield that the plan fits with the limit of bytes as its budget, where it is over that alone and so fits."""
+        desired, observed = states
+        limit = desired.cluster.limits.moved_bytes
+        partitions = sum(len(topic.partitions) for topic in observed.topics.values())
+        is_worth_it = self.budget is None and effort.partitions >= partitions and effort.plans > 0
+        if limit is None or not is_worth_it or not _is_only_over_bytes(plan):
+            return
+        try:
+            within = replace(self, budget=Budget(bytes=limit)).plan(desired, observed)
+        except InvalidInput:
+            return
+        if not within.violations:
+            yield Remedy((Edit(f"the plan is made with --budget {written_bytes(limit)}"),))
+
+
+def _is_only_over_bytes(plan: Plan) -> bool:
+    return all(problem.code == MOVED_BYTES for problem in plan.violations)
 
 
 def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> CurveReport:
@@ -246,7 +274,7 @@ def looked_at(
     matched = [observed.topics[name] for name in named if name in managed]
     partitions = sum(len(topic.partitions) for topic in matched)
     undeclared = sum(name not in managed and not is_ignored(desired, name) for name in named)
-    return Planned(plan, len(matched), partitions, policies, undeclared)
+    return Planned(plan, len(matched), partitions, policies, undeclared, desired.cluster.windows)
 
 
 def plan_of(desired: Desired, observed: Cluster) -> Plan:
