@@ -26,7 +26,7 @@ from reconciler.model.budget import Budgeted, Way
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance
 from reconciler.model.plan import PriceLevel
-from reconciler.planner.budget_search import Room, searched
+from reconciler.planner.budget_search import MOST_CHOICES, Room, searched
 from reconciler.planner.costs import Cost, copies, is_at
 from reconciler.planner.face import Solved
 from reconciler.planner.objectives import CountTargets, asked_of_replicas, evened, least_cost, price_level, traded
@@ -118,15 +118,18 @@ class Trade:
         open_pairs = [(a, b) for a, b in pairwise(self.corners) if a.bytes not in self.edges and b.bytes - a.bytes > most]
         return max(open_pairs, key=lambda pair: pair[1].bytes - pair[0].bytes, default=None)
 
-    def best(self, budget: int) -> tuple[Point, Edge | None]:
-        """Return the best placement found within the budget, and the edge that bounds it; none where it is whole."""
+    def best(self, budget: int, *, is_searched: bool = True) -> tuple[Point, Edge | None]:
+        """Return the best placement found within the budget, and the edge that bounds it; none where it is whole.
+
+        Unless `is_searched`, it is a corner.
+        """
         left, right = self.around(budget)
         while right is not None and self.split(left, right):
             left, right = self.around(budget)
         if right is None:
             return left, None
         edge = self.edges[left.bytes]
-        if edge.bound(budget) == left.imbalance and not self.later:
+        if not is_searched or (edge.bound(budget) == left.imbalance and not self.later):
             return left, edge
         weights = edge.balance_weight, edge.byte_weight
         slack = edge.byte_weight * budget + edge.balance_weight * left.imbalance - edge.least
@@ -199,7 +202,7 @@ class Curve:
         """Return the same of a table [partitions, most] of brokers."""
         return self.forced + copies(self.task.size, self.task.replicas).of(self.task.replicas, table)
 
-    def within(self, budget: int) -> ReplicaSets:
+    def within(self, budget: int, *, is_searched: bool = True) -> ReplicaSets:
         """Return the best plan that copies no more bytes; the one that mends alone where even that copies more."""
         if self.copied(self.whole) <= budget:
             return self.whole
@@ -209,7 +212,7 @@ class Curve:
         standing, levels, number = self._reached(left)
         for place, (name, targets) in enumerate(self.asked[number:], start=number):
             trade = self._trade(standing, place)
-            point, edge = trade.best(left)
+            point, edge = trade.best(left, is_searched=is_searched)
             level = price_level(name, point.imbalance, self.task, trade.evened if edge is None else edge.solved)
             levels.append(level if edge is None else edge.weighed(level, left))
             standing = _fixed(self.task, standing, targets, point.table)
@@ -228,14 +231,17 @@ class Curve:
         """Return the most bytes whose plan asks no more than `most` bytes of its busiest broker, in or out."""
         if self.busiest(self.whole.held) <= most:
             return self.copied(self.whole)
-        low, high = self.copied(self.mended), self.copied(self.whole)
+        # The corners are enough on a large cluster, where many plans would take many searches.
+        is_searched = len(self.task.partitions) * len(self.task.eligible.ids) <= MOST_CHOICES
+        low, high, found = self.copied(self.mended), self.copied(self.whole), self.copied(self.mended)
         for _ in range(HALVINGS):
             middle = (low + high) // 2
-            if self.busiest(self.within(middle).held) <= most:
-                low = middle
+            sets = self.within(middle, is_searched=is_searched)
+            if self.busiest(sets.held) <= most:
+                low, found = middle, self.copied(sets)
             else:
                 high = middle
-        return low
+        return found
 
     def busiest(self, table: Ints) -> int:
         """Return the bytes that the busiest broker takes in, or serves as the preferred leader of what is copied."""

@@ -27,7 +27,7 @@ from reconciler.planner.rows import Placed, Standing
 
 MOST_CHOICES, MOST_ROWS = 1_500, 400
 """So many pairs of a row and a broker, and so many rows, are searched at the most."""
-EFFORT = 1.0
+EFFORT = 0.5
 """What one search may take, in CP-SAT's own deterministic time: about so many seconds."""
 
 @dataclass(frozen=True, slots=True)

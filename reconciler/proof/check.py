@@ -105,11 +105,13 @@ def _check_levels(
     asked = [name for name in _OF_REPLICAS if name in measures]
     led_asked = [name for name in _OF_LEADERS if name in leader_measured]
     of_replicas = [*asked, first, second, EVENNESS]
-    if budget is not None:
-        of_replicas = orders_of(plan, budget, asked, measures)
     of_leaders = [*led_asked, LEADERS_CHANGED]
     # The second cost and evenness only break ties: a proof may be without them, and then the verdict is too.
     required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
+    if budget is not None:
+        of_replicas = orders_of(plan, budget, asked, measures)
+        # What mends alone may leave no choice: then its balance needs no prices.
+        required = required if of_replicas[:1] != [BYTES] or not demands.is_anything_open else {BYTES, *of_leaders}
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
     levels = [level for level in plan.proof.levels if level.objective in of_replicas]
     if budget is None:
