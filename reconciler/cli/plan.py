@@ -47,7 +47,13 @@ BUDGET_HELP = (
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)
 @option("--windows", metavar="N", type=click.IntRange(1), help="Tell the throttle at which N windows would do.")
-@option("--curve", "is_curve_asked", is_flag=True, help="Show what each budget buys, in place of a plan.")
+@option(
+    "--curve",
+    "is_curve_asked",
+    is_flag=True,
+    envvar="RECONCILER_PLAN_CURVE",
+    help="Show what each budget buys, in place of a plan.",
+)
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
 @collector_paused()  # a plan is made of very many values without cycles, and the process ends with it
 def command(
@@ -106,9 +112,8 @@ def command(
 def _tell_windows(made: "Planned", asked: int | None) -> None:
     """Tell how many windows the plan needs; a plan's file does not hold them."""
     from reconciler.render.facts import in_windows
-    from reconciler.staging.windows import windows_needed
 
-    told = in_windows(windows_needed(made.plan, made.windows, asked), is_asked=asked is not None)
+    told = in_windows(made.windows(asked), is_asked=asked is not None)
     if asked is not None and not told:
         told = "--windows: needs windows and moves.throttle in the Cluster document, and a plan that copies."
     if told:
@@ -164,7 +169,9 @@ def _supposed(
             text=lambda: "\n".join(what_if_lines(what_if)),
             json=lambda: what_if_json(what_if),
             markdown=lambda: what_if_markdown(what_if),
-            html=lambda: f"<!DOCTYPE html>\n<title>What if</title>\n<pre>{escape(chr(10).join(what_if_lines(what_if)))}</pre>\n",
+            html=lambda: (
+                f"<!DOCTYPE html>\n<title>What if</title>\n<pre>{escape(chr(10).join(what_if_lines(what_if)))}</pre>\n"
+            ),
         )
         raise outcome.refusal
     return outcome

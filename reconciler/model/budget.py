@@ -40,7 +40,10 @@ class CurvePoint:
     seconds: Annotated[
         int | None, REQUIRED, "How long the busiest broker takes for it at the throttle; null: there is no throttle."
     ]
-    share: Annotated[float, "How much of the way to the whole balance is gone, 0 to 1: each measure has an equal part, in their order."]
+    share: Annotated[
+        float,
+        "How much of the way to the whole balance is gone, 0 to 1: each measure has an equal part, in their order.",
+    ]
     max_over_mean: Annotated[float, "The fullest broker's replicas by capacity over the mean of all."]
     imbalance: Annotated[
         Mapping[str, Integer], REQUIRED, "Measure to how uneven it is: replicas balance, topics balance."

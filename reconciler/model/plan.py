@@ -82,8 +82,8 @@ class PriceLevel:
     weight: Annotated[
         int,
         AtLeast(1),
-        "In a plan within a budget: the prices are those of weight x this balance + byteWeight x bytes, which bound the "
-        "balance of all plans within the budget. The bound may be below the value.",
+        "In a plan within a budget: the prices are those of weight x this balance + byteWeight x bytes. They bound the "
+        "balance of all plans within the budget, and the bound may be below the value.",
     ] = 0
     byte_weight: Annotated[int, AtLeast(1), "See weight."] = 0
 
@@ -330,7 +330,9 @@ class Plan:
         "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
     ] = ()
     budgeted: Annotated[
-        Budgeted | None, Key("budget"), "What the budget comes to, and what the whole plan would be; not there: no budget."
+        Budgeted | None,
+        Key("budget"),
+        "What the budget comes to, beside the whole plan; not there: no budget.",
     ] = None
     made_text: Annotated[str | None, HIDDEN, "Its file, once it was made."] = field(
         default=None, init=False, compare=False, repr=False
@@ -413,8 +415,8 @@ class Verdict:
     ] = ()
     budget_bytes: Annotated[
         int | None,
-        "The bytes that every plan in question copies at the most: the levels of a balance hold among these plans, what "
-        "is copied among those with the same counts. Not there: no budget binds.",
+        "The bytes that every plan in question copies at the most: the levels of a balance hold among these plans, "
+        "what is copied among those with the same counts. Not there: no budget binds.",
     ] = None
 
     @property

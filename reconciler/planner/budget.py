@@ -1,4 +1,4 @@
-"""Plans within a budget of bytes: rules are mended whole, and the balance comes as near as the rest of the bytes brings it.
+"""Plans within a budget of bytes: rules are mended whole, and the rest of the bytes brings the balance nearer.
 
 Between the plan that mends alone and the whole plan, bytes buy balance. With a weight on each, one flow minimises both
 together::
@@ -115,7 +115,9 @@ class Trade:
 
     def widest(self, most: int) -> tuple[Point, Point] | None:
         """Return the widest pair of neighbours, more than so many bytes apart, between which nobody has looked."""
-        open_pairs = [(a, b) for a, b in pairwise(self.corners) if a.bytes not in self.edges and b.bytes - a.bytes > most]
+        open_pairs = [
+            (a, b) for a, b in pairwise(self.corners) if a.bytes not in self.edges and b.bytes - a.bytes > most
+        ]
         return max(open_pairs, key=lambda pair: pair[1].bytes - pair[0].bytes, default=None)
 
     def best(self, budget: int, *, is_searched: bool = True) -> tuple[Point, Edge | None]:
@@ -222,9 +224,7 @@ class Curve:
         """Return what is told of a plan within the budget."""
         mended, whole = self.copied(self.mended), self.copied(self.whole)
         tables = self.mended.held, sets.held, self.whole.held
-        ways = [
-            Way(name, *(imbalance(self.task, targets, table) for table in tables)) for name, targets in self.asked
-        ]
+        ways = [Way(name, *(imbalance(self.task, targets, table) for table in tables)) for name, targets in self.asked]
         return Budgeted(budget, mended, whole, tuple(ways))
 
     def within_time(self, most: int) -> int:
@@ -250,7 +250,10 @@ class Curve:
         row, seat = np.nonzero(is_new)
         source = task.replicas[row, 0]
         is_served = source >= 0
-        into, out_of = np.zeros(len(task.eligible.ids), dtype=np.int64), np.zeros(len(task.eligible.ids), dtype=np.int64)
+        into, out_of = (
+            np.zeros(len(task.eligible.ids), dtype=np.int64),
+            np.zeros(len(task.eligible.ids), dtype=np.int64),
+        )
         np.add.at(into, table[row, seat], task.size[row])
         np.add.at(out_of, source[is_served], task.size[row[is_served]])
         return int(max(into.max(initial=0), out_of.max(initial=0)))

@@ -9,7 +9,7 @@ corners are close there. Where it does not, what is nearest to the prices is sea
 The search (CP-SAT) runs in one thread and stops after a count of its own steps, never by a clock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ MOST_CHOICES, MOST_ROWS = 1_500, 400
 """So many pairs of a row and a broker, and so many rows, are searched at the most."""
 EFFORT = 0.5
 """What one search may take, in CP-SAT's own deterministic time: about so many seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Room:

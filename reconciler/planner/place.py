@@ -183,7 +183,9 @@ def _refuse_unknown(
         )
         raise InvalidInput([Problem("KR370", message)])
     if needs_throttle and desired.cluster.moves.throttle_bytes_per_second is None:
-        message = f"{option}: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
+        message = (
+            f"{option}: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
+        )
         raise InvalidInput([Problem("KR371", message, desired.cluster.at)])
 
 

@@ -56,7 +56,7 @@ def least_movement(
     of_bytes = "bytes", copies(task.size, task.replicas)
     of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
     first, second = (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
-    following = chain(ties, [second], _tie_breaks(task, balance))
+    following: Iterable[tuple[str, Cost | CountTargets]] = chain(ties, [second], _tie_breaks(task, balance))
     held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, following)
     levels = [*levels, least]
     # Prices of a balance within a budget hold bytes already.

@@ -130,7 +130,7 @@ def replica_bounds(
     `fixed` are the balances whose counts are those of the plan: the bounds hold among the plans with the same ones.
     """
     try:
-        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), fixed)
+        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), fixed=fixed)
     except NoLegalSet as none:
         message = f"no replica set of {demands.rows.keys[none.row]} keeps every rule"
         raise NotProved(message) from None
@@ -149,6 +149,7 @@ def _bounds(
     measures: Mapping[str, Measure],
     levels: Sequence[PriceLevel],
     cheapest: Callable[[Sequence[Objective]], list[int]],
+    *,
     fixed: Collection[str] = (),
 ) -> list[int]:
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]

@@ -36,7 +36,8 @@ def orders_of(plan: Plan, budget: int, asked: Sequence[str], measures: Mapping[s
     is_mended = bool(asked) and bool(levels) and levels[0].objective == BYTES
     if is_mended and copied < budget:
         raise NotProved(
-            f"the plan mends the rules alone and copies {number(copied)} bytes, less than its budget of {number(budget)}"
+            f"the plan mends the rules alone and copies {number(copied)} bytes, "
+            f"less than its budget of {number(budget)}"
         )
     if not is_mended and copied > budget:
         raise NotProved(f"the plan copies {number(copied)} bytes, more than its budget of {number(budget)}")

@@ -67,14 +67,17 @@ def _least(plan: Plan) -> str:
         return unknown if proof.gap_percent else f"no {which} fewer replicas; {unknown}"
     if not is_size_known(plan):
         return "some sizes are unknown"
-    is_bounded = plan.budgeted is None or plan.budgeted.is_whole or any(level.prices for level in proof.levels)
-    if proof.objective != "bytes" or proof.value != summary.bytes or not is_bounded:
+    if proof.objective != "bytes" or proof.value != summary.bytes or not _is_bounded(plan):
         return ""
     if proof.gap_percent:
         return could_be_saved(proof.gap_percent)
-    if plan.budgeted is not None and any(level.weight for level in proof.levels):
-        return "no plan with the same counts copies less"
-    return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
+    which = "plan with the same counts copies" if any(level.weight for level in proof.levels) else "plan can copy"
+    return f"no {'way back copies' if plan.source.rolls_back else which} less"
+
+
+def _is_bounded(plan: Plan) -> bool:
+    """Whether the proof bounds what the plan copies: of measured loads within a budget nothing is proved."""
+    return plan.budgeted is None or plan.budgeted.is_whole or any(level.prices for level in plan.proof.levels)
 
 
 def within_budget(plan: Plan) -> tuple[str, ...]:

@@ -4,39 +4,73 @@ Which window comes first is not known here, as nothing here knows the time: what
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from reconciler.model.budget import WindowsNeeded
-from reconciler.model.desired import Window
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, Window
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
-from reconciler.staging.estimate import SECONDS_A_STAGE
+from reconciler.staging.dealing import Loads
+from reconciler.staging.estimate import served_moves, stage_seconds
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 STEP = 1024 * 1024  # bytes per second: throttles are told in whole MiB/s
-MOST = 10_000
-"""A plan that needs more windows than these is not one that waits for windows."""
+MOST, MOST_STEPS = 10_000, 1 << 20
+"""A plan that needs more windows than that is not one that waits for windows; and no network carries 1 TiB/s."""
 
 
-def windows_needed(plan: Plan, windows: Sequence[Window], fewer: int | None = None) -> WindowsNeeded | None:
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """What one move asks of brokers, as a step does."""
+
+    added: tuple[int, ...]
+    source: int | None
+    load: int
+
+
+def windows_needed(plan: Plan, desired: Desired, observed: Cluster, fewer: int | None = None) -> WindowsNeeded | None:
     """Return the windows that the plan needs; None where none are declared, nothing is copied, or a rate is missing.
 
-    `fewer`: for how many a throttle is wanted; by default one less than the plan needs.
+    `fewer`: for how many a throttle is wanted; by default one less than the plan needs. The throttle is found by
+    estimating the plan's own stages at other rates.
     """
-    stages = [stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.bytes]
-    rates = {stage.throttle_bytes_per_second for stage in stages}
-    rate = max((each for each in rates if each), default=None)
-    lengths = _lengths(windows)
-    if rate is None or None in rates or not lengths:
+    policy, lengths = desired.cluster.moves, _lengths(desired.cluster.windows)
+    rate = policy.throttle_bytes_per_second
+    if rate is None or not lengths or not plan.summary.bytes:
         return None
     needed = plan.summary.estimated_seconds
     count = next((many for many in range(1, MOST) if _least(lengths, many) >= needed), MOST)
     wanted = max(1, count - 1) if fewer is None else fewer
-    # What stages take beside their bytes stays as it is at any rate.
-    fixed = SECONDS_A_STAGE * len(stages)
-    room = _least(lengths, wanted) - fixed
-    throttle = -(-rate * max(0, needed - fixed) // (room * STEP)) * STEP if room > 0 else None
-    return WindowsNeeded(count, wanted, throttle, rate)
+    loads, room = _loads(plan, observed), _least(lengths, wanted)
+
+    def fits(steps: int) -> bool:
+        return sum(stage_seconds(loads, replace(policy, throttle_bytes_per_second=steps * STEP))) <= room
+
+    above = 1
+    while not fits(above) and above < MOST_STEPS:
+        above *= 2
+    below = above // 2
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if fits(middle) else (middle, above)
+    return WindowsNeeded(count, wanted, above * STEP if fits(above) else None, rate)
+
+
+def _loads(plan: Plan, observed: Cluster) -> list[Loads]:
+    """Return what the moves of each stage ask of brokers."""
+    served = served_moves(plan.stages, observed)
+    found = []
+    for stage in plan.stages:
+        if isinstance(stage, ReassignStage):
+            copying = [
+                _Copying(move.added, source, move.bytes // max(1, len(move.added)))
+                for move, source in islice(served, len(stage.moves))
+            ]
+            found.append(Loads.of(copying))
+    return found
 
 
 def _lengths(windows: Sequence[Window]) -> list[int]:

@@ -7,6 +7,7 @@ says to topic changes.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,10 +17,10 @@ from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.files.policies import read_policies
-from reconciler.model.budget import Budget, CurveReport
+from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, Off, Window
+from reconciler.model.desired import Desired, Off
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -50,7 +51,7 @@ OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
 """Returns what asks these policies; raises ReconcilerError where there is nothing to ask them with."""
 UNASKED = "KR865"
 CORRECTIONS = 5
-"""How often a plan is made again because it takes longer than its budget of time; the last one mends the rules alone."""
+"""How often a plan is made again because it takes longer than its budget of time; the last one mends rules alone."""
 
 
 def no_judge(policies: Sequence[Policy]) -> Judge:
@@ -67,6 +68,10 @@ def no_growth(_observed: Cluster, _changes: tuple[TopicChange, ...]) -> tuple[Pr
     return ()
 
 
+def _no_windows(_fewer: int | None) -> None:
+    """Return nothing: for plans of which nobody asks when they run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A plan, how much was looked at for it, and how many policies were asked about it.
@@ -80,7 +85,8 @@ class Planned:
     partitions: int
     policies: int = 0
     undeclared: int = 0
-    windows: tuple[Window, ...] = ()
+    windows: Callable[[int | None], WindowsNeeded | None] = _no_windows
+    """How many windows it needs, and the throttle for so many; None: the throttle for one less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +280,16 @@ def looked_at(
     matched = [observed.topics[name] for name in named if name in managed]
     partitions = sum(len(topic.partitions) for topic in matched)
     undeclared = sum(name not in managed and not is_ignored(desired, name) for name in named)
-    return Planned(plan, len(matched), partitions, policies, undeclared, desired.cluster.windows)
+    needed = partial(_windows, plan, desired, observed)
+    return Planned(plan, len(matched), partitions, policies, undeclared, needed)
+
+
+def _windows(plan: Plan, desired: Desired, observed: Cluster, fewer: int | None) -> WindowsNeeded | None:
+    if not desired.cluster.windows:
+        return None
+    from reconciler.staging.windows import windows_needed
+
+    return windows_needed(plan, desired, observed, fewer)
 
 
 def plan_of(desired: Desired, observed: Cluster) -> Plan:

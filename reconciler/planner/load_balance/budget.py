@@ -2,8 +2,8 @@
 
 Where the budget is not enough for the whole plan, its moves are taken one by one, those first that bring loads nearer
 to the bands for the fewest bytes. Each partition has its set of the plan that mends alone, or that of the whole plan,
-so rules hold whichever it is. That is no optimum; what bounds it is the whole plan's own proof: whatever keeps the bands
-copies its lower bound at least.
+so rules hold whichever it is. That is no optimum. What bounds it is the whole plan's own proof: whatever keeps the
+bands copies its lower bound at least.
 """
 
 from collections.abc import Iterator
@@ -71,14 +71,18 @@ def towards(start: Placement, whole: Placement, bands: Bands, budget: int) -> No
         start.put(row, members, leader)
 
 
-def budgeted_loads(mended: Placement, end: Placement, whole: Placement, bands: Bands, most: int, forced: int) -> Budgeted:
-    """Return what is told of a plan within the budget; `forced` bytes are no choice of any plan."""
-    sides = [np.abs(bands.excess(side.loads)).sum(axis=1).tolist() for side in (mended, end, whole)]
+def budgeted_loads(sides: tuple[Placement, Placement, Placement], bands: Bands, most: int, forced: int) -> Budgeted:
+    """Return what is told of a plan within the budget, from where rules are mended, this plan's end, and the whole's.
+
+    `forced` bytes are no choice of any plan.
+    """
+    outside = [np.abs(bands.excess(side.loads)).sum(axis=1).tolist() for side in sides]
     ways = [
-        Way(MEASURES[measure], *(side[measure] for side in sides)) for measure in np.flatnonzero(bands.asked).tolist()
+        Way(MEASURES[measure], *(of_side[measure] for of_side in outside))
+        for measure in np.flatnonzero(bands.asked).tolist()
     ]
-    copied = [forced + int(_copied(side.task, side.members).sum()) for side in (mended, whole)]
-    return Budgeted(most, *copied, tuple(ways))
+    mended, _, whole = (forced + copied_bytes(side) for side in sides)
+    return Budgeted(most, mended, whole, tuple(ways))
 
 
 def copied_bytes(side: Placement) -> int:

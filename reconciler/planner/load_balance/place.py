@@ -89,7 +89,7 @@ def placed_with_loads(
             towards(partial, end, bands, left)
             _lead(partial, bands)
             bound, prices = copied_bytes(mended), np.zeros_like(task.base)
-        budgeted = budgeted_loads(mended, partial, end, bands, budget, forced_bytes(whole))
+        budgeted = budgeted_loads((mended, partial, end), bands, budget, forced_bytes(whole))
         end = partial
     if len(task.need):
         is_open = whole.need > 0
