@@ -10,6 +10,7 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -23,7 +24,7 @@ from reconciler.planner.leaders import place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
-from reconciler.planner.replicas import ReplicaSets, place_replicas
+from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
@@ -58,12 +59,13 @@ def plan_placement(
     only: Collection[str] | None = None,
     *,
     loads: Loads | None = None,
+    space: Space | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network. Raises PlacementInfeasible, with a smallest
-    set of rules in conflict for each topic, where no placement keeps them all.
+    balance of disks and network; `space` is how full disks may be, which is not looked at without. Raises
+    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all.
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
@@ -80,6 +82,11 @@ def plan_placement(
         held = _with_fixed(task, sets.held)
     else:
         sets = place_replicas(task, balance)
+        if space is not None:
+            from reconciler.planner.space import disks_of, with_room
+
+            costs = [cost for _, cost in copied(task)]
+            sets = with_room(sets, disks_of(task, observed, space), costs) or sets
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))

@@ -103,7 +103,10 @@ def _check_levels(plan: Plan, demands: Demands, desired: Desired, end: Reached) 
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
     levels = [level for level in plan.proof.levels if level.objective in of_replicas]
     bounds = replica_bounds(demands, counted, measures, levels)
-    yield from _require_tight(levels, measures, bounds)
+    # Disks may ask for more copies than the prices know of. Then nothing is said of what comes after these.
+    is_last = bool(levels) and levels[-1].objective == first
+    may_exceed = first if is_last and desired.cluster.limits.disk_use is not None else None
+    yield from _require_tight(levels, measures, bounds, may_exceed)
     levels = [level for level in plan.proof.levels if level.objective in of_leaders]
     bounds = leader_bounds(demands, led, leader_measured, levels, end)
     yield from _require_tight(levels, leader_measured, bounds)
@@ -151,13 +154,16 @@ def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], requ
 
 
 def _require_tight(
-    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int]
+    levels: Sequence[PriceLevel],
+    measures: Mapping[str, Measure],
+    bounds: Sequence[int],
+    may_exceed: str | None = None,
 ) -> Iterator[PriceLevel]:
     for level, bound in zip(levels, bounds, strict=True):
         value = measures[level.objective].value
         if level.value != value:
             raise NotProved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
-        if bound != value:
+        if bound > value or (bound < value and level.objective != may_exceed):
             raise NotProved(f"{level.objective}: the prices prove only {bound}, but the plan reaches {value}")
         if level.lower_bound != bound:
             raise NotProved(
@@ -170,8 +176,8 @@ def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: D
     """Raise NotProved where the proof's own objective, value, bound or prices are not those of its levels."""
     first = _first_cost(demands)
     copies = _level_of(levels, first)
-    value = copies.value if copies is not None else 0
-    if (proof.value, proof.lower_bound) != (value, value):
+    value, bound = (copies.value, copies.lower_bound) if copies is not None else (0, 0)
+    if (proof.value, proof.lower_bound) != (value, bound):
         raise NotProved(
             f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
         )
