@@ -24,7 +24,7 @@ from reconciler.planner.leaders import place_leaders
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
-from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
+from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.shares import shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
@@ -85,8 +85,7 @@ def plan_placement(
         if space is not None:
             from reconciler.planner.space import disks_of, with_room
 
-            costs = [cost for _, cost in copied(task)]
-            sets = with_room(sets, disks_of(task, observed, space), costs) or sets
+            sets = with_room(task, balance, sets, disks_of(task, observed, space)) or sets
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))

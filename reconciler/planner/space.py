@@ -18,12 +18,14 @@ from ortools.sat.python import cp_model
 
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.desired import Balance, Off
 from reconciler.model.disk_space import Space, bytes_held, capacity
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.objectives import CountTargets, asked_of_replicas, weights
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.replicas import ReplicaSets
+from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 
 MOST_CHOICES = 40_000
@@ -46,6 +48,7 @@ class Disks:
     allowed: Ints  # [disks]: bytes
     is_open: Bools  # [disks]: whether new replicas may go there
     is_tight: Bools  # [disks]: whether they are looked at in each step, and not in the end alone
+    topic: Ints  # [partitions]
     present: Ints  # [partitions, width]: the columns of the present replicas
     fixed: Ints  # [partitions, some]: those that are decided
     arriving: Ints  # [partitions]: the bytes of a new replica
@@ -86,7 +89,7 @@ def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
     broker, used, allowed = (np.array([each[part] for each in found], dtype=np.int64) for part in (0, 2, 3))
     is_open, is_tight = (np.array([each[part] for each in found], dtype=np.bool_) for part in (4, 5))
     own, lies = _lying(task, observed, {each[:2]: place for place, each in enumerate(found)})
-    return Disks(broker, used, allowed, is_open, is_tight, task.replicas, task.fixed, task.size, own, lies)
+    return Disks(broker, used, allowed, is_open, is_tight, task.topic, task.replicas, task.fixed, task.size, own, lies)
 
 
 def _lying(task: PlacementTask, observed: Cluster, disk_of: Mapping[tuple[int, str | None], int]) -> tuple[Ints, Ints]:
@@ -122,38 +125,51 @@ def _disks(broker: Broker, held: int | None) -> Iterator[tuple[str | None, int, 
         yield None, held, size, True
 
 
-def with_room(sets: ReplicaSets, disks: Disks, costs: Sequence[Cost]) -> ReplicaSets | None:
+def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> ReplicaSets | None:
     """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
 
-    `costs` are what is copied, the most important first. None where nothing that is as balanced was found.
+    Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
+    the proof. None where nothing was found.
     """
     crowded = disks.crowded(sets.held)
     if not len(crowded) and not disks.is_tight.any():
         return sets
     crowded = np.union1d(crowded, disks.broker[disks.is_tight])
-    proof, levels = sets.proof, sets.proof.levels
-    for many in range(len(sets.faces), 0, -1):
-        held = _nearest(disks, sets.faces[many - 1], sets.held, crowded, ())
-        if held is not None:
-            return replace(sets, held=held, proof=replace(proof, levels=levels[: len(levels) - len(sets.faces) + many]))
-    held = None if sets.balanced is None else _nearest(disks, sets.balanced, sets.held, crowded, costs)
-    if held is None:
-        return None
-    value = costs[0].of(disks.present, held)
+    levels = sets.proof.levels
     first = len(levels) - len(sets.faces)
-    levels = (*levels[:first], replace(levels[first], value=value))
-    return replace(sets, held=held, proof=replace(proof, value=value, levels=levels))
+    for many in range(len(sets.faces), 0, -1):
+        held = _nearest(disks, sets.faces[many - 1], sets.held, crowded)
+        if held is not None:
+            return replace(sets, held=held, proof=replace(sets.proof, levels=levels[: first + many]))
+    costs = [cost for _, cost in copied(task)]
+    held = _nearest(disks, sets.balanced, sets.held, crowded, costs)
+    if held is not None or not first:
+        return None if held is None else _dearer(sets, first, held, costs[0].of(disks.present, held))
+    unbalanced = place_replicas(task, replace(balance, replicas=Off(), topics=Off()))
+    targets = [each for _, each in asked_of_replicas(task, balance)]
+    held = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
+    return None if held is None else _dearer(unbalanced, 0, held, costs[0].of(disks.present, held))
 
 
-def _nearest(disks: Disks, face: Standing, table: Ints, crowded: Ints, costs: Sequence[Cost]) -> Ints | None:
-    """Return of what the face allows within the disks the cheapest, of these the nearest to a table; None: none is."""
+def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSets:
+    """Return other sets, with what the prices say of those that were chosen first as their bound."""
+    levels = (*sets.proof.levels[:first], replace(sets.proof.levels[first], value=value))
+    return replace(sets, held=held, proof=replace(sets.proof, value=value, levels=levels))
+
+
+def _nearest(
+    disks: Disks, face: Standing | None, table: Ints, crowded: Ints, goals: Sequence[Cost | CountTargets] = ()
+) -> Ints | None:
+    """Return of what the face allows within the disks the best, of these the nearest to a table; None: none is."""
+    if face is None:
+        return None
     free = _free(face)
     rows = np.flatnonzero(free.any(axis=1))
     if not len(rows):
         return None
     if free.sum() > MOST_CHOICES:
         rows = _that_matter(disks, face, free, table, crowded)
-    return _Search(disks, face, free, table, rows).found(costs)
+    return _Search(disks, face, free, table, rows).found(goals)
 
 
 def _free(face: Standing) -> Bools:
@@ -200,10 +216,10 @@ class _Search:
         self._keep_counts()
         self._keep_disks()
 
-    def found(self, costs: Sequence[Cost]) -> Ints | None:
-        """Return the table of least cost, of these the nearest; None where nothing fits."""
+    def found(self, goals: Sequence[Cost | CountTargets]) -> Ints | None:
+        """Return the table that is best in these, one after another, of these the nearest; None where nothing fits."""
         solver: cp_model.CpSolver | None = None
-        for each in (*(self._priced(cost) for cost in costs), self._change()):
+        for each in (*map(self._priced, goals), self._change()):
             self._model.clear_hints()
             for (row, column), take in self._takes.items():
                 hint = bool(self._now[row, column]) if solver is None else solver.boolean_value(take)
@@ -226,12 +242,46 @@ class _Search:
             table[self._face.number[row], : len(columns)] = columns
         return table
 
-    def _priced(self, cost: Cost) -> cp_model.LinearExpr:
+    def _priced(self, goal: Cost | CountTargets) -> cp_model.LinearExprT:
+        if isinstance(goal, CountTargets):
+            return self._imbalance(goal)
         number, terms = self._face.number, []
         for (row, column), take in self._takes.items():
             seat = np.flatnonzero(self._disks.present[number[row]] == column)
-            price = int(cost.at[number[row], seat[0]] if len(seat) else cost.other[number[row]])
+            price = int(goal.at[number[row], seat[0]] if len(seat) else goal.other[number[row]])
             terms.append(price * take)
+        return sum(terms)
+
+    def _imbalance(self, targets: CountTargets) -> cp_model.LinearExprT:
+        """Return how far counts are from their shares: squares over capacity, or replicas outside the band."""
+        topic, brokers = self._disks.topic[self._face.number], self._free.shape[1]
+        of_row = topic if targets.is_cells else np.zeros_like(topic)
+        still, where = np.nonzero(self._now & ~self._moving(self._now))
+        base = targets.base + np.bincount(of_row[still] * brokers + where, minlength=len(targets.base))
+        closed = np.ones(len(self._table), dtype=np.bool_)
+        closed[self._face.number] = False
+        gone, seat = np.nonzero((self._table >= 0) & closed[:, None])
+        of_gone = self._disks.topic[gone] if targets.is_cells else np.zeros_like(gone)
+        base = base + np.bincount(of_gone * brokers + self._table[gone, seat], minlength=len(base))
+        some: list[list[cp_model.IntVar]] = [[] for _ in base]
+        for (row, column), take in self._takes.items():
+            some[int(of_row[row]) * brokers + column].append(take)
+        most = int(base.sum()) + len(self._takes)
+        weight = weights(targets.capacity, most).tolist()
+        terms: list[cp_model.LinearExprT] = []
+        for place, (already, takes) in enumerate(zip(base.tolist(), some, strict=True)):
+            count = already + sum(takes)
+            if targets.low is None or targets.high is None:
+                square = self._model.new_int_var(0, (already + len(takes)) ** 2, "")
+                number = self._model.new_int_var(already, already + len(takes), "")
+                self._model.add(number == count)
+                self._model.add_multiplication_equality(square, [number, number])
+                terms.append(weight[place] * square)
+            else:
+                beyond = self._model.new_int_var(0, most, "")
+                self._model.add(beyond >= count - int(targets.high[place]))
+                self._model.add(beyond >= int(targets.low[place]) - count)
+                terms.append(beyond)
         return sum(terms)
 
     def _change(self) -> cp_model.LinearExpr:

@@ -163,8 +163,9 @@ class Planner:
             found.append((placed, staged))
             if not staged.crowded or share is None or len(found) > MOST_SPACES:
                 break
-            # Where the end fits and the way to it does not, what leaves a disk must not be counted on.
-            tight |= frozenset(staged.crowded) if space is not None else tight
+            if space is not None:
+                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
+                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
         return min(found, key=lambda each: sum(each[1].crowded.values()))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:

@@ -4,13 +4,14 @@ Nothing here knows the planner: placements are enumerated, and so are the orders
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import (
+    Balance,
     BrokerState,
     Desired,
     DesiredBroker,
@@ -40,7 +41,7 @@ class Tight:
         return self.observed.topics["t"].partitions
 
 
-def tight_cluster(seed: int, dirs: int = 1) -> Tight:
+def tight_cluster(seed: int, dirs: int = 1, balance: Balance | None = None) -> Tight:
     """Return a cluster of 4 or 5 brokers with 4 or 5 partitions; it is within its limit as it is."""
     draw = random.Random(seed)
     ids = range(1, draw.choice([4, 5, 6]))
@@ -76,6 +77,7 @@ def tight_cluster(seed: int, dirs: int = 1) -> Tight:
     cluster = DesiredCluster(
         "c",
         brokers={broker: DesiredBroker(broker, BrokerState.DRAINING) for broker in leaving},
+        balance=balance or Balance(),
         limits=Limits(disk_use=SHARE),
     )
     observed = Cluster("id", brokers=brokers, topics={"t": Topic("t", partitions)})
@@ -84,15 +86,29 @@ def tight_cluster(seed: int, dirs: int = 1) -> Tight:
 
 def least_bytes(case: Tight) -> int | None:
     """Return the fewest bytes that a run within the limit copies to a placement within it; None: there is none."""
-    choices = [[*_sets(case, partition)] for partition in case.partitions]
+    best = _best(case, lambda _way: 0)
+    return None if best is None else best[1]
+
+
+def most_even(case: Tight) -> tuple[int, int] | None:
+    """Return the least sum of squares of the brokers' counts within the limit, and the fewest bytes that reach it."""
+    return _best(case, lambda way: sum(sum(broker in chosen for chosen in way) ** 2 for broker in case.rack_of))
+
+
+def _best(case: Tight, imbalance: Callable[[Sequence[Sequence[int]]], int]) -> tuple[int, int] | None:
+    choices = [[*_sets(case)] for _ in case.partitions]
     ways = sorted(
-        (sum(_copied(partition, chosen) for partition, chosen in zip(case.partitions, way, strict=True)), way)
+        (
+            imbalance(way),
+            sum(_copied(partition, chosen) for partition, chosen in zip(case.partitions, way, strict=True)),
+            way,
+        )
         for way in product(*choices)
     )
-    return next((size for size, way in ways if _can_run(case, way)), None)
+    return next(((uneven, size) for uneven, size, way in ways if _can_run(case, way)), None)
 
 
-def _sets(case: Tight, partition: Partition) -> Iterator[tuple[int, ...]]:
+def _sets(case: Tight) -> Iterator[tuple[int, ...]]:
     open_brokers = [broker for broker in case.rack_of if broker not in case.leaving]
     racks = sorted({case.rack_of[broker] for broker in open_brokers})
     low, high = case.factor // len(racks), -(-case.factor // len(racks))
