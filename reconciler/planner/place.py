@@ -11,6 +11,7 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -62,14 +63,15 @@ def plan_placement(
     *,
     loads: Loads | None = None,
     budget: Budget | None = None,
+    space: Space | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network. With a `budget` rules are mended first, and the balance comes as near as the rest of
-    the budget brings it. Raises PlacementInfeasible, with a smallest
-    set of rules in conflict for each topic, where no placement keeps them all; InvalidInput for a budget of what is
-    not known.
+    balance of disks and network; `space` is how full disks may be, which is not looked at without. With a `budget`
+    rules are mended first, and the balance comes as near as the rest of the budget brings it. Raises
+    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all;
+    InvalidInput for a budget of what is not known.
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
@@ -82,14 +84,23 @@ def plan_placement(
 
         carried = _carried(task, unmoved, observed, balance, loads)
         most = _most_bytes(budget, desired, task) if budget is not None else None
-        sets, leaders, outside, budgeted = placed_with_loads(task, unmoved, balance, carried.of, most)
+        sets, leaders, outside = placed_with_loads(task, unmoved, balance, carried.of, budget=most)
+        budgeted = sets.budgeted
         tightness = (*carried.warnings, *outside)
         held = _with_fixed(task, sets.held)
     else:
         if budget is None:
             sets = place_replicas(task, balance)
         else:
-            sets, budgeted = _within(budget, desired, task)
+            sets = _within(budget, desired, task)
+            budgeted = sets.budgeted
+        if space is not None:
+            from reconciler.planner.space import disks_of, with_room
+
+            roomy = with_room(task, balance, sets, disks_of(task, observed, space))
+            # Within a budget what fits the disks may copy no more than it, and must be bought as well.
+            if roomy is not None and (budgeted is None or budgeted.is_whole or _is_as_bought(sets, roomy)):
+                sets = roomy
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         is_whole = budgeted is None or budgeted.is_whole
@@ -117,6 +128,12 @@ def plan_placement(
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
         budgeted=budgeted,
     )
+
+
+def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets) -> bool:
+    """Whether others have the same proof of what the budget bought, and copy no more."""
+    bought, others = ([level for level in each.proof.levels if level.weight] for each in (sets, roomy))
+    return bought == others and roomy.proof.value <= sets.proof.value
 
 
 def _most_bytes(budget: Budget, desired: Desired, task: PlacementTask) -> int:
@@ -160,15 +177,15 @@ def _task(
     return placement_task(partitions, unmoved, eligible_brokers(desired, observed)), unmoved
 
 
-def _within(budget: Budget, desired: Desired, task: PlacementTask) -> tuple[ReplicaSets, Budgeted]:
-    """Return the replica sets within the budget, and what they are beside the whole plan's."""
+def _within(budget: Budget, desired: Desired, task: PlacementTask) -> ReplicaSets:
+    """Return the replica sets within the budget."""
     from reconciler.planner.budget import Curve
 
     curve, most = Curve(task, desired.cluster.balance), budget.bytes or 0
     if budget.seconds is not None:
         most = curve.within_time(budget.seconds * (desired.cluster.moves.throttle_bytes_per_second or 0))
     sets = curve.within(most)
-    return sets, curve.budgeted(sets, most)
+    return replace(sets, budgeted=curve.budgeted(sets, most))
 
 
 def _refuse_unknown(

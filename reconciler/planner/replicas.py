@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 
+from reconciler.model.budget import Budgeted
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
@@ -30,13 +31,23 @@ class ReplicaSets:
 
     held: Ints  # [partitions, most]: columns, -1 beyond the last
     proof: Proof  # that no choice as balanced as this copies less
+    balanced: Standing | None = None  # what is as balanced as asked for, whatever it copies
+    faces: tuple[Standing, ...] = ()  # what the last levels of the proof leave, each: the first is what is copied
+    budgeted: Budgeted | None = None  # what they are beside the whole plan's, where there is a budget
 
 
-def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
-    """Return the least movement to a placement that keeps every rule and is as balanced as asked for.
+def copied(task: PlacementTask) -> tuple[tuple[str, Cost], tuple[str, Cost]]:
+    """Return what is to be copied least, by its name in the proof: bytes, then replicas.
 
     Where a size is unknown, replicas are counted before bytes.
     """
+    of_bytes = "bytes", copies(task.size, task.replicas)
+    of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
+    return (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
+
+
+def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
+    """Return the least movement to a placement that keeps every rule and is as balanced as asked for."""
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
     asked = list(asked_of_replicas(task, balance))
@@ -53,16 +64,15 @@ def least_movement(
     ties: Iterable[tuple[str, CountTargets]] = (),
 ) -> ReplicaSets:
     """Return the least movement among these choices, which `levels` led to; `ties` decide first between equals."""
-    of_bytes = "bytes", copies(task.size, task.replicas)
-    of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
-    first, second = (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
+    first, second = copied(task)
     following: Iterable[tuple[str, Cost | CountTargets]] = chain(ties, [second], _tie_breaks(task, balance))
-    held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, following)
+    chosen = solved_in_order(task, standing, task.replicas, first, following)
+    least, *more = chosen.levels
     levels = [*levels, least]
     # Prices of a balance within a budget hold bytes already.
     joint = _joint_prices(task, [level for level in levels if not level.weight])
-    proof = Proof(least.objective, least.value, bound, joint, levels=(*levels, *more))
-    return ReplicaSets(held, proof)
+    proof = Proof(least.objective, least.value, chosen.bound, joint, levels=(*levels, *more))
+    return ReplicaSets(chosen.table, proof, standing, tuple(chosen.faces))
 
 
 def balanced(
