@@ -99,7 +99,7 @@ def plan_placement(
 
             roomy = with_room(task, balance, sets, disks_of(task, observed, space))
             # Within a budget what fits the disks may copy no more than it, and must be bought as well.
-            if roomy is not None and (budgeted is None or budgeted.is_whole or _is_as_bought(sets, roomy)):
+            if roomy is not None and (budgeted is None or _is_as_bought(sets, roomy, budgeted)):
                 sets = roomy
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
@@ -130,10 +130,10 @@ def plan_placement(
     )
 
 
-def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets) -> bool:
-    """Whether others have the same proof of what the budget bought, and copy no more."""
+def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:
+    """Whether others are within the budget too, and have the same proof of what it bought."""
     bought, others = ([level for level in each.proof.levels if level.weight] for each in (sets, roomy))
-    return bought == others and roomy.proof.value <= sets.proof.value
+    return bought == others and roomy.proof.value <= max(budgeted.bytes, sets.proof.value)
 
 
 def _most_bytes(budget: Budget, desired: Desired, task: PlacementTask) -> int:
