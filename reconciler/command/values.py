@@ -67,6 +67,27 @@ class Rate(click.ParamType[int]):
 RATE = Rate()
 
 
+class Share(click.ParamType[float]):
+    """`80%`, as a part of 1."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share; a bare number is refused, and so is more than all, or nothing."""
+        from reconciler.files.units import parse_percent
+
+        try:
+            found = value if isinstance(value, float) else float(parse_percent(str(value)))
+        except ValueError:
+            found = 0.0
+        if not 0 < found <= 1:
+            self.fail(f"{value!r} is no share: write percents, such as 80%.", param, ctx)
+        return found
+
+
+SHARE = Share()
+
+
 class BudgetOf(click.ParamType[Budget]):
     """`2TiB`, or `6h`: what may be copied, or how long it may take."""
 

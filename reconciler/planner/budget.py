@@ -188,6 +188,8 @@ class Curve:
     @cached_property
     def mended(self) -> ReplicaSets:
         """The plan that copies least: it mends the rules, and the balance is the best that this brings."""
+        if not self.task.partitions:
+            return self.whole
         standing, _ = balanced(self.task, (), has_cells=self._has_cells)
         return least_movement(self.task, self.balance, standing, (), ties=self.asked)
 
@@ -266,7 +268,7 @@ class Curve:
         """
         span = self.copied(self.whole) - self.copied(self.mended)
         found = [self.mended.held, self.whole.held]
-        for place, (standing, _, _) in enumerate(self._steps):
+        for place, (standing, _, _) in enumerate(self._steps if self.task.partitions else ()):
             trade = self._trade(standing, place)
             while wide := trade.widest(span // many):
                 trade.split(*wide)

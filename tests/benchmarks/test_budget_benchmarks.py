@@ -1,4 +1,4 @@
-"""What a curve and a plan within a budget cost: `python -m pytest tests/benchmarks/test_budget_benchmarks.py -m benchmark -s`.
+"""What a curve and a plan within a budget cost: `pytest tests/benchmarks/test_budget_benchmarks.py -m benchmark -s`.
 
 No assertion is about time.
 """
