@@ -191,7 +191,7 @@ class Curve:
         if not self.task.partitions:
             return self.whole
         standing, _ = balanced(self.task, (), has_cells=self._has_cells)
-        return least_movement(self.task, self.balance, standing, (), ties=self.asked)
+        return least_movement(self.task, self.balance, standing, (), ties=[targets for _, targets in self.asked])
 
     @cached_property
     def forced(self) -> int:

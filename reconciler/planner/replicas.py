@@ -61,11 +61,16 @@ def least_movement(
     balance: Balance,
     standing: Standing,
     levels: Sequence[PriceLevel],
-    ties: Iterable[tuple[str, CountTargets]] = (),
+    ties: Sequence[CountTargets] = (),
 ) -> ReplicaSets:
-    """Return the least movement among these choices, which `levels` led to; `ties` decide first between equals."""
+    """Return the least movement among these choices, which `levels` led to.
+
+    `ties` decide first between equals. Then nothing but what is copied is proved.
+    """
     first, second = copied(task)
-    following: Iterable[tuple[str, Cost | CountTargets]] = chain(ties, [second], _tie_breaks(task, balance))
+    following: Iterable[tuple[str, Cost | CountTargets]] = chain([second], _tie_breaks(task, balance))
+    if ties:
+        following = [*(("", tie) for tie in ties), *(("", tie) for _, tie in following)]
     chosen = solved_in_order(task, standing, task.replicas, first, following)
     least, *more = chosen.levels
     levels = [*levels, least]

@@ -1,7 +1,7 @@
 """Checks the levels of a plan within a budget: what the budget buys at the most, and that what it bought copies least.
 
 Such a plan is one of three. The whole plan, where the budget is enough for it: its levels are those of any plan. The
-plan that mends the rules alone, where that takes the whole budget: what it copies comes first, then the balance.
+plan that mends the rules alone, where that takes the whole budget: that none copies less is all that is shown of it.
 Else each balance that the budget does not make whole has prices of a weighted sum::
 
     weight * balance + byte_weight * bytes >= bound     of every plan, by the prices, as everywhere else
@@ -41,7 +41,7 @@ def orders_of(plan: Plan, budget: int, asked: Sequence[str], measures: Mapping[s
         )
     if not is_mended and copied > budget:
         raise NotProved(f"the plan copies {number(copied)} bytes, more than its budget of {number(budget)}")
-    return [BYTES, *asked, COPIES, EVENNESS] if is_mended else [*asked, BYTES, COPIES, EVENNESS]
+    return [BYTES] if is_mended else [*asked, BYTES, COPIES, EVENNESS]
 
 
 def traded_bounds(

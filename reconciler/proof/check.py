@@ -116,8 +116,7 @@ def _check_levels(
     required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
     if budget is not None:
         of_replicas = orders_of(plan, budget, asked, measures)
-        # What mends alone may leave no choice: then its balance needs no prices.
-        required = required if of_replicas[:1] != [BYTES] or not demands.is_anything_open else {BYTES, *of_leaders}
+        required = required.difference(asked) if of_replicas[:1] == [BYTES] else required
     if _is_yielding(plan.proof, desired):
         required -= {*asked}
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
@@ -224,8 +223,7 @@ def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: D
         raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if _level_of(levels, TOPICS_BALANCE) is None:
         balance = _level_of(levels, REPLICAS_BALANCE)
-        if balance is not None and (balance.weight or levels[0] is copies):
-            balance = None
+        balance = None if balance is not None and balance.weight else balance
         _refuse_other_joint_prices(proof, balance, copies, demands, _dearest_copy(demands, first))
 
 

@@ -48,7 +48,7 @@ def _told(rows: Iterable[Row], most: int | None) -> dict[tuple[str, int], tuple[
                 at[cluster, hour][key % 100][way].append(value)
                 peak[cluster, key % 100][way].append(value)
             at[cluster, hour][key % 100]
-    told = {}
+    told: dict[tuple[str, int], tuple[object, object, int | None]] = {}
     for (cluster, hour), brokers in at.items():
         busiest = [
             max(((max(seen[way]), -broker) for broker, seen in brokers.items() if seen[way]), default=None)
