@@ -7,7 +7,7 @@ from math import gcd
 from reconciler.diff.rules import LEAVING
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import sums
-from reconciler.model.desired import CAPACITIES, Desired
+from reconciler.model.desired import CAPACITIES, Desired, Off
 from reconciler.model.table_maker import table_of
 
 
@@ -38,6 +38,28 @@ def capacities(desired: Desired, observed: Cluster) -> Capacities:
     unit = gcd(*sizes.values())
     of["disk"] = {broker_id: size // unit for broker_id, size in sizes.items()}
     return Capacities(of, _foreign(observed, sizes))
+
+
+def weights_told(desired: Desired, observed: Cluster) -> Mapping[int, Mapping[str, int]]:
+    """Return each broker's weights that differ from its plain capacity, by measure; none where all are plain.
+
+    Sizes of disks are weights only where a balance of disks is asked for.
+    """
+    found = capacities(desired, observed).of
+    told: dict[int, dict[str, int]] = {}
+    for broker_id in sorted(observed.brokers):
+        written = desired.cluster.broker(broker_id)
+        by_size = {} if isinstance(desired.cluster.balance.disk, Off) else found["disk"]
+        weights = {**written.weights, "disk": by_size.get(broker_id, written.weight("disk"))}
+        different = {measure: weight for measure, weight in sorted(weights.items()) if weight != written.capacity}
+        if different:
+            told[broker_id] = different
+    return told
+
+
+def foreign_told(desired: Desired, observed: Cluster) -> Mapping[int, int]:
+    """Return what else lies on brokers' disks, where a balance of disks is asked for and they weigh by their size."""
+    return {} if isinstance(desired.cluster.balance.disk, Off) else capacities(desired, observed).foreign
 
 
 def _foreign(observed: Cluster, brokers: Mapping[int, int]) -> Mapping[int, int]:
