@@ -109,9 +109,9 @@ def test_a_limit_of_a_rate_is_kept_or_the_plan_exits_3_with_its_line(
     (tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml").write_text(text, encoding="utf-8")
     above = reconciler(*files, "--loads", "loads")
     assert above.code == 3
-    assert "limits.networkIn allows" in above.err
-    assert "(KR356)" in above.err
-    assert "cluster.yaml:7" in above.err or "cluster.yaml:6" in above.err
+    assert "limits.networkIn allows" in above.out
+    assert "KR356" in above.out
+    assert "cluster.yaml:6" in above.out
 
 
 def _a_scrape_is_missed(tmp_path: Path) -> None:
