@@ -21,6 +21,7 @@ class Capacity:
     network: tuple[int, ...]
     foreign: tuple[int, ...]
     most_in: tuple[int | None, ...]  # bytes a second that a limit lets each take in; None: no limit
+    room: tuple[int | None, ...]  # bytes that the limit of disks lets each take beside what it holds; None: no limit
 
 
 def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capacity:
@@ -41,7 +42,17 @@ def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capa
         most = tuple(None if rate is None else int(limit * rate // 1) for rate in rates)
     elif limit is not None:
         most = tuple(limit * weight for weight in network)
-    return Capacity(replicas, leaders, sizes if is_by_size else weighed, network, foreign, most)
+    room = _room(observed, ids, desired.cluster.limits.disk_use)
+    return Capacity(replicas, leaders, sizes if is_by_size else weighed, network, foreign, most, room)
+
+
+def _room(observed: Cluster, ids: Sequence[int], share: Fraction | None) -> tuple[int | None, ...]:
+    """Return the bytes left below that share of each broker's disks; None where they do not tell, or none is asked."""
+    used = _used(observed.brokers)
+    return tuple(
+        None if share is None or one not in used else int(_size(observed.brokers[one]) * share // 1) - used[one]
+        for one in ids
+    )
 
 
 def _size(broker: Broker) -> int:
