@@ -19,8 +19,8 @@ class TopicRules:
 
     `receivable`: brokers that may get a new replica; `keepable`: those and the ones that may only keep one (cordoned,
     in the files or by Kafka itself).
-    `leadable`: brokers that may be the preferred leader; `leadable_at_need` adds those in maintenance, which lead only
-    while no other replica can. `racks`: those that count for the rack rule, whether their brokers live or not.
+    `leadable`: brokers that are to lead; `leadable_at_need`: those that lead where none of these is among the replicas,
+    which are in another rack; where none of these is either, one in maintenance leads. `racks`: those that count for the rack rule, whether their brokers live or not.
     `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
     for it and nothing makes it worse. `is_frozen`: no replica of it may move, for any reason.
     """
@@ -148,13 +148,13 @@ def _of_placement(placement: Placement, desired: Desired, observed: Cluster, clo
     }
     keepable = frozenset(broker_id for broker_id in staying if observed.is_alive(broker_id))
     leader_racks = placement.racks_leader
-    may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
+    may_lead = frozenset(b for b in keepable if state_of[b] is not BrokerState.MAINTENANCE)
     return TopicRules(
         topic="",
         replication_factor=None,
         receivable=keepable - closed,
         keepable=keepable,
-        leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
+        leadable=frozenset(b for b in may_lead if leader_racks is None or rack_of[b] in leader_racks),
         leadable_at_need=may_lead,
         spread=placement.racks_spread,
         racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),

@@ -22,7 +22,7 @@ _BY_KAFKA = "cordoned by Kafka (cordoned.log.dirs)", "uncordon {}, or declare it
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One rule in words; `bars` says which brokers it keeps out, the other two are demands on the whole set.
+    """One rule in words; `bars` says which brokers it keeps out, `is_strict` is a demand on the whole set.
 
     `state` is that of the brokers that are kept out for their state.
     """
@@ -31,7 +31,6 @@ class _Rule:
     cure: str
     bars: Callable[[int], bool] = lambda _: False
     is_strict: bool = False
-    leader_racks: frozenset[str] | None = None
     state: "_State | None" = None
 
 
@@ -205,9 +204,6 @@ def _can_place(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_
     )
     if sum(room.values()) < partition.need:
         return False
-    wanted = next((rule.leader_racks for rule in rules if rule.leader_racks is not None), None)
-    if wanted is not None and not any(room[rack] for rack in wanted):
-        return False
     if not any(rule.is_strict for rule in rules):
         return True
     low, high = partition.rules.rack_bounds(partition.need)
@@ -222,11 +218,6 @@ def _wrong_fixed(partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequenc
     wrong = [rule.state.rule(barred) if rule.state else rule for rule, barred in barring if barred]
     if partition.rules.spread is Spread.STRICT and partition.rules.rack_excess(partition.fixed):
         wrong += [rule for rule in rules if rule.is_strict]
-    leaders = next((rule for rule in rules if rule.leader_racks is not None), None)
-    if leaders is not None and partition.rules.rack_of.get(partition.fixed[0], NO_RACK) not in (
-        leaders.leader_racks or ()
-    ):
-        wrong.append(leaders)
     return wrong
 
 
@@ -273,9 +264,6 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     if placement.racks_spread is Spread.STRICT:
         words = f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}"
         yield replace(rule("racks.spread", words, "let racks.spread be prefer"), is_strict=True)
-    if placement.racks_leader is not None:
-        words = f"names {_sorted(placement.racks_leader)}"
-        yield replace(rule("racks.leader", words, "name more leader racks"), leader_racks=placement.racks_leader)
 
 
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:

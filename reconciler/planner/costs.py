@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.planner.pieces import exact_dot
 from reconciler.planner.placement_task import EligibleBrokers
 from reconciler.planner.rows import rows_at
@@ -31,12 +31,25 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """One for each broker but those of the rack that a row wants a replica in, or but the broker that it wants."""
+
+    rack: Ints  # [brokers]
+    number: Ints  # [rows]: the rack's, or -2 less the broker's column; -1 for a row that wants none
+
+    def away(self, number: Ints, broker: Ints) -> Ints:
+        """Return what these brokers cost rows with these wishes."""
+        away: Ints = np.where(number >= 0, self.rack[broker] != number, broker != -2 - number).astype(np.int64)
+        return np.where(number == NONE, 0, away)
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What each row pays for a broker; numbers beyond 64 bits are Python's own."""
 
     other: Ints  # [rows]: for every broker that it does not name
     at: Ints  # [rows, some]: for each that it names
-    turns: Turns | None = None  # comes on top for those that it does not name
+    turns: Turns | Wanted | None = None  # comes on top, for the brokers that it names too
 
     def take(self, index: Ints) -> "Cost":
         """Return what these rows alone pay."""
@@ -68,8 +81,12 @@ def turns(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> Turns:
     """
     rack = eligible.rack
     members = np.bincount(rack, minlength=len(eligible.racks))[rack]
-    seat = np.array([int((rack[:column] == own).sum()) for column, own in enumerate(rack)], dtype=np.int64)
-    return Turns(seat, rack, members, _numbers(partitions))
+    return Turns(seats(rack), rack, members, _numbers(partitions))
+
+
+def seats(rack: Ints) -> Ints:
+    """Return the place of each broker among those of its rack."""
+    return np.array([int((rack[:column] == own).sum()) for column, own in enumerate(rack)], dtype=np.int64)
 
 
 def leader_turns(partitions: PartitionsToPlace, eligible: EligibleBrokers, named: Ints) -> Cost:

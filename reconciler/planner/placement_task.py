@@ -164,7 +164,6 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
         low=low,
         high=np.minimum(high, room(allowed, eligible.rack, len(eligible.racks))),
         rack=eligible.rack,
-        leading=np.array([choice[3] for choice in choices], dtype=np.bool_).reshape(racked),
         topic=np.zeros(len(first), dtype=np.int64),
     )
     freely, at_need = (
@@ -174,8 +173,8 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
-def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints, Bools]:
-    """Return who may hold the replicas to be found, the fewest and most of each rack, and the racks that must lead."""
+def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints]:
+    """Return who may hold the replicas to be found, and the fewest and most of each rack."""
     rules, fixed = partition.rules, partition.fixed
     may_stay = rules.keepable & frozenset(partition.replicas if partition.need else ())
     may_hold = (rules.receivable | may_stay) - frozenset(fixed)
@@ -195,6 +194,4 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
         if np.minimum(places, high).sum() < partition.need or low.sum() > partition.need:
             low, high = 0 * low, 0 * high + partition.need
         low = np.minimum(low, places)
-    wanted = frozenset() if fixed else rules.leader_racks or frozenset()
-    leading = np.array([name in wanted for name in eligible.racks], dtype=np.bool_)
-    return allowed, low, high, leading
+    return allowed, low, high

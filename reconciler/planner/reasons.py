@@ -133,7 +133,6 @@ def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) 
     allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
-    allowed &= ~rows.leading[rule_class].any(axis=1)
     for side, bound in ((source, 1), (destination, -1)):
         count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
         limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]

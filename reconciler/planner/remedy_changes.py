@@ -51,7 +51,6 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     return [
         *broker_changes(states),
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
-        *_naming(concerned, "leader racks", "racks.leader", known),
         *_naming(concerned, "brokers", "brokers.only", brokers),
         *_naming(concerned, "brokers", "brokers.except", brokers),
         *_naming(concerned, "racks", "racks.only", known),

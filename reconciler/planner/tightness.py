@@ -72,7 +72,6 @@ def _forbidding(task: PlacementTask) -> str:
         picked,
         low=np.zeros_like(picked.low),
         high=np.broadcast_to(picked.need[:, None], picked.high.shape),
-        leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity)
@@ -91,7 +90,7 @@ def _forbidding(task: PlacementTask) -> str:
 def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
     placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
-    return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
+    return any(each.racks_spread not in {None, Spread.IGNORE} for each in placements)
 
 
 def _span(counts: Ints) -> str:

@@ -24,7 +24,6 @@ class Kind:
     """What partitions with the same rules share: how many replicas are to be chosen, from whom, within which bounds."""
 
     allowed: Eligible
-    leader_racks: frozenset[str] | None
     need: int
     bounds: Bounds
 
@@ -216,7 +215,7 @@ class _Reading:
                 room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(kept))
                 bounds = beside_kept(bounds, room, kept_racks, factor - len(kept))
             self.kind_numbers[key] = len(self.kinds)
-            self.kinds.append(Kind(allowed, place.placement.racks_leader, factor - len(kept), bounds))
+            self.kinds.append(Kind(allowed, factor - len(kept), bounds))
         return self.kind_numbers[key]
 
 

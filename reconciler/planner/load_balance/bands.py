@@ -129,7 +129,6 @@ def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
         low=task.low[first],
         high=np.minimum(task.high[first], task.by_rack(allowed)),
         rack=task.eligible.rack,
-        leading=np.zeros_like(task.low[first], dtype=np.bool_),
         topic=np.zeros_like(first),
     )
     standing = evened_by_class(rules, np.bincount(of_row), targets)

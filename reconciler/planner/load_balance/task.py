@@ -107,9 +107,10 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
     held, forced = whole.mask(whole.replicas)[open_rows], whole.mask(whole.fixed)[open_rows]
     forced_there = room(forced, eligible.rack, len(eligible.racks))
     allowed, need = rows.allowed | forced, rows.need + forced.sum(axis=1)
-    # Where none may lead freely, those lead that may at need; where these are none either, any replica does.
+    # Where none may lead freely, those lead that may at need; where a set may be without these too, any replica does.
     at_need = allowed & whole.rule_classes.leadable_at_need[rule_class]
-    at_need = np.where(at_need.any(axis=1, keepdims=True), at_need, allowed)
+    is_lacking = (allowed & ~at_need).sum(axis=1) >= need
+    at_need = np.where(is_lacking[:, None], allowed, at_need)
     leading = allowed & whole.rule_classes.leadable[rule_class]
     leading = np.where(leading.any(axis=1, keepdims=True), leading, at_need)
     task = LoadTask(
