@@ -44,11 +44,6 @@ class TopicRules:
         return self.declared is not None
 
     @property
-    def leader_racks(self) -> frozenset[str] | None:
-        """The racks that preferred leaders are to stand in, where such are written."""
-        return self.declared.placement.racks_leader if self.declared is not None else None
-
-    @property
     def fit(self) -> tuple[frozenset[int], ...]:
         """The brokers that may get a replica, keep one, lead, and lead at need."""
         return self.receivable, self.keepable, self.leadable, self.leadable_at_need
@@ -56,7 +51,7 @@ class TopicRules:
     @property
     def choice(self) -> object:
         """What two topics have in common whose partitions may choose among the same brokers and racks."""
-        return self.fit, self.spread, self.racks, self.leader_racks
+        return self.fit, self.spread, self.racks
 
     def rack_bounds(self, replication_factor: int) -> tuple[int, int]:
         """Return the fewest and the most replicas of a partition that the rack rule wants in each rack."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.columns import Bools, Ints
 from reconciler.planner.pieces import exact_dot
 from reconciler.planner.placement_task import EligibleBrokers
 from reconciler.planner.rows import rows_at
@@ -35,12 +35,18 @@ class Wanted:
     """One for each broker but those of the rack that a row wants a replica in, or but the broker that it wants."""
 
     rack: Ints  # [brokers]
-    number: Ints  # [rows]: the rack's, or -2 less the broker's column; -1 for a row that wants none
+    number: Ints  # [rows]: a rack, or the broker's column behind all racks; -1 for a row that wants none
 
     def away(self, number: Ints, broker: Ints) -> Ints:
         """Return what these brokers cost rows with these wishes."""
-        away: Ints = np.where(number >= 0, self.rack[broker] != number, broker != -2 - number).astype(np.int64)
-        return np.where(number == NONE, 0, away)
+        rack = self.rack[broker]
+        is_there = np.where(number < self.racks, rack == number, broker == number - self.racks)
+        return np.where(is_there | (number < 0), 0, 1)
+
+    @property
+    def racks(self) -> int:
+        """How many racks there are."""
+        return int(self.rack.max(initial=-1)) + 1
 
 
 @dataclass(frozen=True, slots=True)

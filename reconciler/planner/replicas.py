@@ -116,17 +116,19 @@ def _in_leader_racks(task: PlacementTask, is_led: Bools) -> Cost:
     rows, rack, rule_class = task.rule_classes.rows, task.eligible.rack, task.rule_class
     leads = (task.replicas >= 0) & task.rule_classes.leadable[rule_class[:, None], task.replicas] & is_led[:, None]
     at = np.where(leads & (np.cumsum(leads, axis=1) == 1), -1, 0)
-    number = np.full(len(is_led), NONE, dtype=np.int64)
+    wanted = Wanted(rack, np.full(len(is_led), NONE, dtype=np.int64))
     lacks = is_led & ~leads.any(axis=1)
     for one in np.unique(rule_class[lacks]).tolist():
-        may = np.flatnonzero(rows.allowed[one] & task.rule_classes.leadable[one] & (rows.high[one, rack] > 0))
-        if len(may) and not rows.low[one, rack[may]].any():
+        allowed, leadable = rows.allowed[one], task.rule_classes.leadable[one]
+        may = np.flatnonzero(allowed & leadable & (rows.high[one, rack] > 0))
+        # Where a rack may hold several, one replica there is enough; where it has others too, one of these is none.
+        is_wide = (rows.high[one] > 1) | np.isin(np.arange(wanted.racks), rack[allowed & ~leadable])
+        if len(may) and not ((rows.low[one] > 0) & ~is_wide)[rack[may]].any():
             may = may[np.lexsort((rack[may], seats(rack)[may]))]
             mine = np.flatnonzero(lacks & (rule_class == one))
             broker = may[task.partitions.number[mine] % len(may)]
-            # Where a rack may hold several, one replica there is enough.
-            number[mine] = np.where(rows.high[one, rack[broker]] > 1, -2 - broker, rack[broker])
-    return Cost(np.zeros(len(at), dtype=np.int64), at, Wanted(rack, number))
+            wanted.number[mine] = np.where(is_wide[rack[broker]], wanted.racks + broker, rack[broker])
+    return Cost(np.zeros(len(at), dtype=np.int64), at, wanted)
 
 
 def _lagging_kept(task: PlacementTask) -> Cost:

@@ -14,7 +14,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
-from reconciler.planner.load_balance.task import LoadTask
+from reconciler.planner.load_balance.task import LAST, LoadTask
 
 ROWS, SETS, WIDTH = 40, 60, 30_000
 """At most so many rows, sets a row, and open placements: 1.8 million placements are looked at for each row."""
@@ -86,8 +86,8 @@ def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
     members = np.zeros((len(columns), task.brokers), dtype=np.bool_)
     np.put_along_axis(members, columns, values=True, axis=1)
     count, present = task.by_rack(members), int(task.leader[row])
-    able = members & task.leading[row]
-    able = np.where(able.any(axis=1, keepdims=True), able, members & task.leading_at_need[row])
+    rank = np.where(members, task.rank[row], LAST)
+    able = members & (rank == rank.min(axis=1, keepdims=True))
     fine = ((task.low[row] <= count) & (count <= task.high[row])).all(axis=1) & able.any(axis=1)
     fine &= ~((members & ~task.allowed[row]) | (task.forced[row] & ~members)).any(axis=1)
     members, able = members[fine], able[fine]

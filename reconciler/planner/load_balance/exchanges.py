@@ -85,10 +85,9 @@ def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Ex
         count = task.by_rack(placement.members)
         fine |= (count[row, gone] > task.low[row, gone]) & (count[row, come] < task.high[row, come])
     was_leader = placement.leader[row] == leaving
-    leads = task.leading[row, arriving] | ~task.leading[row, leaving] & task.leading_at_need[row, arriving]
-    fine &= ~was_leader | leads
-    # A set of brokers in maintenance may lead only while no other replica can: such a set gets no better replica here.
-    fine &= task.leading[row, placement.leader[row]] | was_leader | ~task.leading[row, arriving]
+    fine &= ~was_leader | (task.rank[row, arriving] <= task.rank[row, leaving])
+    # A set whose leader leads only while no other replica can gets no better replica here.
+    fine &= was_leader | (task.rank[row, arriving] >= task.rank[row, placement.leader[row]])
     return Exchanges(row[fine], leaving[fine], arriving[fine], np.zeros(int(fine.sum()), dtype=np.bool_))
 
 
@@ -97,12 +96,13 @@ def leader_changes(placement: Placement, broker: int, *, is_above: bool) -> Exch
     task = placement.task
     if is_above:
         rows = np.flatnonzero(placement.leader == broker)
-        others = placement.members[rows] & task.leading[rows]
+        others = placement.members[rows] & (task.rank[rows] == task.rank[rows, broker, None])
         others[:, broker] = False
         at, arriving = np.nonzero(others)
         row = rows[at]
     else:
-        may = placement.members[:, broker] & task.leading[:, broker]
+        present = task.rank[np.arange(len(task.rank)), placement.leader]
+        may = placement.members[:, broker] & (task.rank[:, broker] == present)
         row = np.flatnonzero(may & (placement.leader != broker))
         arriving = np.full(len(row), broker)
     return Exchanges(row, arriving, arriving, np.ones(len(row), dtype=np.bool_))
@@ -125,7 +125,8 @@ def leaders_back(placement: Placement) -> Exchanges:
     present = np.maximum(task.leader, 0)
     rows = np.arange(len(present))
     may = (task.leader >= 0) & (placement.leader != task.leader) & ~task.is_new
-    row = np.flatnonzero(may & placement.members[rows, present] & task.leading[rows, present])
+    may &= placement.members[rows, present] & (task.rank[rows, present] == task.rank[rows, placement.leader])
+    row = np.flatnonzero(may)
     return Exchanges(row, present[row], present[row], np.ones(len(row), dtype=np.bool_))
 
 
@@ -133,8 +134,8 @@ def may_follow(placement: Placement, leaving: int, arriving: int) -> Bools:
     """Return [rows] whether the broker that arrives may do what the one that leaves does: lead, or follow."""
     task = placement.task
     leads = placement.leader == leaving
-    may: Bools = ~leads | task.leading[:, arriving] | ~task.leading[:, leaving]
-    may &= leads | task.leading[np.arange(len(leads)), placement.leader] | ~task.leading[:, arriving]
+    may: Bools = ~leads | (task.rank[:, arriving] <= task.rank[:, leaving])
+    may &= leads | (task.rank[:, arriving] >= task.rank[np.arange(len(leads)), placement.leader])
     return may
 
 

@@ -190,7 +190,7 @@ def _lead(end: Placement, bands: Bands) -> None:
     task = end.task
     for row in np.flatnonzero(end.leader != task.leader).tolist():
         present = int(task.leader[row])
-        if present >= 0 and end.members[row, present] and task.leading[row, present]:
+        if present >= 0 and end.members[row, present] and task.rank[row, present] == task.rank[row, end.leader[row]]:
             end.exchange(row, present, present)
     wanted = bands.only(*OF_LEADERS)
     one = Goal(np.zeros_like(task.size), 1)

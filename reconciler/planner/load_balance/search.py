@@ -130,7 +130,8 @@ def _candidates(
 
 def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
     """Let this broker and another trade the leads of two partitions that both hold; false where no pair is closer."""
-    may = placement.members & placement.task.leading
+    rank = placement.task.rank
+    may = placement.members & (rank == rank[np.arange(len(rank)), placement.leader][:, None])
     trades = []
     for other in np.flatnonzero(np.arange(placement.task.brokers) != broker).tolist():
         given = np.flatnonzero((placement.leader == broker) & may[:, other])

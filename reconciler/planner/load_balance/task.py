@@ -33,6 +33,10 @@ class Weights:
     leader: Ints  # the leader's replica, beyond that
 
 
+LAST = 3
+"""Behind every rank of those that may lead."""
+
+
 @dataclass(frozen=True, eq=False)
 class LoadTask:
     """The partitions with something to choose, one row each, and the loads that no choice changes."""
@@ -46,8 +50,8 @@ class LoadTask:
     low: Ints  # [rows, racks]: the fewest replicas in a rack
     high: Ints  # [rows, racks]: the most
     leader: Ints  # [rows]: the present preferred leader's column; -1 where it takes no part or there is none
-    leading: Bools  # [rows, brokers]: who may lead
-    leading_at_need: Bools  # [rows, brokers]: who may lead while no replica is on one of `leading`
+    leading: Bools  # [rows, brokers]: who is to lead
+    rank: Ints  # [rows, brokers]: the replica with the least may lead; 0 for `leading`
     may_lead_second: Bools  # [rows]: whether a legal set without any of `leading` is possible
     is_new: Bools  # [rows]
     size: Ints  # [rows]: bytes of one copy, which is what moving costs; not the disk weight, which may be measured
@@ -107,12 +111,11 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
     held, forced = whole.mask(whole.replicas)[open_rows], whole.mask(whole.fixed)[open_rows]
     forced_there = room(forced, eligible.rack, len(eligible.racks))
     allowed, need = rows.allowed | forced, rows.need + forced.sum(axis=1)
-    # Where none may lead freely, those lead that may at need; where a set may be without these too, any replica does.
-    at_need = allowed & whole.rule_classes.leadable_at_need[rule_class]
-    is_lacking = (allowed & ~at_need).sum(axis=1) >= need
-    at_need = np.where(is_lacking[:, None], allowed, at_need)
-    leading = allowed & whole.rule_classes.leadable[rule_class]
-    leading = np.where(leading.any(axis=1, keepdims=True), leading, at_need)
+    # Where none may lead freely, those lead that may at need; where these are none either, any replica does.
+    rank = 2 - whole.rule_classes.leadable_at_need[rule_class].astype(np.int64)
+    rank -= whole.rule_classes.leadable[rule_class]
+    rank = np.maximum(rank - np.where(allowed, rank, LAST).min(axis=1, keepdims=True), 0)
+    leading = allowed & (rank == 0)
     task = LoadTask(
         partitions=partitions,
         eligible=eligible,
@@ -124,7 +127,7 @@ def load_task(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPart
         high=rows.high + forced_there,
         leader=whole.replicas[open_rows, 0],
         leading=leading,
-        leading_at_need=at_need,
+        rank=rank,
         may_lead_second=~(forced & leading).any(axis=1) & ((allowed & ~leading).sum(axis=1) >= need),
         is_new=whole.is_new[open_rows],
         size=whole.size[open_rows],
@@ -174,7 +177,6 @@ def _stays(task: LoadTask) -> Bools:
     fine &= ~(held & ~task.allowed).any(axis=1) & ~(task.forced & ~held).any(axis=1)
     count = task.by_rack(held)
     fine &= ((task.low <= count) & (count <= task.high)).all(axis=1)
-    first, second = held & task.leading, held & task.leading_at_need
-    leads = np.where(first.any(axis=1), first[rows, task.leader], second[rows, task.leader])
-    result: Bools = fine & (task.leader >= 0) & leads
+    first = np.where(held, task.rank, LAST).min(axis=1)
+    result: Bools = fine & (task.leader >= 0) & (task.rank[rows, task.leader] == first)
     return result
