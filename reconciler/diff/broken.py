@@ -146,10 +146,18 @@ def _rest(
     is_alone = kept == replicas and factor == len(replicas)
     if _is_spread_broken(rules, replicas) and (is_alone or _is_crowded(rules, kept, factor, replicas)):
         held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
-        yield Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
+        wrong, path = f"racks {held} do not spread", "placement.racks.spread"
+        if rules.rack_replicas is not None:
+            wrong, path = f"racks {held}, not {by_rack(rules.rack_replicas)}", "placement.racks.replicas"
+        yield Reason.RACKS, wrong, declared.where(path)
     if _is_leader_misplaced(rules, replicas) and replicas[0] in kept:
         words = f"broker {replicas[0]} is not to be the preferred leader"
         yield Reason.LEADERS, words, declared.where("placement.racks.leader")
+
+
+def by_rack(wanted: Sequence[tuple[str, int]]) -> str:
+    """Return how many replicas each rack is to hold, in words."""
+    return " and ".join(f"{count} in {rack}" for rack, count in wanted)
 
 
 def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:

@@ -176,10 +176,13 @@ class DesiredCluster:
 class Placement:
     """Where replicas may stand. None: not written, so not compared.
 
-    `racks_spread` is PREFER where `racks` is written without `spread`. `assignment` is one ordered list a partition.
+    `racks_spread` is PREFER where `racks` is written without `spread`. `racks_replicas` is in its place: how many
+    replicas stand in each rack, by name, and none elsewhere. `racks_leader` is preferred. `assignment` is one ordered
+    list a partition.
     """
 
     racks_spread: Spread | None = None
+    racks_replicas: tuple[tuple[str, int], ...] | None = None
     racks_only: frozenset[str] | None = None
     racks_leader: frozenset[str] | None = None
     brokers_only: frozenset[int] | None = None

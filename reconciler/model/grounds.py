@@ -20,6 +20,13 @@ class BrokerGround:
     is_cordoned: Annotated[bool, "Whether Kafka cordons it, and nothing declares it active; not there: false."] = False
 
 
+class RackReplicas(NamedTuple):
+    """How many replicas of each partition a rack is to hold."""
+
+    rack: str
+    replicas: Annotated[int, AtLeast(1)]
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementGround:
     """A placement as it was declared, its names sorted; what is not there was not written."""
@@ -30,6 +37,7 @@ class PlacementGround:
     brokers_only: Annotated[Ids | None, "Brokers that may hold replicas."] = None
     brokers_except: Annotated[Ids, "Brokers that may not."] = ()
     is_assigned: Annotated[bool, "Replicas are written one by one."] = False
+    racks_replicas: Annotated[tuple[RackReplicas, ...] | None, "How many replicas each rack holds exactly."] = None
 
 
 UNDECLARED = -1

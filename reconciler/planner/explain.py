@@ -141,6 +141,7 @@ def _view(plan: Plan, key: TopicPartition, moves: tuple[Move, ...], created: tup
     kept = PlacementGround() if number == UNDECLARED else grounds.placements[number]
     placement = Placement(
         racks_spread=kept.spread,
+        racks_replicas=kept.racks_replicas,
         racks_only=None if kept.racks_only is None else frozenset(kept.racks_only),
         racks_leader=None if kept.racks_leader is None else frozenset(kept.racks_leader),
         brokers_only=None if kept.brokers_only is None else frozenset(kept.brokers_only),

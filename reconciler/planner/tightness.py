@@ -90,7 +90,7 @@ def _forbidding(task: PlacementTask) -> str:
 def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
     placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
-    return any(each.racks_spread not in {None, Spread.IGNORE} for each in placements)
+    return any(each.racks_replicas or each.racks_spread not in {None, Spread.IGNORE} for each in placements)
 
 
 def _span(counts: Ints) -> str:

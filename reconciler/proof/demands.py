@@ -209,6 +209,10 @@ class _Reading:
         key = (place.number, factor, staying, held, kept, bool(now))
         if key not in self.kind_numbers:
             bounds = rack_bounds(spread, brokers, allowed, factor, now)
+            if place.placement.racks_replicas is not None:
+                counts = dict(place.placement.racks_replicas)
+                exact = tuple(counts.get(name, 0) for name in brokers.racks)
+                bounds = exact, exact
             if kept:
                 numbers = brokers.rack.tolist()
                 kept_racks = Counter(numbers[brokers.column[b]] for b in kept)

@@ -1,4 +1,4 @@
-"""`racks.leader` is preferred: it orders replicas, places what is copied or created anyway, and copies nothing itself."""
+"""`racks.leader` is preferred: it orders replicas, and places what is copied or created anyway."""
 
 from collections.abc import Iterator
 from dataclasses import replace

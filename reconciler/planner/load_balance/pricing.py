@@ -133,7 +133,8 @@ def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: In
 
 def _is_enough(task: LoadTask, rows: Ints, inside: Bools) -> Bools:
     """Return which of these rows may have a set of these brokers alone, as far as the number of brokers tells."""
-    return (inside.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~inside).any(axis=1)
+    found: Bools = (inside.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~inside).any(axis=1)
+    return found
 
 
 def _best(task: LoadTask, priced: _Priced) -> Picked:

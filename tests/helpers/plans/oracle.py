@@ -216,9 +216,11 @@ def _demand(
         need=need,
         allowed=getting | (keeping & frozenset(current)) | must_hold,
         must_hold=must_hold,
-        bounds=_rack_bounds(placement.racks_spread, need, {rack[b] for b in counted}, rack, current),
+        bounds=_exact(placement.racks_replicas, rack)
+        if placement.racks_replicas is not None
+        else _rack_bounds(placement.racks_spread, need, {rack[b] for b in counted}, rack, current),
         counted_racks=frozenset(rack[b] for b in counted),
-        is_yielding=placement.racks_spread is not Spread.STRICT,
+        is_yielding=placement.racks_spread is not Spread.STRICT and placement.racks_replicas is None,
         leader_racks=placement.racks_leader,
         leading=frozenset(
             b for b in leading_at_need if placement.racks_leader is None or rack[b] in placement.racks_leader
@@ -236,6 +238,11 @@ def _is_named(placement: Placement, broker_id: int, rack: str) -> bool:
         and broker_id not in placement.brokers_except
         and (placement.racks_only is None or rack in placement.racks_only)
     )
+
+
+def _exact(by_rack: Sequence[tuple[str, int]], rack: Mapping[int, str]) -> Mapping[str, tuple[int, int]]:
+    """Return bounds that leave each rack its number of replicas, and the others none."""
+    return {name: (0, 0) for name in rack.values()} | {name: (count, count) for name, count in by_rack}
 
 
 def _rack_bounds(
