@@ -82,8 +82,8 @@ def checked_form(document: YamlMap) -> Form:
 def _take_out(document: YamlMap, errors: "Iterable[ValidationError]") -> set[Steps]:
     """Take out of the document what these errors are about; return the path of each.
 
-    An entry goes with its key, a list and what adds up with all its items, but for lists of mappings, of which each says
-    something by itself. An unknown key may be any field misspelt: its path ends in an empty step.
+    An entry goes with its key, a list and what adds up with all its items, but for lists of mappings, of which each
+    says something by itself. An unknown key may be any field misspelt: its path ends in an empty step.
     """
     taken: set[Steps] = set()
     dropped: set[Steps] = set()

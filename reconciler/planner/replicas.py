@@ -102,7 +102,8 @@ def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Co
     if is_led.any():
         yield "", _in_leader_racks(task, is_led)
     if not isinstance(balance.replicas, Even):
-        yield "" if is_led.any() else "evenness", CountTargets(task.base, task.eligible.capacity)
+        capacity = task.eligible.capacity["replicas"]
+        yield "" if is_led.any() else "evenness", CountTargets(task.base, capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if task.partitions.lagging:
         yield "", _lagging_kept(task)

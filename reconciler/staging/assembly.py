@@ -17,7 +17,6 @@ from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.disk import capacity
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging
 
@@ -139,5 +138,5 @@ def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) ->
 
 
 def _capacities(observed: Cluster) -> Mapping[int, int]:
-    known = ((broker_id, capacity(broker)) for broker_id, broker in observed.brokers.items())
+    known = ((broker_id, broker.total_bytes) for broker_id, broker in observed.brokers.items())
     return {broker_id: total for broker_id, total in known if total is not None}

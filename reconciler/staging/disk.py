@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Cluster
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
@@ -20,12 +20,6 @@ WHOLE = Fraction(1)
 # How often packing may be stuck before log dirs no longer count: each time costs a stage that does little else.
 MOST_YIELDS = 8
 Created = tuple[TopicPartition, tuple[int, ...]]
-
-
-def capacity(broker: Broker) -> int | None:
-    """Return the bytes of all the broker's log dirs that are online, None where none tells its size."""
-    known = [one.total_bytes for one in broker.log_dirs if one.total_bytes is not None]
-    return sum(known) if known else None
 
 
 class DiskUse:
@@ -55,7 +49,7 @@ class DiskUse:
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
             broker_id: int(total * (share or WHOLE))
-            for broker_id, total in ((id_, capacity(broker)) for id_, broker in observed.brokers.items())
+            for broker_id, total in ((id_, broker.total_bytes) for id_, broker in observed.brokers.items())
             if total is not None and broker_id in self.held
         }
         self.peak = dict(self.held)
@@ -234,7 +228,7 @@ def _bytes_held(observed: Cluster) -> dict[int, int]:
     held: dict[int, int] = {}
     silent: set[int] = set()
     for broker_id, broker in observed.brokers.items():
-        used = _used(broker)
+        used = broker.used_bytes
         if used is None:
             silent.add(broker_id)
         else:
@@ -242,14 +236,6 @@ def _bytes_held(observed: Cluster) -> dict[int, int]:
     if silent:
         held |= _replica_bytes(observed, silent)
     return {broker_id: held[broker_id] for broker_id in sorted(held)}
-
-
-def _used(broker: Broker) -> int | None:
-    online = [one for one in broker.log_dirs if one.total_bytes is not None]
-    if not online or any(one.usable_bytes is None for one in online):
-        return None
-    # A hand-made snapshot may say more usable than there is: that is an empty disk, not less than one.
-    return sum(max(0, (one.total_bytes or 0) - (one.usable_bytes or 0)) for one in online)
 
 
 def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:

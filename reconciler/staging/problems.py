@@ -22,7 +22,7 @@ from reconciler.model.problem import (
 )
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, named_some, percent, rate, size
-from reconciler.staging.disk import DiskUse, capacity
+from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.step import Situation
 
@@ -169,7 +169,7 @@ def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]
             yield f" in {one.path}", one.filled, one.allowed, one.total
     elif broker.id in disk.allowed:
         place = f" in {broker.log_dirs[0].path}" if len(broker.log_dirs) == 1 else ""
-        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], capacity(broker) or 0
+        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], broker.total_bytes or 0
 
 
 def _allowed_by(limits: Limits) -> str:
@@ -231,7 +231,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
 def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
     if limits.disk_use is None:
         return None
-    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and capacity(b) is None]
+    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and b.total_bytes is None]
     if not unknown:
         return None
     message = (

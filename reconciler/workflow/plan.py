@@ -132,6 +132,7 @@ class Planner:
             ),
             violations=(
                 *(each.problem for each in changes.spared),
+                *placed.violations,
                 *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
             ),
         )
@@ -162,7 +163,8 @@ class Planner:
 
         effort = THOROUGH if is_thorough else ORDINARY
         balance, states = desired.cluster.balance, States(desired, observed)
-        if not all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+        measured = (balance.disk, balance.network_in, balance.network_out, balance.leader_in)
+        if desired.cluster.limits.rates or not all(isinstance(each, Off) for each in measured):
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:

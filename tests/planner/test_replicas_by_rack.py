@@ -129,8 +129,10 @@ def _refusal(topic: DesiredTopic, *draining: int) -> tuple[str, str]:
 def test_too_few_brokers_in_a_rack_are_named_with_the_line() -> None:
     assert _refusal(_topic(("a", 2), ("b", 1)), 4) == (
         "KR301",
-        "t-0 cannot be placed: replicationFactor is 3 (t.yaml:6), broker 4 is declared draining (c.yaml:4), "
-        "racks.replicas wants 2 in a and 1 in b (t.yaml:8). Keep broker 4 active; or want fewer in a rack.",
+        (
+            "t-0 cannot be placed: replicationFactor is 3 (t.yaml:6), broker 4 is declared draining (c.yaml:4), "
+            "racks.replicas wants 2 in a and 1 in b (t.yaml:8). Keep broker 4 active; or want fewer in a rack."
+        ),
     )
 
 

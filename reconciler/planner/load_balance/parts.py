@@ -65,15 +65,16 @@ def _dealt(task: LoadTask, bands: Bands, loads: Ints, many: int) -> tuple[Ints, 
 
 def _is_inside(bands: Bands, loads: Ints, brokers: Ints) -> bool:
     low, high = bands.low[:, brokers].sum(axis=1), bands.high[:, brokers].sum(axis=1)
-    margin, held = (high - low) // INSIDE, loads[:, brokers].sum(axis=1)
-    return bool(((low + margin <= held) & (held <= high - margin) | ~bands.asked).all())
+    below, above = (high - low) // INSIDE * (low > 0 if bands.cap is not None else 1), (high - low) // INSIDE
+    held = loads[:, brokers].sum(axis=1)
+    return bool(((low + below <= held) & (held <= high - above) | ~bands.asked).all())
 
 
 def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     """Return the task of these brokers, of the replicas that are there; those elsewhere are where `end` has them."""
     task, members = end.task, end.members
     rows = np.flatnonzero(members[:, brokers].any(axis=1))
-    here, rack = np.ix_(rows, brokers), task.eligible.rack[brokers]
+    here = np.ix_(rows, brokers)
     held, allowed = members[here], task.allowed[here]
     elsewhere = members[rows]
     elsewhere[:, brokers] = False
@@ -84,18 +85,10 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     need, leader = held.sum(axis=1), place[end.leader[rows]]
     # Where the leader is elsewhere, whoever is here only follows.
     leads = leader[:, None] >= 0
-    ids = tuple(task.eligible.ids[broker] for broker in brokers.tolist())
-    eligible = replace(
-        task.eligible,
-        ids=ids,
-        column={broker_id: column for column, broker_id in enumerate(ids)},
-        capacity=task.eligible.capacity[brokers],
-        rack=rack,
-    )
     own = replace(
         task,
         partitions=tuple(task.partitions[row] for row in rows.tolist()),
-        eligible=eligible,
+        eligible=task.eligible.at(brokers),
         allowed=allowed,
         forced=task.forced[here],
         held=held,
@@ -112,8 +105,7 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
     )
-    cut = Bands(bands.asked, bands.low[:, brokers], bands.high[:, brokers], bands.share[:, brokers])
-    return Part(rows, brokers, own, cut, Goal(goal.copy[rows], 0))
+    return Part(rows, brokers, own, bands.at(brokers), Goal(goal.copy[rows], 0))
 
 
 def put_back(end: Placement, part: Part, found: Placement) -> None:

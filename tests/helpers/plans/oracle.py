@@ -242,7 +242,7 @@ def _is_named(placement: Placement, broker_id: int, rack: str) -> bool:
 
 def _exact(by_rack: Sequence[tuple[str, int]], rack: Mapping[int, str]) -> Mapping[str, tuple[int, int]]:
     """Return bounds that leave each rack its number of replicas, and the others none."""
-    return {name: (0, 0) for name in rack.values()} | {name: (count, count) for name, count in by_rack}
+    return dict.fromkeys(rack.values(), (0, 0)) | {name: (count, count) for name, count in by_rack}
 
 
 def _rack_bounds(
