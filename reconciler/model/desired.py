@@ -134,6 +134,7 @@ class Limits:
     """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all.
 
     `deleted_bytes`: of all replicas, of topics deleted and of configs that destroy records; None for no limit.
+    `replicas_per_broker`: a rule of every placement, None for none.
     `rates`: of those in RATE_OF, the most that a broker may carry in the end: bytes a second for each unit of its
     capacity or, as a Fraction, a share of its written rate.
     """
@@ -144,6 +145,7 @@ class Limits:
     deleted_topics: int = 1
     deleted_bytes: int | None = None
     rates: Mapping[str, int | Fraction] = field(default_factory=dict)
+    replicas_per_broker: int | None = None
     at: Mapping[str, Location] = field(default_factory=dict)
 
 

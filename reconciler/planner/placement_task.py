@@ -5,7 +5,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class EligibleBrokers:
     foreign: Ints  # bytes that others have on a broker's disks, where disks weigh by their size
     rack: Ints  # positions in `racks`
     racks: tuple[str, ...]
+    most: int | None = None  # replicas that a limit allows each, of all topics
 
     def mask(self, broker_ids: Collection[int]) -> Bools:
         """Return which of the brokers are among these."""
@@ -40,7 +41,9 @@ class EligibleBrokers:
         ids = tuple(self.ids[broker] for broker in brokers.tolist())
         capacity = {measure: weights[brokers] for measure, weights in self.capacity.items()}
         column = {broker_id: place for place, broker_id in enumerate(ids)}
-        return EligibleBrokers(ids, column, capacity, self.foreign[brokers], self.rack[brokers], self.racks)
+        return replace(
+            self, ids=ids, column=column, capacity=capacity, foreign=self.foreign[brokers], rack=self.rack[brokers]
+        )
 
     def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
         """Return the column of each broker, -1 for one that does not take part."""
@@ -67,6 +70,7 @@ def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
         foreign=np.array([found.foreign.get(broker_id, 0) for broker_id in ids], dtype=np.int64),
         rack=np.array([racks.index(name) for name in names], dtype=np.int64),
         racks=racks,
+        most=desired.cluster.limits.replicas_per_broker,
     )
 
 
@@ -107,6 +111,11 @@ class PlacementTask:
     def need(self) -> Ints:
         """How many replicas of each partition are to be found."""
         return self.rule_classes.rows.need[self.rule_class]
+
+    @property
+    def most(self) -> Ints | None:
+        """How many of the replicas to be found each broker may get [brokers]; None: any number."""
+        return None if self.eligible.most is None else np.maximum(self.eligible.most - self.base, 0)
 
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""

@@ -232,8 +232,11 @@ class Choices:
         return replace(self, kind=kind, named=states, racks=self.racks[of_row])
 
 
-def free_choices(demand: Demand, topics: int = 0) -> Choices:
-    """Return choices with nothing decided; with `topics`, so many are counted broker by broker."""
+def free_choices(demand: Demand, topics: int = 0, most: Ints | None = None) -> Choices:
+    """Return choices with nothing decided; with `topics`, so many are counted broker by broker.
+
+    `most` [brokers]: what each may get in all.
+    """
     rules, named, total = demand.rules, demand.named, demand.total
     brokers, cells = rules.brokers, topics * rules.brokers
     may_hold = rules.allowed[demand.rule[:, None], named] & (named >= 0)
@@ -243,7 +246,7 @@ def free_choices(demand: Demand, topics: int = 0) -> Choices:
         named=np.where(may_hold, np.int8(0), np.int8(-1)),
         racks=np.zeros((len(named), rules.low.shape[1]), dtype=np.int8),
         low=np.zeros(brokers, dtype=np.int64),
-        high=np.full(brokers, total, dtype=np.int64),
+        high=np.full(brokers, total, dtype=np.int64) if most is None else np.minimum(most, total),
         cell_low=np.zeros(cells, dtype=np.int64),
         cell_high=np.full(cells, total, dtype=np.int64),
     )

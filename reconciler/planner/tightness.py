@@ -76,10 +76,12 @@ def _forbidding(task: PlacementTask) -> str:
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity["replicas"])
 
-    def unevenness(rules: Rows) -> int:
-        return targets.imbalance(evened_by_class(rules, count, targets))
+    def unevenness(rules: Rows, most: Ints | None = task.most) -> int:
+        return targets.imbalance(evened_by_class(rules, count, targets, most))
 
     now = unevenness(picked)
+    if task.most is not None and unevenness(picked, None) < now:
+        return "limits.replicasPerBroker forbids more"
     if unevenness(without_racks) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
     if unevenness(without_brokers) < now:

@@ -38,6 +38,14 @@ class Holdings:
     open: Ints
     final: Ints
     weighed: Bools
+    limit: int | None = None  # the most of a broker, unless what is settled there is more already
+
+    @property
+    def box(self) -> Box:
+        """The counts that brokers may end with [brokers]."""
+        low = self.settled.astype(object).sum(axis=0)
+        high = low + int(self.open.sum())
+        return Box(low, high if self.limit is None else np.maximum(low, np.minimum(high, self.limit)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[
     forced = [len(set(each.replicas).difference(each.now)) for each in assigned]
     forced_bytes = sum(copies * (each.size or 0) for copies, each in zip(forced, assigned, strict=True))
     holdings = _replica_holdings(demands, end)
+    _refuse_crowded(demands, holdings)
     none = np.zeros_like(is_copied)
     capacity, targets = demands.brokers.capacity.replicas, (balance.replicas, balance.topics)
     measures = _balances(holdings, demands, capacity, targets, (REPLICAS_BALANCE, TOPICS_BALANCE))
@@ -140,7 +149,7 @@ def _bounds(
 ) -> list[int]:
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]
     settled = holdings.settled.astype(object)
-    box = Box(settled.sum(axis=0), settled.sum(axis=0) + int(holdings.open.sum()))
+    box = holdings.box
     weighed = holdings.weighed
     cells = settled[weighed]
     topic_box = Box(cells, cells + holdings.open[weighed].astype(object)[:, None])
@@ -189,7 +198,16 @@ def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
         np.subtract.at(final, (demands.rows.topics[row], demands.brokers.columns(kept)), 1)
     rows, places = np.nonzero(end.table != NOBODY)
     np.add.at(final, (demands.topic[rows], end.table[rows, places]), 1)
-    return Holdings(settled, given, final, _weighed(demands))
+    return Holdings(settled, given, final, _weighed(demands), demands.brokers.capacity.most_replicas)
+
+
+def _refuse_crowded(demands: Demands, holdings: Holdings) -> None:
+    final, most = holdings.final.sum(axis=0), holdings.box.high
+    for broker_id, count, allowed in zip(demands.brokers.ids, final.tolist(), most.tolist(), strict=True):
+        if count > allowed:
+            raise NotProved(
+                f"broker {broker_id} ends with {count} replicas, where limits.replicasPerBroker allows {allowed}"
+            )
 
 
 def _leader_holdings(demands: Demands, end: Reached) -> Holdings:

@@ -21,6 +21,7 @@ class Capacity:
     network: tuple[int, ...]
     foreign: tuple[int, ...]
     most_in: tuple[int | None, ...]  # bytes a second that a limit lets each take in; None: no limit
+    most_replicas: int | None  # replicas that a limit lets each hold; None: no limit
 
 
 def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capacity:
@@ -41,7 +42,8 @@ def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capa
         most = tuple(None if rate is None else int(limit * rate // 1) for rate in rates)
     elif limit is not None:
         most = tuple(limit * weight for weight in network)
-    return Capacity(replicas, leaders, sizes if is_by_size else weighed, network, foreign, most)
+    of_disks = sizes if is_by_size else weighed
+    return Capacity(replicas, leaders, of_disks, network, foreign, most, desired.cluster.limits.replicas_per_broker)
 
 
 def _size(broker: Broker) -> int:

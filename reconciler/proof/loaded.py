@@ -105,8 +105,11 @@ def loaded_bound(
         raise NotProved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
     targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
     unlimited = (None,) * len(demands.brokers.ids)
-    shared = ((capacity.replicas, unlimited), (capacity.disk, unlimited), (capacity.network, capacity.most_in))
     settled, final = _loads(demands, end, carried, weights)
+    # What no plan may move may be beyond the limit already.
+    limit = capacity.most_replicas
+    held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
+    shared = ((capacity.replicas, held), (capacity.disk, unlimited), (capacity.network, capacity.most_in))
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
         low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
         if measure == 0 and isinstance(target, Even):

@@ -24,7 +24,7 @@ from reconciler.model.desired import (
 )
 from reconciler.model.topic_partition import TopicPartition
 
-pytestmark = pytest.mark.quick
+pytestmark = pytest.mark.long
 
 LED_FROM_C = Placement(racks_spread=Spread.PREFER, racks_leader=frozenset({"c"}))
 

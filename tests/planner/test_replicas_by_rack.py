@@ -29,7 +29,7 @@ from reconciler.model.problem import Location, PlacementInfeasible
 from reconciler.planner.explain import explain
 from reconciler.proof.check import prove
 
-pytestmark = pytest.mark.quick
+pytestmark = pytest.mark.long
 
 AT = {
     "": Location("t.yaml", 1),

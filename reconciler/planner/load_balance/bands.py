@@ -6,7 +6,7 @@ and where the rules allow no such counts, the band is what the most even counts 
 A cap is a rule: the most that a broker may ever end with. A band is a wish: no load goes above a cap for its sake.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -168,13 +168,16 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
     weights = zip(total, capacity.tolist(), strict=True)
     share = np.array([[max(1.0, int(amount) * one / sum(of)) for one in of] for amount, of in weights])
     bands = Bands(asked, low, high, share)
-    return _capped(bands, task.eligible.ids, caps) if caps else bands
+    is_capped = caps or task.eligible.most is not None
+    return _capped(bands, task, caps) if is_capped else bands
 
 
-def _capped(bands: Bands, ids: Sequence[int], caps: Caps) -> Bands:
+def _capped(bands: Bands, task: LoadTask, caps: Caps) -> Bands:
     cap = np.full(bands.high.shape, NO_CAP, dtype=np.int64)
     for measure, most in caps.items():
-        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in ids]
+        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in task.eligible.ids]
+    if task.eligible.most is not None:
+        cap[REPLICAS] = np.maximum(task.eligible.most, task.base[REPLICAS])
     asked, high = bands.asked | (cap < NO_CAP).any(axis=1), np.minimum(bands.high, cap)
     return Bands(asked, np.minimum(bands.low, high), high, bands.share, cap)
 
@@ -220,5 +223,6 @@ def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
         rack=task.eligible.rack,
         topic=np.zeros_like(first),
     )
-    standing = evened_by_class(rules, np.bincount(of_row), targets)
+    most = None if task.eligible.most is None else np.maximum(task.eligible.most - targets.base, 0)
+    standing = evened_by_class(rules, np.bincount(of_row), targets, most)
     return targets.base + sum(standing.counts(are_cells=False))

@@ -377,9 +377,16 @@ def _loses_leader(demand: Demand, replicas: Iterable[int]) -> bool:
     return bool(demand.current) and demand.current[0] in demand.leading and demand.current[0] not in replicas
 
 
-def least_placement(problem: Problem, target: BalanceTarget) -> Worth | None:
+def most_of(problem: Problem, limit: int) -> Mapping[int, int]:
+    """Return what each broker may hold where a limit is written: more only where so much of it may not be moved."""
+    staying = Counter(b for d in problem.demands for b in (d.must_hold if d.settled is None else d.settled))
+    return {broker_id: max(limit, staying[broker_id]) for broker_id in problem.brokers}
+
+
+def least_placement(problem: Problem, target: BalanceTarget, most: Mapping[int, int] | None = None) -> Worth | None:
     """Return what the best of all legal placements is worth, None where there is no legal one.
 
+    `most`: the replicas that each broker may hold.
     Where a size is unknown copies are counted before bytes.
     """
     order: Callable[[int, int], tuple[int, int]]
@@ -398,7 +405,11 @@ def least_placement(problem: Problem, target: BalanceTarget) -> Worth | None:
             for replicas in legal_sets(demand, problem.rack_of)
         ]
         reached = _extended(reached, choices)
-    keys = [_key(problem, target, counts, score) for counts, score in reached.items()]
+    keys = [
+        _key(problem, target, counts, score)
+        for counts, score in reached.items()
+        if most is None or all(count <= most[b] for b, count in zip(problem.brokers, counts, strict=True))
+    ]
     if not keys:
         return None
     balance, first, second, unled, even, lost = min(keys)
