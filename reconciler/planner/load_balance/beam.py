@@ -42,7 +42,7 @@ def within_bands(task: LoadTask, bands: Bands, goal: Goal) -> Placement | None:
         return None
     asked = np.flatnonzero(bands.asked)
     share = bands.share[asked].max(axis=1)
-    heaviest_first = sorted(ways, key=lambda row: (-float((task.weights.replica[row, asked] / share).max()), row))
+    heaviest_first = sorted(ways, key=lambda row: (-float((task.replica_weight(row)[asked] / share).max()), row))
     chosen = _chosen(task, bands, [(row, ways[row]) for row in heaviest_first], asked)
     if chosen is None:
         return None
@@ -56,7 +56,7 @@ def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked:
     """Return the way taken of each row; None where no placement is left."""
     low, high = bands.low[asked], bands.high[asked]
     loads, cost = task.base[asked][None], np.zeros(1, dtype=np.int64)
-    carried = [task.weights.replica[row, asked][:, None] for row, _ in order]
+    carried = [task.replica_weight(row)[asked][:, None] for row, _ in order]
     most = np.array([each * ways.members.any(axis=0) for each, (_, ways) in zip(carried, order, strict=True)])
     # What the rows after each one can add at the most: [rows, measures, brokers].
     to_come = most.sum(axis=0) - most.cumsum(axis=0)

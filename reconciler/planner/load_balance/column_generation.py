@@ -11,7 +11,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.problem import ReconcilerError
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.pricing import Costs, Picked, bound_of, cheapest, cost_of, lower_bound
-from reconciler.planner.load_balance.task import DISK, MEASURES, OF_LEADERS, REPLICAS, LoadTask
+from reconciler.planner.load_balance.task import DISK, REPLICAS, TOPICS, LoadTask
 from reconciler.planner.rows import Floats
 
 PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
@@ -308,7 +308,7 @@ class Relaxation:
         return lower_bound(self._task, self._bands, self._goal.costs(prices, self.shift))
 
     def _add(self, picked: Picked, rows: Ints) -> int:
-        none = np.zeros((len(MEASURES), self._task.brokers), dtype=np.int64)
+        none = np.zeros_like(self._task.base)
         cost = cost_of(self._task, self._goal.costs(none, 0), picked.members, picked.leader)
         added = 0
         for row in rows.tolist():
@@ -356,18 +356,18 @@ def _first_penalty(task: LoadTask, bands: Bands, goal: Goal) -> Floats:
     Prices begin small where they end small: counts and rates are evened with little data.
     """
     whole = float((goal.copy * task.need).sum()) / task.brokers
-    part = np.full(len(MEASURES), 0.4)
+    part = np.full(len(task.base), 0.4)
     part[DISK] = 1.2
     part[REPLICAS] = 0.08
     if not goal.copy.any():
         whole = float(goal.change * len(task.need)) / task.brokers
-        part[list(OF_LEADERS)] = 1.2
+        part[list(task.of_leaders)] = 1.2
     return np.repeat(part[:, None] * max(1.0, whole), task.brokers, axis=1) * bands.asked[:, None]
 
 
 def start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
     """Yield prices to begin with: none; and a byte on disk too much, or too little, at what a byte copied costs."""
-    none = np.zeros((len(MEASURES), task.brokers), dtype=np.int64)
+    none = np.zeros_like(task.base)
     yield none
     if bands.asked[DISK] and task.stays.any():
         excess = bands.excess(task.loads(task.held & task.stays[:, None], np.maximum(task.leader, 0), task.stays))[DISK]
@@ -379,7 +379,8 @@ def start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
 
 def _whole(prices: Floats, task: LoadTask, shift: int) -> Ints:
     """Return the prices as whole numbers, so small that no cost leaves 64 bits."""
-    most = np.maximum(task.weights.replica.max(axis=0), task.weights.leader.max(axis=0)).astype(np.float64)
+    most = np.ones(len(prices))
+    most[:TOPICS] = np.maximum(task.weights.replica.max(axis=0), task.weights.leader.max(axis=0))
     limit = 2.0**54 / np.maximum(1.0, most) / max(1, int(task.need.max()))
     scaled = np.clip(prices * 2.0**shift, -limit[:, None], limit[:, None])
     whole: Ints = np.rint(scaled).astype(np.int64)

@@ -104,6 +104,7 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         stays=np.ones(len(rows), dtype=np.bool_),
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
+        topic=task.topic[rows],
     )
     return Part(rows, brokers, own, bands.at(brokers), Goal(goal.copy[rows], 0))
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.columns import Ints
-from reconciler.model.desired import Balance
+from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
 from reconciler.planner.load_balance.beam import within_bands
@@ -28,11 +29,10 @@ from reconciler.planner.load_balance.task import (
     DISK,
     MEASURES,
     NETWORK_OUT,
-    OF_LEADERS,
     OF_SETS,
     REPLICAS,
+    TOPICS,
     LoadTask,
-    base_loads,
     load_task,
 )
 from reconciler.planner.placement_task import PlacementTask, placement_task
@@ -65,7 +65,8 @@ def placed_with_loads(
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
     Where a size is unknown, copies are counted before bytes.
     """
-    task = load_task(whole, unmoved, load_of)
+    topics = () if isinstance(balance.topics, Off) else whole.topics
+    task = load_task(whole, unmoved, load_of, topics)
     bands = bands_of(task, balance, caps)
     held = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
     leader = np.where(whole.need > 0, 0, np.maximum(whole.fixed[:, 0], 0))
@@ -101,12 +102,11 @@ def _again(
         return False
     decided = [(each.topic_partition, lists[row]) for row, each in enumerate(task.partitions) if each.fixed]
     unmoved_then = (*unmoved, *decided)
-    next_task = load_task(
-        placement_task(PartitionsToPlace.of(partitions), unmoved_then, eligible), unmoved_then, load_of
-    )
+    whole = placement_task(PartitionsToPlace.of(partitions), unmoved_then, eligible)
+    next_task = load_task(whole, unmoved_then, load_of, task.topics)
     # Explicit assignments are no rows of a task; what they carry is the rest of its base.
-    assigned = task.base - base_loads((), unmoved, eligible, load_of)
-    next_task = replace(next_task, base=next_task.base + assigned, is_size_known=task.is_size_known)
+    moved = next_task.loads(end.members[rows], end.leader[rows]) - next_task.base
+    next_task = replace(next_task, base=end.loads - moved, is_size_known=task.is_size_known)
     again, *_ = _placed(next_task, bands_of(next_task, balance, caps))
     changed = (again.members != end.members[rows]).any(axis=1) | (again.leader != end.leader[rows])
     for place in np.flatnonzero(changed).tolist():
@@ -156,7 +156,7 @@ def _bound(task: LoadTask, bands: Bands, prices: Ints, shift: int) -> tuple[int,
     finer = _finer(task)
     copy = (task.size if task.is_size_known else np.ones_like(task.size)) << finer
     goal = Goal(np.where(task.is_new, 0, copy), 0)
-    wanted = bands.only(*OF_SETS)
+    wanted = bands.only(*task.of_sets)
     guesses = (*start_prices(task, wanted, shift), prices)
     bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in guesses]
     best, chosen = max(bounds, key=lambda each: each[0])
@@ -165,7 +165,7 @@ def _bound(task: LoadTask, bands: Bands, prices: Ints, shift: int) -> tuple[int,
 
 def _sets(task: LoadTask, bands: Bands, goal: Goal) -> tuple[Placement, Ints, int]:
     """Return replica sets with the fewest bytes copied that keep the bands of replicas, disks and network in."""
-    wanted = bands.only(*OF_SETS)
+    wanted = bands.only(*task.of_sets)
     parts = parts_of(task, wanted)
     if len(parts) == 1:
         return _in_one(task, wanted, goal)
@@ -216,7 +216,7 @@ def _lead(end: Placement, bands: Bands) -> None:
         present = int(task.leader[row])
         if present >= 0 and end.members[row, present] and task.rank[row, present] == task.rank[row, end.leader[row]]:
             end.exchange(row, present, present)
-    wanted = bands.only(*OF_LEADERS)
+    wanted = bands.only(*task.of_leaders)
     one = Goal(np.zeros_like(task.size), 1)
     repair(end, wanted, one, replicas=False, leaders=True)
     spare(end, wanted, one, copies=False)
@@ -232,7 +232,10 @@ def _proof(end: Placement, whole: PlacementTask, bound: int, prices: Ints, shift
     }
     of_counts = of.pop(MEASURES[REPLICAS])
     load_prices = {word: given for word, given in of.items() if given}
-    level = PriceLevel(objective, value, min(value, bound), of_counts, load_prices=load_prices, shift=shift)
+    of_topics = zip(task.topics, prices[TOPICS:].tolist(), strict=False)
+    given = ((topic, zip(ids, row, strict=True)) for topic, row in of_topics if any(row))
+    topic_prices = {topic: {id_: price for id_, price in pairs if price} for topic, pairs in given}
+    level = PriceLevel(objective, value, min(value, bound), of_counts, topic_prices, load_prices, shift)
     return Proof(objective, value, level.lower_bound, levels=(level,))
 
 
@@ -241,7 +244,8 @@ def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Proble
     task, excess = end.task, bands.excess(end.loads)
     # What is above a limit is its violation, and told there.
     excess[bands.above_caps(end.loads).any(axis=1)] = 0
-    for measure in np.flatnonzero(excess.any(axis=1)).tolist():
+    yield from _uneven_topics(end, bands, excess[TOPICS:], balance)
+    for measure in np.flatnonzero(excess[:TOPICS].any(axis=1)).tolist():
         is_above = bool((excess[measure] > 0).any())
         outside = excess[measure] if is_above else -excess[measure]
         column = int((outside / bands.share[measure]).argmax())
@@ -254,6 +258,25 @@ def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Proble
             f"{_amount(measure, limit)}{more}: {_forbidding(end, bands, measure, column, is_above=is_above)}"
         )
         yield Problem("KR842", message, balance.at.get(MEASURES[measure]), Severity.WARNING)
+
+
+def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance) -> Iterator[Problem]:
+    """Yield a warning of the topics whose parts stay outside their bands somewhere: the part farthest out."""
+    if not excess.any():
+        return
+    topics = end.task.topics
+    uneven = {topics[place % (len(topics) + 1)] for place in np.flatnonzero(excess.any(axis=1)).tolist()}
+    place, column = divmod(int(np.abs(excess).argmax()), excess.shape[1])
+    what = "replicas" if place < len(topics) + 1 else "preferred leaders"
+    reached = int(end.loads[TOPICS + place, column])
+    limit = bands.high if excess[place, column] > 0 else bands.low
+    topic, broker = topics[place % (len(topics) + 1)], end.task.eligible.ids[column]
+    message = (
+        f"{counted(len(uneven), 'topic ends', 'topics end')} less even over the brokers than asked, {topic} with {reached} "
+        f"{what} on broker {broker} where its band ends at {int(limit[TOPICS + place, column])}: racks, brokers named for "
+        "it, or the other balances forbid more"
+    )
+    yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
 
 
 def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_above: bool) -> str:

@@ -79,7 +79,7 @@ def replica_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     for measure in (DISK, NETWORK_IN):
         if prices[measure].any():
             cost += weight[:, measure, None] * prices[measure]
-    return cost
+    return cost + prices[task.of_topic(rows)] if task.topics else cost
 
 
 def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
@@ -92,7 +92,7 @@ def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     for measure in (NETWORK_OUT, LEADER_IN):
         if prices[measure].any():
             cost += task.weights.leader[rows, measure, None] * prices[measure]
-    return cost
+    return cost + prices[task.of_topic(rows, leads=True)] if task.topics else cost
 
 
 def _chunks(task: LoadTask) -> Iterator[Ints]:
