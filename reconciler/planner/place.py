@@ -99,8 +99,8 @@ def plan_placement(
     else:
         chosen = _by_counts(task, balance)
         changed, before, after = reached(chosen)
-        # What is best by counts stands where it keeps the limits: then it is exact. Topics are balanced so alone.
-        if carried is not None and any(above_limits(caps, after, cluster)) and isinstance(balance.topics, Off):
+        # What is best by counts stands where it keeps the limits: then it is exact.
+        if carried is not None and any(above_limits(caps, after, cluster)):
             chosen = _by_loads(task, unmoved, balance, carried, caps)
             changed, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders

@@ -198,13 +198,24 @@ class Goal:
         return Costs(prices, self.copy << shift, self.change << shift)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A placement to begin with: `members` [rows, brokers]; its prices [measures, brokers], in 2^finer of the unit."""
+
+    members: Bools
+    prices: Floats
+    finer: int
+
+
 class Relaxation:
     """A master that grows by the columns that pay at its prices.
 
     `prices`: the best seen, whole numbers in 2^-`shift` of the goal's unit; they prove a bound whatever they are.
     """
 
-    def __init__(self, task: LoadTask, bands: Bands, goal: Goal, *, is_part: bool = False) -> None:
+    def __init__(
+        self, task: LoadTask, bands: Bands, goal: Goal, start: "Start | None" = None, *, is_part: bool = False
+    ) -> None:
         self._task, self._bands, self._goal, self._is_part = task, bands, goal, is_part
         self.shift = shift_of(task, goal)
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
@@ -213,10 +224,14 @@ class Relaxation:
         self._added = 0
         self._is_diving = False
         self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
-        self.prices = max(start_prices(task, bands, self.shift), key=self._bound_at)
+        known = [] if start is None else [_whole(start.prices * 2.0**start.finer, task, self.shift)]
+        self.prices = max((*start_prices(task, bands, self.shift), *known), key=self._bound_at)
         self._bound = self._bound_at(self.prices)
         picked = cheapest(task, goal.costs(self.prices, self.shift))
         self._add(picked, np.flatnonzero(~task.stays))
+        if start is not None:
+            members, leader = start.members, task.leaders_of(start.members)
+            self._add(Picked(picked.cost, members, leader), np.flatnonzero((members != task.held).any(axis=1)))
 
     def dived(self) -> Solved:
         """Return a solution that takes nearly all columns whole: the largest parted partitions are settled, in turn."""

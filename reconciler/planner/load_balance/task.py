@@ -86,6 +86,13 @@ class LoadTask:
         """Return the measure of the replicas, or leads, of each row's topic; only where topics are balanced."""
         return self.topic[rows] + (TOPICS + len(self.topics) + 1 if leads else TOPICS)
 
+    def leaders_of(self, members: Bools) -> Ints:
+        """Return [rows] who leads these members [rows, brokers]: the present leader where it may, else the first."""
+        rank = np.where(members, self.rank, LAST)
+        rows, first = np.arange(len(rank)), rank.min(axis=1)
+        is_kept = (self.leader >= 0) & (rank[rows, self.leader] == first)
+        return np.where(is_kept, self.leader, rank.argmin(axis=1))
+
     def replica_weight(self, row: int) -> Ints:
         """Return [measures]: what a replica of that row carries."""
         weight = np.zeros(len(self.base), dtype=np.int64)
