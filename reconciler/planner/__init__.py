@@ -22,9 +22,9 @@ Variables: x[p, b], 1 where partition p has a replica on broker b. Replicas flow
 
 Constraints: need[p] replicas leave p; each rack takes from low to high of them; the arc from it into broker b, or b's
 cell, carries one at the most; the arc to the sink carries what the broker gets in all. A rack's arc is the rack rule,
-an arc that is not there is a broker that is not allowed, a bound of a sink's arc is the balance. Such a matrix is
-totally unimodular: the best flow is whole, so the exact optimum over the integers comes out of a linear program, and
-nothing is rounded.
+an arc that is not there is a broker that is not allowed, a bound of a sink's arc is the balance, or a limit. Such a
+matrix is totally unimodular: the best flow is whole, so the exact optimum over the integers comes out of a linear
+program, and nothing is rounded.
 
 Objectives, one after another
 -----------------------------
