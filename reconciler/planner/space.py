@@ -415,11 +415,6 @@ class _Search:
             for rack, already in enumerate(taken):
                 some = [take for column, take in takes if racks[column] == rack]
                 self._between(some, int(bounds.low[place, rack]) - already, int(bounds.high[place, rack]) - already)
-            if bounds.leading[place].any():
-                some = [take for column, take in takes if bounds.leading[place, racks[column]]]
-                already = sum(many for rack, many in enumerate(taken) if bounds.leading[place, rack])
-                least, most = int(bounds.least_leading[place]), int(bounds.most_leading[place])
-                self._between(some, least - already, most - already)
 
     def _keep_counts(self) -> None:
         """Brokers, and topics' parts of them, have as many replicas as all optima give them."""
