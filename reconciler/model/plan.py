@@ -299,6 +299,12 @@ class Plan:
         Key("summary/leastSeconds"),
         "How long the busiest broker's bytes, in or out, take at the throttle, however stages are packed.",
     ] = None
+    least_dir_bytes: Annotated[
+        int | None,
+        Key("summary/logDirBytesLowerBound"),
+        "What moves between log dirs copy at least in any plan that comes as near to limits and balance; not there: "
+        "nothing moves between them.",
+    ] = None
     log_dirs: Annotated[
         Mapping[int, tuple[LogDirUse, ...]],
         "Broker to its log dirs, where it has several and tells what lies in each.",

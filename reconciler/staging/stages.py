@@ -17,12 +17,13 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import chains
+from reconciler.staging.dir_stages import dir_stages, makes_room
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
@@ -36,6 +37,7 @@ class Staging:
 
     `topic_changes` are those given, some split in two; the stages name positions in it. `disk_peak` maps a broker to
     the bytes it holds at the worst moment, where they are known; `log_dirs`, `predicted_log_dirs`: as in the plan.
+    `crowded`: the brokers with a log dir that takes in more than it may hold; `excess`: by how many bytes disks do.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -45,6 +47,8 @@ class Staging:
     disk_peak: Mapping[int, int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+    crowded: frozenset[int] = frozenset()
+    excess: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,9 @@ def stage_moves(
     observed: Cluster,
     desired: Desired,
     rules: Mapping[str, TopicRules],
+    dir_moves: Sequence[DirMove] = (),
 ) -> Staging:
-    """Return the stages that carry out these whole moves, one a partition, and topic changes.
+    """Return the stages that carry out these whole moves, one a partition, moves inside brokers, and topic changes.
 
     Every limit of `moves` and `limits` is kept where it can be; where not, `violations` says so. After each stage the
     hard rules hold that held before it. `elections_now` are held before any data moves.
@@ -84,18 +89,24 @@ def stage_moves(
     changes = timed(topic_changes, whole, observed)
     # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
     # counts.
-    disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
-    packed = pack([chain for chain in chained if chain], desired.cluster.moves, disk)
+    share, policy = desired.cluster.limits.disk_use, desired.cluster.moves
+    disk = DiskUse(observed, steps, share, _created(changes))
+    first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
+    if first:
+        disk = DiskUse(observed, steps, share, _created(changes), [one for one in dir_moves if one.broker in first])
+    packed = pack([chain for chain in chained if chain], policy, disk)
     disk = packed.disk
-    stages = _numbered(_in_order(packed, due, changes, desired.cluster.moves))
+    inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])
+    stages = _numbered(_in_order(packed, due, changes, policy, inside))
     batch = desired.cluster.moves.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
-    destinations = sorted({broker_id for step in steps for broker_id in step.added})
+    destinations = sorted({*(id_ for step in steps for id_ in step.added), *(one.broker for one in dir_moves)})
     return Staging(
         stages=stages,
         topic_changes=changes.in_order,
         warnings=by_code(
-            warnings(whole, desired, at, disk, destinations) + election_warnings(skipped, batches, observed)
+            warnings(whole, desired, at, disk, destinations, inside=dir_moves)
+            + election_warnings(skipped, batches, observed)
         ),
         violations=by_code(
             (
@@ -106,6 +117,8 @@ def stage_moves(
         disk_peak=disk.peak,
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
+        crowded=frozenset(id_ for id_, dirs in disk.dirs.items() if dirs.excess),
+        excess=disk.excess,
     )
 
 
@@ -129,7 +142,7 @@ def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, 
     found: dict[TopicPartition, dict[int, str]] = {}
     for step in steps:
         for broker_id in sorted(step.added):
-            if broker_id in disk.dirs:
+            if broker_id in disk.dirs and broker_id not in step.move.log_dirs:
                 key = step.move.topic_partition
                 found.setdefault(key, {})[broker_id] = disk.dirs[broker_id].predicted[key]
     return {key: found[key] for key in sorted(found)}
@@ -139,8 +152,17 @@ def _by_partition(move: Move) -> tuple[str, int]:
     return move.topic_partition
 
 
-def _in_order(packed: Packed, due: Sequence[Election], changes: TimedChanges, policy: MovePolicy) -> list[Stage]:
-    """Return all stages: topics, elections that are due, moves each with its elections, and topics again."""
+def _in_order(
+    packed: Packed,
+    due: Sequence[Election],
+    changes: TimedChanges,
+    policy: MovePolicy,
+    inside: tuple[Sequence[Sequence[DirMove]], Sequence[Sequence[DirMove]]],
+) -> list[Stage]:
+    """Return all stages: topics, elections that are due, moves each with its elections, and topics again.
+
+    `inside`: the moves inside brokers that make room before the others, and those that come after them.
+    """
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
@@ -148,12 +170,14 @@ def _in_order(packed: Packed, due: Sequence[Election], changes: TimedChanges, po
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
+    stages += dir_stages(inside[0], policy)
     seconds = stage_seconds(packed.loads, policy)
     for number, (steps, estimate) in enumerate(zip(packed.stages, seconds, strict=True)):
         stages.append(_reassign(steps, policy, estimate))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))
+    stages += dir_stages(inside[1], policy)
     return [*stages, TopicsStage(0, last)] if last else stages
 
 

@@ -4,17 +4,17 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, said_to
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
-from reconciler.diff.rules import topic_rules
+from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
@@ -35,6 +35,11 @@ from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
+
+if TYPE_CHECKING:
+    from reconciler.planner.log_dirs.place import DirsPlaced
+    from reconciler.planner.place import Placed
+    from reconciler.staging.stages import Staging
 
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -102,7 +107,6 @@ class Planner:
         from reconciler.model.coordinator import coordinator_warnings
         from reconciler.planner.place import plan_placement
         from reconciler.staging.assembly import assemble
-        from reconciler.staging.stages import stage_moves
         from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
 
         loads, policy = self.loads, desired.cluster.moves
@@ -110,9 +114,7 @@ class Planner:
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
         placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
-        staged = stage_moves(
-            placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
-        )
+        inside, staged = self._staged(desired, observed, rules=rules, placed=placed, changes=changes, names=names)
         plan = assemble(
             staged,
             observed=observed,
@@ -121,9 +123,11 @@ class Planner:
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
+            least_dir_bytes=inside.least,
             warnings=(
                 *changes.drift,
                 *placed.warnings,
+                *inside.warnings,
                 *defaults_taken(placed.topic_changes, desired.topics),
                 *self.growth(observed, placed.topic_changes),
                 *coordinator_warnings(staged.stages, observed),
@@ -137,6 +141,44 @@ class Planner:
         )
         refuse_unsafe(plan, observed, rules)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
+
+    def _staged(
+        self,
+        desired: Desired,
+        observed: Cluster,
+        *,
+        rules: Mapping[str, TopicRules],
+        placed: "Placed",
+        changes: Changes,
+        names: Collection[str] | None,
+    ) -> "tuple[DirsPlaced, Staging]":
+        """Return the moves with the log dirs that are asked for, and all stages.
+
+        Where Kafka's own choice of log dirs would overfill one, the plan is staged again with dirs of its own choice.
+        """
+        from reconciler.planner.log_dirs.place import place_log_dirs
+        from reconciler.staging.stages import stage_moves
+
+        def attempt(crowded: Collection[int]) -> tuple[DirsPlaced, Staging]:
+            inside = place_log_dirs(
+                desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded
+            )
+            staged = stage_moves(
+                inside.moves,
+                placed.topic_changes,
+                changes.elections,
+                observed=observed,
+                desired=desired,
+                rules=rules,
+                dir_moves=inside.dir_moves,
+            )
+            return inside, staged
+
+        first = attempt(())
+        if not first[1].crowded or desired.cluster.limits.disk_use is None:
+            return first
+        second = attempt(first[1].crowded)
+        return second if second[1].excess < first[1].excess else first
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.

@@ -104,7 +104,7 @@ class Greedy:
     def _return(self, number: int) -> None:
         """Take a move back that is no longer needed."""
         home, place, size = self._task.home[number], self._dirs[number], self._task.size[number]
-        if NOWHERE == home or home == place:
+        if home in {NOWHERE, place}:
             return
         if self._used[place] - size >= self._task.low[place] and self._used[home] + size <= self._most[home]:
             self._dirs[number] = home
@@ -116,7 +116,7 @@ class Greedy:
         return sorted(others, key=lambda one: (self._used[one] - self._most[one], one))
 
     def _moved_some(self, donor: int, taker: int, needed: int) -> bool:
-        """Move the largest replica that is at most what is needed, else the smallest that is more; if both keep bounds."""
+        """Move the largest replica that is at most what is needed, else the smallest that is more; bounds are kept."""
         there = self._there[donor]
         room = min(self._most[taker] - self._used[taker], self._used[donor] - self._task.low[donor])
         last = bisect_right(there, (min(needed, room), len(self._dirs)))

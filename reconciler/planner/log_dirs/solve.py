@@ -15,7 +15,7 @@ CLOSE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The log dir of each replica. `least`: no places that are as good for the limits and the bands move fewer bytes."""
+    """The log dir of each replica. `least`: no places that are as good for limits and bands move fewer bytes."""
 
     dirs: tuple[int, ...]
     cost: Cost
@@ -115,7 +115,7 @@ class _Branches:
 
 
 def _searched(task: DirTask, found: Solved, work: float) -> Solved:
-    """Return places that keep all limits and bands, with fewer bytes moved if so much work finds them, and the bound."""
+    """Return places that keep limits and bands, with fewer bytes moved if so much work finds them, and the bound."""
     from ortools.sat.python import cp_model  # a third of a second, and few plans need it
 
     model, places = cp_model.CpModel(), range(len(task.fixed))
