@@ -345,6 +345,15 @@ class Plan:
         return not self.stages
 
     @property
+    def new_log_dirs(self) -> Mapping[TopicPartition, Mapping[int, str]]:
+        """The log dir of each new replica on brokers with several, as asked for or as Kafka is taken to choose."""
+        found = {key: dict(dirs) for key, dirs in self.predicted_log_dirs.items()}
+        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
+            if move.log_dirs:
+                found.setdefault(move.topic_partition, {}).update(move.log_dirs)
+        return found
+
+    @property
     def drift(self) -> tuple[Problem, ...]:
         """The differences that stay whatever the plan does."""
         return tuple(problem for problem in (*self.violations, *self.warnings) if problem.code in DRIFT)

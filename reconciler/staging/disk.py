@@ -235,7 +235,7 @@ class DiskUse:
                     self.dirs[broker_id].create(topic_partition)
         departing = self._by_broker(steps)
         for broker_id, dirs in self.dirs.items():
-            dirs.watch(arriving.get(broker_id, 0), self._asked[broker_id], departing[broker_id])
+            dirs.watch(arriving.get(broker_id, 0), departing[broker_id], self._asked.get(broker_id))
 
     def _by_broker(self, steps: Iterable[Step]) -> defaultdict[int, list[tuple[str, int]]]:
         """Return the dir and the bytes of each replica that these steps remove, by broker."""

@@ -72,7 +72,9 @@ class BrokerDirs:
         other._arriving = self._arriving
         return other
 
-    def watch(self, arriving: int, asked: Mapping[str, int], departing: Iterable[tuple[str, int]]) -> None:
+    def watch(
+        self, arriving: int, departing: Iterable[tuple[str, int]], asked: Mapping[str, int] | None = None
+    ) -> None:
         """Keep each dir within what it may hold, where so many bytes to come could fill it beyond.
 
         `asked`: bytes that come to a dir because it is asked for; `arriving`: those that Kafka puts where it likes.
@@ -81,7 +83,7 @@ class BrokerDirs:
         for path, size in departing:
             self._dir[path].departing += size
         for one in self.dirs if asked else self._open:
-            coming = asked.get(one.path, 0)
+            coming = asked.get(one.path, 0) if asked else 0
             if one.held + arriving + coming > one.allowed:
                 # Even the best order leaves a dir with what it ends with.
                 one.ceiling = one.allowed if arriving else max(one.allowed, one.held + coming - one.departing)

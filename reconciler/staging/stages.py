@@ -93,7 +93,10 @@ def stage_moves(
     disk = DiskUse(observed, steps, share, _created(changes))
     first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
     if first:
-        disk = DiskUse(observed, steps, share, _created(changes), [one for one in dir_moves if one.broker in first])
+        now = {move.topic_partition: move.from_replicas for move in whole}
+        early = [replace(one, replicas=now.get(one.topic_partition, one.replicas)) for one in dir_moves]
+        early = [one for one in early if one.broker in first]
+        disk = DiskUse(observed, steps, share, _created(changes), early)
     packed = pack([chain for chain in chained if chain], policy, disk)
     disk = packed.disk
     inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])

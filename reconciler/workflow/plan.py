@@ -159,7 +159,7 @@ class Planner:
         from reconciler.planner.log_dirs.place import place_log_dirs
         from reconciler.staging.stages import stage_moves
 
-        def attempt(crowded: Collection[int]) -> tuple[DirsPlaced, Staging]:
+        def attempt(crowded: Collection[int]) -> "tuple[DirsPlaced, Staging]":
             inside = place_log_dirs(
                 desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded
             )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from reconciler.diff.log_dirs import DirOfBroker, DirsOfBroker, bands, dirs_of_brokers, is_asked
 from reconciler.diff.rules import TopicRules
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, lists_of
 from reconciler.model.desired import Desired, Even, Within
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.partition_table import PartitionTable
@@ -42,14 +43,16 @@ class _Item(NamedTuple):
     size: int
     is_size_known: bool
     came_from: DirOfBroker | None
+    row: int = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class _Coming:
-    """What the moves between brokers take from each broker, and bring to it."""
+    """What the moves between brokers take from each broker, and bring to it; and the replicas `after` them."""
 
     leaving: frozenset[tuple[TopicPartition, int]]
     arriving: Mapping[int, Sequence[_Item]]
+    after: Mapping[TopicPartition, tuple[int, ...]]
 
     @classmethod
     def of(cls, moves: Sequence[Move]) -> "_Coming":
@@ -61,7 +64,11 @@ class _Coming:
             for broker_id in added:
                 item = _Item(move.topic_partition, move.bytes // len(added), move.is_size_known, None)
                 arriving.setdefault(broker_id, []).append(item)
-        return cls(frozenset(leaving), arriving)
+        return cls(frozenset(leaving), arriving, {move.topic_partition: move.to_replicas for move in moves})
+
+    def replicas(self, item: _Item, table: PartitionTable) -> tuple[int, ...]:
+        """Return the partition's replicas once the moves between brokers have ended."""
+        return self.after.get(item.key) or next(lists_of(table.target[item.row : item.row + 1]))
 
 
 def place_log_dirs(
@@ -148,6 +155,7 @@ class _Planning:
             low, high = bands([one.total for one in dirs], whole, target.fraction)
         share = self.desired.cluster.limits.disk_use
         task = DirTask(
+            tuple(one.total for one in dirs),
             tuple(one.total if share is None else int(one.total * share) for one in dirs),
             low,
             high,
@@ -190,7 +198,7 @@ class _Planning:
                 yield None
             else:
                 guess = int(self.table.bytes_to_copy[row])
-                yield _Item(key, max(0, held if held >= 0 else guess), held >= 0, one)
+                yield _Item(key, max(0, held if held >= 0 else guess), held >= 0, one, row)
 
     def _staying(self, broker: DirsOfBroker) -> Iterator[tuple[_Item, int]]:
         """Yield the replicas, with their log dirs, that may be moved for others or for the balance."""
@@ -200,7 +208,7 @@ class _Planning:
             key = self.table.key(row)
             rule = self.rules[key.topic]
             if rule.is_managed and not rule.is_frozen and self._is_in_reach(row, key.topic):
-                yield _Item(key, held, is_size_known=True, came_from=broker.dirs[place]), place
+                yield _Item(key, held, is_size_known=True, came_from=broker.dirs[place], row=row), place
 
     def _take(
         self, broker: DirsOfBroker, items: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask, found: Solved
@@ -224,7 +232,7 @@ class _Planning:
                 move = DirMove(
                     item.key, broker.broker_id, item.came_from.path, to.path, item.size, reason, at, item.is_size_known
                 )
-                self.dir_moves.append(move)
+                self.dir_moves.append(replace(move, replicas=self.coming.replicas(item, self.table)))
         if found.cost.outside:
             full = [f"{one.path} {percent(held / one.total)}" for one, held in zip(dirs, used, strict=True)]
             self.outside.append(f"broker {broker.broker_id}: {listed(full)}")
