@@ -171,7 +171,7 @@ def cordoned_brokers(desired: Desired, observed: Cluster) -> frozenset[int]:
 
 def _without_open_dirs(desired: Desired, observed: Cluster) -> frozenset[int]:
     """Return the brokers of which no log dir may take a replica, some of them by the files."""
-    found = set()
+    found = set[int]()
     for declared in desired.cluster.brokers.values():
         closed = {one.path for one in declared.log_dirs if one.state is not LogDirState.ACTIVE}
         broker = observed.brokers.get(declared.id)

@@ -12,8 +12,9 @@ NOWHERE = -1
 class DirTask:
     """The log dirs of a broker that may take replicas, and the replicas that lie, or are to lie, in one of them.
 
-    By log dir: its `total` bytes, `allowed` bytes at most by `limits.diskUse`, `low` and `high` the band that the balance asks for, and
-    `fixed` bytes that nothing moves. By replica: `size` in bytes, and `home`, the log dir that it lies in, or NOWHERE.
+    By log dir: its `total` bytes, those `allowed` by `limits.diskUse`, `low` and `high` the band that the balance asks
+    for, and `fixed` bytes that nothing moves. By replica: `size` in bytes, and `home`, the log dir that it lies in, or
+    NOWHERE.
     `is_free`: replicas with a home may leave it.
     """
 

@@ -33,7 +33,7 @@ Costs = tuple[int, int, int, int]
 
 
 def world(seed: int, most: int = 6) -> tuple[Desired, Cluster]:
-    """Return two brokers, and what is wished: log dirs in all states, topics that nobody may move, moves between both."""
+    """Return two brokers and what is wished: log dirs in all states, topics that may not move, moves between both."""
     random = Random(seed)
     paths = {id_: PATHS[: random.choice((2, 2, 3))] for id_ in (1, 2)}
     placed: dict[str, list[tuple[int, int, str]]] = {}
@@ -122,7 +122,7 @@ class Wanted:
 
 def wanted(desired: Desired, observed: Cluster, broker: int) -> Wanted:
     """Return the least costs of a broker, None where nothing is wished of it; by trying all places."""
-    dirs, states = _wishes(desired, observed, broker)
+    _, states = _wishes(desired, observed, broker)
     target = desired.cluster.balance.log_dirs
     if isinstance(target, Off) and not set(states.values()) & {"draining", "cordoned"}:
         return Wanted()
@@ -161,7 +161,45 @@ def reached(desired: Desired, observed: Cluster, broker: int, plan: Plan) -> Cos
     return _costs(desired, observed, broker, places)
 
 
-def after(observed: Cluster, plan: Plan, desired: Desired) -> Cluster:
+def overfull(plan: Plan, observed: Cluster, share: Fraction) -> set[tuple[int, str]]:
+    """Return the log dirs that hold more than that share while something comes in.
+
+    In a stage all that comes counts, and what goes is there until its end.
+    """
+    total = {(id_, one.path): one.total_bytes or 0 for id_, node in observed.brokers.items() for one in node.log_dirs}
+    held = {
+        (id_, one.path): (one.total_bytes or 0) - (one.usable_bytes or 0)
+        for id_, node in observed.brokers.items()
+        for one in node.log_dirs
+    }
+    found = set()
+    for stage in plan.stages:
+        coming: list[tuple[tuple[int, str], int]] = []
+        going: list[tuple[tuple[int, str], int]] = []
+        for move in stage.moves if isinstance(stage, ReassignStage) else ():
+            partition = observed.partition(move.topic_partition)
+            assert partition is not None
+            ((old, path, new),) = zip(partition.replicas, partition.log_dirs, move.to_replicas, strict=True)
+            chosen = move.log_dirs.get(new) or plan.predicted_log_dirs[move.topic_partition][new]
+            coming.append(((new, chosen), move.bytes))
+            going.append(((old, path or ""), partition.sizes[0] or 0))
+        for inside in stage.moves if isinstance(stage, LogDirsStage) else ():
+            coming.append(((inside.broker, inside.to_dir), inside.bytes))
+            going.append(((inside.broker, inside.from_dir), inside.bytes))
+        for place, size in coming:
+            held[place] += size
+        found |= {place for place, size in coming if held[place] > int(total[place] * share)}
+        for place, size in going:
+            held[place] -= size
+    return found
+
+
+def is_closed(desired: Desired, observed: Cluster, broker: int) -> bool:
+    """Whether no log dir of a broker takes a replica."""
+    return "active" not in _wishes(desired, observed, broker)[1].values()
+
+
+def after(observed: Cluster, plan: Plan) -> Cluster:
     """Return the cluster as the plan leaves it, with the bytes of each log dir counted anew."""
     topics = {name: [*topic.partitions] for name, topic in observed.topics.items()}
     freed: dict[tuple[int, str], int] = {}
